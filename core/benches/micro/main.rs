@@ -1,0 +1,231 @@
+//! What the parts of a pass cost, without any I/O.
+//!
+//! `cargo bench -p lifecycle-core --bench micro [-- NAME]`. The shares are of two targets: an event may take 0.6 ms of
+//! CPU in all, a dry run 5 ms. Nothing fails here for being slow.
+#![expect(clippy::wildcard_enum_match_arm, reason = "a benchmark bails out at whatever it does not time")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use jiff::Timestamp;
+use lifecycle_core::cel::Expression;
+use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
+use lifecycle_core::execution::Execution;
+use lifecycle_core::host::Host;
+use lifecycle_core::manifest::{self, Stamp};
+use lifecycle_core::observation::{Observation, Version};
+use lifecycle_core::params::Resolver;
+use lifecycle_core::plan::Planner;
+use lifecycle_core::plan::decide::{Gate, GateAnswer, Questions, Seen, Wanted, decide};
+use lifecycle_core::plan::decision::Failure;
+use lifecycle_core::post::Reporter;
+use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::scope::Scope;
+use lifecycle_core::stage::{Answer, Need, Progress, Stage};
+use lifecycle_core::task::Task;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_core::template::Template;
+use lifecycle_core::write::{Command, Executed};
+use serde_json::{Value, json};
+
+mod timing;
+
+use timing::{print_head, time};
+
+const TASK: &str = include_str!("task.yaml");
+/// What an event may cost.
+const EVENT: Duration = Duration::from_micros(600);
+/// What a dry run, which loads everything, may cost.
+const DRY_RUN: Duration = Duration::from_millis(5);
+
+fn main() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let (absent, live) = (world.absent(), world.live()?);
+    ensure!(world.pass(&absent)? == 3, "three objects are created where nothing is");
+    ensure!(world.pass(&live)? == 0, "nothing is written twice");
+
+    print_head();
+    time("load: a task of three resources", DRY_RUN, || load().is_ok());
+    time("load: one expression", DRY_RUN, || Expression::parse(GATE).is_ok());
+    time("load: one template", DRY_RUN, || Template::parse("cluster-{{ .clusterId }}").is_ok());
+
+    time("event: parse", EVENT, || LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES).is_ok());
+
+    let (scope, stamp) = world.scope(&live)?;
+    let gate = Expression::parse(GATE)?;
+    time("cel: a gate over a live object", EVENT, || gate.matches(&scope).is_ok());
+    let constant = Expression::parse("true")?;
+    time("cel: context alone", EVENT, || constant.matches(&scope).is_ok());
+
+    let template = Template::parse("cluster-{{ .clusterId }}")?;
+    time("render: a name", EVENT, || template.render(&scope).is_ok());
+    let settings = world.task.resources.iter().find(|resource| resource.name == "settings").context("no settings")?;
+    time("render: a manifest, stamped", EVENT, || manifest::desired(settings, &scope, &stamp).is_ok());
+
+    let Observation::Found(versions) = &live[1] else { bail!("nothing is live") };
+    let seen = Seen::Versions(versions.iter().collect());
+    time("decide: the table", EVENT, || decide(black_box(&seen), &mut Settled));
+
+    time("pass: create three objects", EVENT, || world.pass(&absent).is_ok());
+    time("pass: steady state of three objects", EVENT, || world.pass(&live).is_ok());
+    Ok(())
+}
+
+const GATE: &str = r#"resources.?provisionJob.?status.?conditions.orValue([])
+    .exists(c, c.type == "Complete" && c.status == "True")"#;
+
+const EVENT_BODY: &str = r#"{"specversion":"1.0","id":"0198c0de-0000-7000-8000-000000000000",
+    "source":"hyperfleet-sentinel","type":"com.redhat.hyperfleet.cluster.reconcile",
+    "datacontenttype":"application/json","data":{"generation":1,"kind":"Cluster",
+    "href":"/api/hyperfleet/v1/clusters/2opdkciuv7itslp5guihmgoue0glo4bn","id":"2opdkciuv7itslp5guihmgoue0glo4bn"}}"#;
+
+fn load() -> anyhow::Result<Task> {
+    let surroundings = Surroundings { read: &|_| Err("there are no files".to_owned()), environment: &|_| None };
+    let compiled = compile("task.yaml", TASK, &surroundings);
+    compiled.task.with_context(|| format!("{:?}", compiled.diagnostics))
+}
+
+/// Answers of gates and manifest that cost nothing, to time the table alone.
+struct Settled;
+
+impl Questions for Settled {
+    fn gate(&mut self, gate: Gate) -> GateAnswer {
+        match gate {
+            Gate::Create => GateAnswer::Holds,
+            Gate::Recreate | Gate::Delete => GateAnswer::DoesNotHold,
+        }
+    }
+
+    fn wanted(&mut self) -> Result<Wanted, Failure> {
+        Ok(Wanted { generation: lifecycle_core::id::Generation(1), name: "cluster-settings".to_owned() })
+    }
+
+    fn failed_earlier(&self) -> bool {
+        false
+    }
+}
+
+/// Everything that a pass needs from outside, held ready.
+struct World {
+    task: Task,
+    host: Host,
+    event: LifecycleEvent,
+    cluster: String,
+}
+
+impl World {
+    fn new() -> anyhow::Result<Self> {
+        let cluster = json!({
+            "id": "2opdkciuv7itslp5guihmgoue0glo4bn", "kind": "Cluster", "name": "prod-1", "generation": 1,
+            "spec": {"release": "4.20.1", "region": "eu-west-1", "nodes": 6},
+            "labels": {"team": "storage", "stage": "production"},
+            "status": {"conditions": [{"type": "Reconciled", "status": "False", "observed_generation": 1}]},
+        });
+        Ok(Self {
+            task: load()?,
+            host: Host { name: "provisioner".to_owned(), version: "1.0.0".to_owned(), ..Host::default() },
+            event: LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES)?,
+            cluster: cluster.to_string(),
+        })
+    }
+
+    fn absent(&self) -> Vec<Observation> {
+        self.task.resources.iter().map(|_| Observation::Found(Vec::new())).collect()
+    }
+
+    /// The objects that a first pass creates, as a server gives them back.
+    fn live(&self) -> anyhow::Result<Vec<Observation>> {
+        let (scope, stamp) = self.scope(&self.absent())?;
+        let live = self.task.resources.iter().map(|resource| {
+            let desired = manifest::desired(resource, &scope, &stamp).map_err(|failure| anyhow!("{failure}"))?;
+            Ok(Observation::Found(vec![Version::new(as_served(desired.object))]))
+        });
+        live.collect()
+    }
+
+    /// The scope as it is before the first decision.
+    fn scope(&self, observations: &[Observation]) -> anyhow::Result<(Scope, Stamp)> {
+        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+        self.host.introduce(&self.event, &mut scope);
+        self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
+        match self.drive(Evaluator::new(&self.task), &mut scope)? {
+            Verdict::Met => {}
+            verdict => bail!("preconditions: {verdict:?}"),
+        }
+        let stamp = self.stamp();
+        let mut planner = Planner::new(&self.task, stamp.clone());
+        observe(&mut planner, &mut scope, observations);
+        Ok((scope, stamp))
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            adapter: self.host.name.clone(),
+            resource_id: self.event.resource_id.clone(),
+            generation: self.event.generation,
+        }
+    }
+
+    /// One whole pass; gives back how many writes it asked for.
+    fn pass(&self, observations: &[Observation]) -> anyhow::Result<usize> {
+        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+        self.host.introduce(&self.event, &mut scope);
+        self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
+        let verdict = self.drive(Evaluator::new(&self.task), &mut scope)?;
+        let mut execution = Execution::default();
+        execution.note_verdict(&verdict);
+        execution.publish(&self.host, &mut scope);
+
+        let mut planner = Planner::new(&self.task, self.stamp());
+        observe(&mut planner, &mut scope, observations);
+        let mut writes = 0;
+        let mut next = planner.next_step(&mut scope);
+        while let Some(step) = next {
+            let Command::Create { desired } = step.command else { bail!("unexpected {:?}", step.command) };
+            writes += 1;
+            next = planner
+                .record(&mut scope, Executed::Created(as_served(desired)))
+                .or_else(|| planner.next_step(&mut scope));
+        }
+        let outcomes = planner.into_outcomes();
+        execution.note_outcomes(&outcomes);
+        execution.publish(&self.host, &mut scope);
+        let report = self.drive(Reporter::new(&self.task, &outcomes), &mut scope)?;
+        ensure!(report.error.is_none(), "{:?}", report.error);
+        Ok(writes)
+    }
+
+    fn drive<S: Stage>(&self, mut stage: S, scope: &mut Scope) -> anyhow::Result<S::Done> {
+        let mut answer = None;
+        loop {
+            match stage.resume(scope, answer.take()) {
+                Progress::Done(done) => return Ok(done),
+                Progress::Needs(Need::Call(_)) => answer = Some(Answer::Called(Ok(self.cluster.clone()))),
+                Progress::Needs(need) => bail!("unexpected {need:?}"),
+            }
+        }
+    }
+}
+
+fn observe(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) {
+    loop {
+        let wanted = planner.next_queries(scope);
+        if wanted.is_empty() {
+            return;
+        }
+        for wanted in wanted {
+            planner.observe(scope, wanted.resource, observations[wanted.resource].clone());
+        }
+    }
+}
+
+/// What a server adds to an object.
+fn as_served(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".to_owned(), json!("5f9c3c1e-7a43-4b57-a7d1-9b0b8c6f7b11"));
+        metadata.insert("resourceVersion".to_owned(), json!("4711"));
+        metadata.insert("creationTimestamp".to_owned(), json!("2026-01-01T12:00:00Z"));
+    }
+    object
+}

@@ -1,0 +1,137 @@
+//! An HTTP call that a task asks for: compiled, then rendered, then answered.
+
+use std::time::Duration;
+
+use crate::scope::Scope;
+use crate::template::{RenderError, Template};
+
+/// An HTTP method that a task may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the methods of RFC 9110")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    /// The method as it stands in a request line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// How the delay between attempts grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backoff {
+    /// `base`, `2·base`, `4·base`, …
+    #[default]
+    Exponential,
+    /// `base`, `2·base`, `3·base`, …
+    Linear,
+    /// `base`, `base`, …
+    Constant,
+}
+
+/// A call as the task defines it.
+#[derive(Debug, Clone)]
+pub struct ApiCall {
+    /// The method.
+    pub method: Method,
+    /// The URL, absolute or relative to the API's base.
+    pub url: Template,
+    /// The time for one attempt; the client's own if none.
+    pub timeout: Option<Duration>,
+    /// Attempts in total; the client's own if none.
+    pub retry_attempts: Option<u32>,
+    /// The back-off; the client's own if none.
+    pub retry_backoff: Option<Backoff>,
+    /// The body; never sent with GET and DELETE.
+    pub body: Option<Template>,
+    /// Headers, in order.
+    pub headers: Vec<(String, Template)>,
+}
+
+/// A call with every template rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiRequest {
+    /// The method.
+    pub method: Method,
+    /// The rendered URL.
+    pub url: String,
+    /// See [`ApiCall::timeout`].
+    pub timeout: Option<Duration>,
+    /// See [`ApiCall::retry_attempts`].
+    pub retry_attempts: Option<u32>,
+    /// See [`ApiCall::retry_backoff`].
+    pub retry_backoff: Option<Backoff>,
+    /// The rendered body.
+    pub body: Option<String>,
+    /// The rendered headers, in order.
+    pub headers: Vec<(String, String)>,
+}
+
+/// What the API answered, whatever its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiResponse {
+    /// The HTTP status code.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+    /// Attempts made.
+    pub attempts: u32,
+}
+
+/// A call that got no answer at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no response after {attempts} attempt(s): {message}")]
+pub struct ApiFailure {
+    /// Attempts made.
+    pub attempts: u32,
+    /// Why the last attempt failed.
+    pub message: String,
+}
+
+impl ApiResponse {
+    /// Whether the status is 2xx.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+impl ApiCall {
+    /// Renders every template of the call.
+    ///
+    /// # Errors
+    /// The first template that fails.
+    pub fn render(&self, scope: &Scope) -> Result<ApiRequest, RenderError> {
+        let body = match (&self.body, self.method) {
+            (Some(body), Method::Post | Method::Put | Method::Patch) => Some(body.render(scope)?.into_owned()),
+            (_, Method::Get | Method::Delete) | (None, Method::Post | Method::Put | Method::Patch) => None,
+        };
+        let headers = self
+            .headers
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), value.render(scope)?.into_owned())))
+            .collect::<Result<_, RenderError>>()?;
+        Ok(ApiRequest {
+            method: self.method,
+            url: self.url.render(scope)?.into_owned(),
+            timeout: self.timeout,
+            retry_attempts: self.retry_attempts,
+            retry_backoff: self.retry_backoff,
+            body,
+            headers,
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! CEL expressions: parsed and checked once, evaluated per event.
+//!
+//! In goes an author's text; out comes an [`Expression`] that says what it refers to and, given the
+//! event's [`Scope`], what it evaluates to. The language is that of the Go adapter: the standard
+//! library, optional values, the strings and lists extensions, and these functions of our own:
+//!
+//! | function | gives |
+//! | --- | --- |
+//! | `now()` | the event's instant, RFC 3339 text in UTC: it compares with such texts, and `timestamp(now())` computes |
+//! | `dig(any, "a.b")` | the value at a path, or null; keys with dots are found whole |
+//! | `toJson(any)` | JSON text as Go writes it |
+//! | `conditionStatus(list, type)` | `True`, `False`, …, or `Unknown` |
+//! | `conditionAge(list, type)` | whole seconds since it changed, or -1 |
+//! | `stableFor(list, type, seconds)` | whether it is `True` since that long |
+//! | `statusFeedbackValue(any, name)` | the string of that name in a Maestro status feedback, or `""` |
+//! | `triState(bool, bool)` | `True`, `False` or `Unknown` |
+//! | `timestamp.toUnixTime()` | the same as `int(timestamp)` |
+//!
+//! Parsing fails for what is not CEL and for what could take the process down. Evaluation fails for
+//! what only values can tell, as there is no type check, and after a hundred thousand turns of loops. Nothing here decides what a failure means.
+
+mod answer;
+mod conditions;
+mod conversions;
+mod data;
+mod environment;
+mod evaluation;
+mod limits;
+mod lint;
+mod lists;
+mod meter;
+mod prospect;
+#[cfg(test)]
+mod tests;
+mod view;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+
+use cel::common::ast::IdedExpr;
+use serde_json::Value;
+
+use self::lint::Name;
+pub use self::prospect::{Presence, Prospect};
+use crate::scope::Scope;
+
+/// A parsed expression that is safe to evaluate.
+#[derive(Clone)]
+pub struct Expression {
+    parsed: Arc<Parsed>,
+}
+
+struct Parsed {
+    source: String,
+    tree: IdedExpr,
+    names: Vec<Name>,
+    resources: ResourceReads,
+}
+
+/// What an expression yielded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// `optional.none()`.
+    Absent,
+    /// A value; CEL's null is [`Value::Null`].
+    Value(Value),
+}
+
+/// What of the top-level object `resources` an expression can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceReads {
+    /// Only entries of these names (possibly none).
+    Only(BTreeSet<String>),
+    /// Any entry: `resources` is passed on whole, or indexed by something that is not a constant.
+    Any,
+}
+
+/// A name that an expression uses and nothing provides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnknownName {
+    /// A variable, by its name.
+    Variable(String),
+    /// A function, by its name.
+    Function(String),
+}
+
+/// An expression that cannot be loaded.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ExpressionError {
+    /// It does not parse; `line` and `column` are 1-based within the expression.
+    #[error("CEL parse error: {message}")]
+    Parse {
+        /// The parser's words.
+        message: String,
+        /// 1-based line within the expression.
+        line: usize,
+        /// 1-based column within the line.
+        column: usize,
+    },
+    /// It exceeds a limit that protects the process.
+    #[error("{0}")]
+    Limit(String),
+}
+
+/// An evaluation that gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("CEL evaluation error for expression \"{expression}\": {message}")]
+pub struct EvaluationError {
+    /// The expression's text.
+    pub expression: String,
+    /// What kind of failure it was.
+    pub kind: EvaluationErrorKind,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// Why an evaluation failed, for those who decide by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvaluationErrorKind {
+    /// A key or field is missing in a map that exists.
+    MissingKey {
+        /// Where: `["resources", "job", "status", "conditions"]`; list elements by decimal index. Only
+        /// the key itself if the map is no part of the scope but was made by the expression.
+        path: Vec<String>,
+    },
+    /// A variable is not declared.
+    UndeclaredVariable(String),
+    /// A function does not exist.
+    UndeclaredFunction(String),
+    /// Anything else: overloads, conversions, functions that failed.
+    Other,
+}
+
+impl Expression {
+    /// Parses and checks an expression. Blank text is `true`.
+    ///
+    /// # Errors
+    /// It does not parse, is over 4 KiB, nests over 100 deep, or nests comprehensions over 3 deep.
+    pub fn parse(source: &str) -> Result<Self, ExpressionError> {
+        let source = match source.trim() {
+            "" => "true",
+            source => source,
+        };
+        limits::check_text(source).map_err(ExpressionError::Limit)?;
+        // A defect of the parser is a mistake in one expression, not the end of the process.
+        let tree = catch_unwind(|| environment::parse(source))
+            .unwrap_or_else(|_| Err(("the parser failed".to_owned(), 1, 1)))
+            .map_err(|(message, line, column)| ExpressionError::Parse { message, line, column })?;
+        limits::check_tree(&tree).map_err(ExpressionError::Limit)?;
+        let resources = lint::reads(&tree, "resources");
+        let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
+        let names = lint::names(&tree);
+        let mut tree = tree;
+        meter::install(&mut tree);
+        Ok(Self { parsed: Arc::new(Parsed { source: source.to_owned(), tree: answer::wrap(tree), names, resources }) })
+    }
+
+    /// The text it was parsed from, trimmed.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.parsed.source
+    }
+
+    /// Variables and functions that it uses and that neither CEL, nor our library, nor `is_known` knows.
+    #[must_use]
+    pub fn unknown_names(&self, is_known: &dyn Fn(&str) -> bool) -> Vec<UnknownName> {
+        let unknown = self.parsed.names.iter().filter_map(|name| match name {
+            Name::Variable(name) => (!is_known(name)).then(|| UnknownName::Variable(name.clone())),
+            Name::UnknownFunction(name) => Some(UnknownName::Function(name.clone())),
+        });
+        unknown.collect()
+    }
+
+    /// Which entries of `resources` it can read.
+    #[must_use]
+    pub fn resource_reads(&self) -> &ResourceReads {
+        &self.parsed.resources
+    }
+
+    /// What its answers can be, given what is certain of the entries of `resources`.
+    #[must_use]
+    pub fn prospect(&self, entries: &dyn Fn(&str) -> Presence) -> Prospect {
+        prospect::prospect(answer::unwrap(&self.parsed.tree), entries)
+    }
+
+    /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.
+    #[must_use]
+    pub fn reads_below(&self, object: &str, member: &str) -> ResourceReads {
+        let reads = lint::reads_below(&self.parsed.tree, object, member);
+        if reads.any { ResourceReads::Any } else { ResourceReads::Only(reads.names) }
+    }
+
+    /// The constant names that it reads below the top-level object `object`: `env.HOME`, `env["HOME"]` give `HOME`.
+    ///
+    /// A use of the object as a whole adds no name.
+    #[must_use]
+    pub fn member_reads(&self, object: &str) -> BTreeSet<String> {
+        lint::reads(&self.parsed.tree, object).names
+    }
+
+    /// Evaluates.
+    ///
+    /// # Errors
+    /// A variable or key is missing, no overload fits, a function fails.
+    pub fn evaluate(&self, scope: &Scope) -> Result<Answer, EvaluationError> {
+        evaluation::evaluate(&self.parsed.tree, scope).map_err(|failure| {
+            let (kind, message) = failure.describe(scope, &self.parsed.names);
+            EvaluationError { expression: self.parsed.source.clone(), kind, message }
+        })
+    }
+
+    /// Evaluates and says whether the answer counts as true (see [`Answer::is_truthy`]).
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn matches(&self, scope: &Scope) -> Result<bool, EvaluationError> {
+        Ok(self.evaluate(scope)?.is_truthy())
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Expression").field(&self.parsed.source).finish()
+    }
+}
+
+impl Answer {
+    /// Booleans are themselves; null, the empty string, list and map are false; all else is true.
+    ///
+    /// "All else" includes the number 0 and [`Absent`](Self::Absent), as in the Go adapter. Whoever
+    /// destroys something by an answer should not take an absent one for a yes.
+    #[must_use]
+    pub fn is_truthy(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Value(Value::Null) => false,
+            Self::Value(Value::Bool(value)) => *value,
+            Self::Value(Value::Number(_)) => true,
+            Self::Value(Value::String(text)) => !text.is_empty(),
+            Self::Value(Value::Array(items)) => !items.is_empty(),
+            Self::Value(Value::Object(fields)) => !fields.is_empty(),
+        }
+    }
+}
+
+impl EvaluationError {
+    /// Whether a key was missing at `path` or below it: `["resources", "job", "status"]` covers
+    /// `resources.job.status` itself and `resources.job.status.conditions`.
+    #[must_use]
+    pub fn is_missing_below(&self, path: &[&str]) -> bool {
+        match &self.kind {
+            EvaluationErrorKind::MissingKey { path: missing } => {
+                missing.len() >= path.len() && missing.iter().zip(path).all(|(missing, segment)| missing == segment)
+            }
+            EvaluationErrorKind::UndeclaredVariable(_)
+            | EvaluationErrorKind::UndeclaredFunction(_)
+            | EvaluationErrorKind::Other => false,
+        }
+    }
+}

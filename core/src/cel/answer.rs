@@ -1,0 +1,152 @@
+//! CEL values as JSON.
+//!
+//! In goes what an expression evaluated to, out comes the JSON that payloads, params and templates
+//! go on with. Timestamps, durations and bytes become text as in protobuf's JSON, types their names.
+//! It fails for numbers that JSON lacks (infinities) and for values that are no data.
+//!
+//! The interpreter hands out results only as copies in its own values, which for an object costs more
+//! than any expression. So every tree is [wrapped](wrap) in a call of an internal function, which makes
+//! the JSON while the interpreter still holds the value, and hands that through.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::common::types::{CelList, CelMap, CelMapKey, CelOptional, DYN_TYPE, Kind};
+use cel::common::value::{CowVal, Val};
+use cel::objects::Opaque;
+use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
+use serde_json::{Map, Number, Value};
+
+use super::conversions::{duration_text, grouped, timestamp_text};
+use super::data::take;
+use super::{Answer, view};
+
+const ANSWER: &str = "@answer";
+
+pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
+    environment.add_overload(ANSWER, "any_to_answer", vec![DYN_TYPE], package)
+}
+
+/// The tree that yields what [`unpack`] takes.
+pub(super) fn wrap(tree: IdedExpr) -> IdedExpr {
+    let call = CallExpr { func_name: ANSWER.to_owned(), target: None, args: vec![tree] };
+    IdedExpr { id: 0, expr: Expr::Call(call) }
+}
+
+/// The tree as it was before it was [wrapped](wrap).
+pub(super) fn unwrap(tree: &IdedExpr) -> &IdedExpr {
+    match &tree.expr {
+        Expr::Call(call) if call.func_name == ANSWER => call.args.first().unwrap_or(tree),
+        Expr::Call(_)
+        | Expr::Comprehension(_)
+        | Expr::Ident(_)
+        | Expr::List(_)
+        | Expr::Literal(_)
+        | Expr::Map(_)
+        | Expr::Select(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => tree,
+    }
+}
+
+/// An answer on its way through the interpreter.
+#[derive(Debug)]
+struct Package(Mutex<Answer>);
+
+impl PartialEq for Package {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Package {}
+
+impl Opaque for Package {
+    fn runtime_type_name(&self) -> &str {
+        "internal"
+    }
+}
+
+fn package<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value] = take(ANSWER, arguments)?;
+    let kind = value.get_type().kind();
+    if !matches!(kind, Kind::List | Kind::Map | Kind::Opaque) {
+        return Ok(value);
+    }
+    let answer = answer(value.as_ref())?;
+    CelValue::Opaque(Arc::new(Package(Mutex::new(answer)))).try_into().map(CowVal::Owned)
+}
+
+/// What the evaluation of a wrapped tree says.
+pub(super) fn unpack(value: &CelValue) -> Result<Answer, ExecutionError> {
+    if let CelValue::Opaque(opaque) = value
+        && let Some(Package(answer)) = opaque.downcast_ref()
+    {
+        let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+        return Ok(std::mem::replace(&mut *answer, Answer::Absent));
+    }
+    scalar(value).map(Answer::Value)
+}
+
+/// What the result of an expression says; an optional is unwrapped.
+fn answer(value: &dyn Val) -> Result<Answer, ExecutionError> {
+    match value.downcast_ref::<CelOptional<'_>>() {
+        Some(optional) => optional.option().map_or(Ok(Answer::Absent), answer),
+        None => json(value).map(Answer::Value),
+    }
+}
+
+/// A value within an answer; an empty optional there is null.
+pub(super) fn json(value: &dyn Val) -> Result<Value, ExecutionError> {
+    if !matches!(value.get_type().kind(), Kind::List | Kind::Map | Kind::Opaque) {
+        return scalar(&CelValue::try_from(value)?);
+    }
+    if let Some(source) = view::source(value) {
+        return Ok(source);
+    }
+    if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+        let entries = map.inner().iter().map(|(key, value)| Ok((key_text(key), json(value.as_ref())?)));
+        return Ok(Value::Object(entries.collect::<Result<Map<_, _>, ExecutionError>>()?));
+    }
+    if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+        let items = list.inner().iter().map(|item| json(item.as_ref()));
+        return Ok(Value::Array(items.collect::<Result<_, _>>()?));
+    }
+    match value.downcast_ref::<CelOptional<'_>>() {
+        Some(optional) => optional.option().map_or(Ok(Value::Null), json),
+        None => Err(not_json(value.get_type().name())),
+    }
+}
+
+fn scalar(value: &CelValue) -> Result<Value, ExecutionError> {
+    Ok(match value {
+        CelValue::Null => Value::Null,
+        CelValue::Bool(value) => Value::Bool(*value),
+        CelValue::Int(value) => Value::from(*value),
+        CelValue::UInt(value) => Value::from(*value),
+        CelValue::Float(value) => {
+            Value::Number(Number::from_f64(*value).ok_or_else(|| not_json("a number that is not finite"))?)
+        }
+        CelValue::String(value) => Value::String(value.to_string()),
+        CelValue::Bytes(value) => Value::String(base64::engine::general_purpose::STANDARD.encode(value.as_slice())),
+        CelValue::Timestamp(value) => Value::String(timestamp_text(value, grouped)),
+        CelValue::Duration(value) => Value::String(duration_text(value, grouped)),
+        CelValue::List(_) | CelValue::Map(_) | CelValue::Opaque(_) | CelValue::Struct(_) | CelValue::Function(..) => {
+            return Err(not_json(&value.type_of().to_string()));
+        }
+    })
+}
+
+fn key_text(key: &CelMapKey<'_>) -> String {
+    match key {
+        CelMapKey::Bool(key) => key.inner().to_string(),
+        CelMapKey::Int(key) => key.inner().to_string(),
+        CelMapKey::String(key) => key.inner().to_owned(),
+        CelMapKey::UInt(key) => key.inner().to_string(),
+    }
+}
+
+fn not_json(what: &str) -> ExecutionError {
+    ExecutionError::UnexpectedType { got: what.to_owned(), want: "a JSON value".to_owned() }
+}

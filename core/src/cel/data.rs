@@ -1,0 +1,110 @@
+//! Functions on any data: `dig`, `toJson`, `triState`, `statusFeedbackValue`.
+
+use cel::common::types::{BOOL_TYPE, CelBool, CelInt, CelNull, CelString, DYN_TYPE, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
+use cel::{DeclarationError, Env, ExecutionError};
+
+use super::answer;
+use super::conversions::no_overload;
+use crate::value::json;
+
+pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
+    environment.add_overload("toJson", "any_to_json", vec![DYN_TYPE], to_json)?;
+    environment.add_overload("dig", "dig_any_string", vec![DYN_TYPE, STRING_TYPE], dig)?;
+    environment.add_overload("triState", "tri_state_bool_bool", vec![BOOL_TYPE, BOOL_TYPE], tri_state)?;
+    environment.add_overload(
+        "statusFeedbackValue",
+        "status_feedback_value_any_string",
+        vec![DYN_TYPE, STRING_TYPE],
+        status_feedback_value,
+    )
+}
+
+/// The arguments of an overload, which the interpreter has counted.
+pub(super) fn take<'b, 'v, const N: usize>(
+    function: &str,
+    arguments: Vec<CowVal<'b, 'v>>,
+) -> Result<[CowVal<'b, 'v>; N], ExecutionError> {
+    arguments.try_into().map_err(|arguments: Vec<_>| no_overload(function, &arguments))
+}
+
+/// The text of a string; empty for anything else.
+pub(super) fn text<'t>(value: &'t CowVal<'_, '_>) -> &'t str {
+    value.downcast_ref::<CelString<'_>>().map_or("", |text| text.inner())
+}
+
+/// A string field of a map.
+pub(super) fn text_field(value: &dyn Val, field: &str) -> Option<String> {
+    let value = value.as_indexer()?.get(&CelString::from(field)).ok()?;
+    value.downcast_ref::<CelString<'_>>().map(|text| text.inner().to_owned())
+}
+
+fn to_json<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value] = take("toJson", arguments)?;
+    Ok(CowVal::owned(CelString::from(json::to_string(&answer::json(value.as_ref())?))))
+}
+
+fn tri_state<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let is_true = |value: &CowVal<'_, '_>| value.downcast_ref::<CelBool>().is_some_and(|value| *value.inner());
+    let [yes, no] = take("triState", arguments)?;
+    let state = match (is_true(&yes), is_true(&no)) {
+        (true, _) => "True",
+        (false, true) => "False",
+        (false, false) => "Unknown",
+    };
+    Ok(CowVal::owned(CelString::from(state)))
+}
+
+/// The value at a dotted path, or null.
+///
+/// Keys of labels and annotations have dots themselves: at every step what is left of the path is
+/// first tried as one key, and split only if there is none.
+fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [mut value, path] = take("dig", arguments)?;
+    let mut path = text(&path);
+    while !path.trim().is_empty() {
+        if let Some(found) = child(&value, path) {
+            return Ok(found);
+        }
+        let (segment, rest) = path.split_once('.').unwrap_or((path, ""));
+        path = rest;
+        let segment = segment.trim();
+        if segment.is_empty() {
+            continue;
+        }
+        match child(&value, segment) {
+            Some(found) => value = found,
+            None => return Ok(CowVal::owned(CelNull)),
+        }
+    }
+    Ok(value)
+}
+
+/// The entry of a map, or the element of a list at a decimal index.
+fn child<'b, 'v>(value: &CowVal<'b, 'v>, key: &str) -> Option<CowVal<'b, 'v>> {
+    let index: Option<i64> = if key.bytes().all(|byte| byte.is_ascii_digit()) { key.parse().ok() } else { None };
+    let get = |key: &dyn Val| match value {
+        CowVal::Borrowed(value) => value.as_indexer()?.get(key).ok(),
+        CowVal::Owned(value) => value.as_indexer()?.get(key).ok().map(|found| CowVal::Owned(found.into_owned())),
+    };
+    get(&CelString::from(key)).or_else(|| get(&CelInt::from(index?)))
+}
+
+/// `fieldValue.string` of the first entry of `values` that has this name and such a string.
+fn status_feedback_value<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [feedback, name] = take("statusFeedbackValue", arguments)?;
+    let found = child(&feedback, "values").and_then(|values| {
+        let mut entries = values.as_iterable()?.iter();
+        while let Some(entry) = entries.next() {
+            if text_field(entry, "name").as_deref() != Some(text(&name)) {
+                continue;
+            }
+            let value = entry.as_indexer()?.get(&CelString::from("fieldValue")).ok();
+            if let Some(text) = value.and_then(|value| text_field(value.as_ref(), "string")) {
+                return Some(text);
+            }
+        }
+        None
+    });
+    Ok(CowVal::owned(CelString::from(found.unwrap_or_default())))
+}

@@ -1,0 +1,168 @@
+//! The one CEL environment: libraries, macros, and the names they provide.
+//!
+//! It is what the Go adapter offers its authors (standard library, optional values, the strings and
+//! lists extensions) and our own functions. It is built once per process and shared by all expressions.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::parser::Macro;
+use cel::{DeclarationError, Env, extensions};
+
+use super::{answer, conditions, conversions, data, limits, lists};
+
+/// The variable that carries the event's clock reading; no author can write its name.
+pub(super) const NOW: &str = "@now";
+
+/// The environment.
+#[expect(clippy::expect_used, reason = "the declarations are constants, and every test runs them")]
+pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(build().expect("declarations conflict")));
+
+fn build() -> Result<Env, DeclarationError> {
+    let mut environment = Env::stdlib();
+    // As in the Go adapter, where the last entry wins.
+    environment.set_error_on_duplicate_map_keys(false);
+    environment.add_extension(extensions::strings)?;
+    environment.add_extension(extensions::lists)?;
+    environment.add_extension(answer::declare)?;
+    environment.add_extension(conversions::declare)?;
+    environment.add_extension(data::declare)?;
+    environment.add_extension(lists::declare)?;
+    environment.add_extension(conditions::declare)?;
+    environment
+        .add_macro(Macro::global("now", 0, |helper, _, _| Ok(Some(helper.next_expr(Expr::Ident(NOW.to_owned()))))))?;
+    Ok(environment)
+}
+
+/// Calls of `name` with so many arguments become calls of `target`.
+pub(super) fn rename(name: &str, arguments: usize, target: &'static str) -> Macro {
+    Macro::global(name, arguments, move |helper, _, arguments| {
+        let call = CallExpr { func_name: target.to_owned(), target: None, args: std::mem::take(arguments) };
+        Ok(Some(helper.next_expr(Expr::Call(call))))
+    })
+}
+
+/// Calls of `name` with so many arguments get the event's clock reading as one more.
+pub(super) fn with_now(name: &'static str, arguments: usize) -> Macro {
+    Macro::global(name, arguments, move |helper, _, arguments| {
+        let mut args = std::mem::take(arguments);
+        args.push(helper.next_expr(Expr::Ident(NOW.to_owned())));
+        Ok(Some(helper.next_expr(Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args }))))
+    })
+}
+
+/// A tree, or the first mistake as message, line and column.
+pub(super) fn parse(source: &str) -> Result<IdedExpr, (String, usize, usize)> {
+    let parser = ENVIRONMENT
+        .parser()
+        .enable_ident_escape_syntax(true)
+        // Brackets are counted before; the parser's own limit reports no position.
+        .max_recursion_depth(u16::try_from(2 * limits::MAX_ESTIMATE).unwrap_or(u16::MAX));
+    parser.parse(source).map_err(|errors| match errors.errors.first() {
+        Some(error) => {
+            let position = |at: isize| usize::try_from(at).unwrap_or(1).max(1);
+            (error.msg.clone(), position(error.pos.0), position(error.pos.1))
+        }
+        None => ("not a CEL expression".to_owned(), 1, 1),
+    })
+}
+
+/// Whether a type has this name; as a value, `string` is the type of strings.
+pub(super) fn is_type(name: &str) -> bool {
+    ENVIRONMENT.types().find_type(name).is_some()
+}
+
+/// Whether `name(…)` is a function; names with dots are namespaced ones.
+pub(super) fn is_function(name: &str) -> bool {
+    FUNCTIONS.contains(&name)
+}
+
+/// Whether `value.name(…)` is a function.
+pub(super) fn is_member_function(name: &str) -> bool {
+    MEMBER_FUNCTIONS.contains(&name)
+}
+
+/// The library's functions. The interpreter does not list its own; a test calls each of these.
+pub(super) const FUNCTIONS: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "matches",
+    "size",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+    "optional.none",
+    "optional.of",
+    "optional.ofNonZeroValue",
+    "optional.unwrap",
+    "lists.range",
+    "strings.quote",
+    "conditionAge",
+    "conditionStatus",
+    "dig",
+    "now",
+    "stableFor",
+    "statusFeedbackValue",
+    "toJson",
+    "triState",
+    // Macros; a call of one that is left in a tree has a wrong number of arguments.
+    "has",
+];
+
+/// As [`FUNCTIONS`], called on a value.
+pub(super) const MEMBER_FUNCTIONS: &[&str] = &[
+    "contains",
+    "endsWith",
+    "matches",
+    "size",
+    "startsWith",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "toUnixTime",
+    "hasValue",
+    "or",
+    "orValue",
+    "value",
+    "unwrapOpt",
+    "charAt",
+    "format",
+    "indexOf",
+    "join",
+    "lastIndexOf",
+    "lowerAscii",
+    "replace",
+    "reverse",
+    "split",
+    "substring",
+    "trim",
+    "upperAscii",
+    "distinct",
+    "first",
+    "flatten",
+    "last",
+    "slice",
+    "sort",
+    // Macros.
+    "all",
+    "exists",
+    "exists_one",
+    "existsOne",
+    "filter",
+    "map",
+    "optFlatMap",
+    "optMap",
+    "sortBy",
+];

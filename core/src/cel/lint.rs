@@ -1,0 +1,168 @@
+//! What an expression refers to, found without evaluating it.
+//!
+//! In goes a syntax tree, out come the names it uses: variables and functions that nobody provides,
+//! and which members of an object it reads. It judges by names alone; types are known at run time.
+
+use std::collections::BTreeSet;
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::environment;
+use super::walk::{self, Node};
+
+/// A name that is used, in the order of its first use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// A variable.
+    Variable(String),
+    /// A function that the library does not have.
+    UnknownFunction(String),
+}
+
+/// What is read below one object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Reads {
+    /// The constant names.
+    pub(super) names: BTreeSet<String>,
+    /// The object is used whole, or indexed by what only evaluation knows.
+    pub(super) any: bool,
+}
+
+/// The variables that the expression takes from outside, and functions that do not exist.
+pub(super) fn names(root: &IdedExpr) -> Vec<Name> {
+    let mut explained: Vec<&Expr> = Vec::new();
+    let mut found = Vec::new();
+    for node in walk::nodes(root) {
+        let name = match node.expr {
+            Expr::Ident(name) if !explains(&explained, node.expr) => free_variable(&node, name).map(Name::Variable),
+            Expr::Select(_) => {
+                // `google.protobuf.Duration` is one name, of a type.
+                explained
+                    .extend(qualified(node.expr).filter(|(_, name)| environment::is_type(name)).map(|(root, _)| root));
+                None
+            }
+            Expr::Call(call) => {
+                let namespace = namespace(call);
+                explained.extend(namespace);
+                unknown_function(call, namespace.is_some()).map(Name::UnknownFunction)
+            }
+            Expr::Struct(literal) => Some(Name::UnknownFunction(literal.type_name.clone())),
+            Expr::Ident(_)
+            | Expr::Comprehension(_)
+            | Expr::List(_)
+            | Expr::Literal(_)
+            | Expr::Map(_)
+            | Expr::Unspecified => None,
+        };
+        found.extend(name.filter(|name| !found.contains(name)).into_iter().collect::<Vec<_>>());
+    }
+    found
+}
+
+fn free_variable(node: &Node<'_>, name: &str) -> Option<String> {
+    let known = name.starts_with('@') || node.binds(name) || environment::is_type(absolute(name));
+    (!known).then(|| absolute(name).to_owned())
+}
+
+fn unknown_function(call: &CallExpr, namespaced: bool) -> Option<String> {
+    let name = absolute(&call.func_name);
+    let known = namespaced
+        || is_operator(name)
+        || call.target.is_none() && environment::is_function(name)
+        || call.target.is_some() && environment::is_member_function(name);
+    (!known).then(|| name.to_owned())
+}
+
+/// Operators are calls of names that no author can write: `_==_`, `@in`.
+fn is_operator(name: &str) -> bool {
+    !name.chars().all(|character| character.is_alphanumeric() || matches!(character, '_' | '.'))
+}
+
+/// The root of a call's target that is no value but a namespace: `optional` of `optional.of(x)`.
+fn namespace(call: &CallExpr) -> Option<&Expr> {
+    let (root, path) = qualified(&call.target.as_deref()?.expr)?;
+    environment::is_function(&format!("{path}.{}", call.func_name)).then_some(root)
+}
+
+/// The identifier at the root of `a.b.c`, and the whole as text.
+fn qualified(expr: &Expr) -> Option<(&Expr, String)> {
+    let mut segments = Vec::new();
+    let mut at = expr;
+    while let Expr::Select(select) = at {
+        if select.test {
+            return None;
+        }
+        segments.push(select.field.as_str());
+        at = &select.operand.expr;
+    }
+    let Expr::Ident(name) = at else { return None };
+    segments.push(absolute(name));
+    segments.reverse();
+    Some((at, segments.join(".")))
+}
+
+fn explains(explained: &[&Expr], expr: &Expr) -> bool {
+    explained.iter().any(|known| std::ptr::eq(*known, expr))
+}
+
+/// A leading dot says "not a comprehension's variable".
+fn absolute(name: &str) -> &str {
+    name.strip_prefix('.').unwrap_or(name)
+}
+
+/// What the expression reads below the variable `object`.
+pub(super) fn reads(root: &IdedExpr, object: &str) -> Reads {
+    reads_of(root, |node, expr| is_variable(node, expr, object))
+}
+
+/// What the expression reads below the member `member` of the variable `object`. The object as a whole counts as any.
+pub(super) fn reads_below(root: &IdedExpr, object: &str, member: &str) -> Reads {
+    let of_object = reads(root, object);
+    if of_object.any || !of_object.names.contains(member) {
+        return Reads { any: of_object.any, names: BTreeSet::new() };
+    }
+    reads_of(root, |node, expr| {
+        read_key(expr).is_some_and(|(operand, key)| key == member && is_variable(node, operand, object))
+    })
+}
+
+fn is_variable(node: &Node<'_>, expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::Ident(variable) if absolute(variable) == name && !node.binds(variable))
+}
+
+/// What is read below the nodes that `is_object` recognizes.
+fn reads_of(root: &IdedExpr, is_object: impl Fn(&Node<'_>, &Expr) -> bool) -> Reads {
+    let mut reads = Reads::default();
+    let mut explained: Vec<&Expr> = Vec::new();
+    for node in walk::nodes(root) {
+        reads.any |= is_object(&node, node.expr) && !explains(&explained, node.expr);
+        if let Some((operand, name)) = read_key(node.expr).filter(|(operand, _)| is_object(&node, operand)) {
+            reads.names.insert(name.to_owned());
+            explained.push(operand);
+        }
+    }
+    reads
+}
+
+/// `a.k`, `a["k"]`, `a[?"k"]`, `a.?k` and `"k" in a` as `a` and `k`.
+fn read_key(expr: &Expr) -> Option<(&Expr, &str)> {
+    let call = match expr {
+        Expr::Select(select) => return Some((&select.operand.expr, &select.field)),
+        Expr::Call(call) => call,
+        Expr::Comprehension(_)
+        | Expr::Ident(_)
+        | Expr::List(_)
+        | Expr::Literal(_)
+        | Expr::Map(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => return None,
+    };
+    let [left, right] = call.args.as_slice() else { return None };
+    let (operand, key) = match call.func_name.as_str() {
+        operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => (left, right),
+        operators::IN => (right, left),
+        _ => return None,
+    };
+    let Expr::Literal(LiteralValue::String(key)) = &key.expr else { return None };
+    Some((&operand.expr, key.inner()))
+}

@@ -1,0 +1,84 @@
+//! A bound on the turns that the loops of one evaluation make.
+//!
+//! In goes a parsed tree, out comes one that reads a variable of ours before each turn of each loop. The resolver
+//! counts the reads and, after [`MAX_TURNS`], has no such variable: the loop fails, and so do those
+//! around it. The interpreter itself knows no bound, and three loops over a list of a thousand would keep a worker
+//! busy for minutes, whatever the event's deadline says.
+
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
+};
+
+/// The turns of all loops of one evaluation together; as for templates.
+pub(super) const MAX_TURNS: usize = 100_000;
+
+/// The variable that each turn reads; no author can write its name.
+pub(super) const TURN: &str = "@turn";
+
+/// Puts the meter into every loop. The tree is no deeper than [`super::limits`] allows.
+pub(super) fn install(node: &mut IdedExpr) {
+    match &mut node.expr {
+        Expr::Call(call) => call.target.iter_mut().map(AsMut::as_mut).chain(&mut call.args).for_each(install),
+        Expr::Comprehension(comprehension) => {
+            let loops = comprehension.as_mut();
+            let parts = [
+                &mut loops.iter_range,
+                &mut loops.accu_init,
+                &mut loops.loop_cond,
+                &mut loops.loop_step,
+                &mut loops.result,
+            ];
+            parts.into_iter().for_each(install);
+            meter(loops);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(install),
+        Expr::Map(map) => map.entries.iter_mut().for_each(entry),
+        Expr::Struct(literal) => literal.entries.iter_mut().for_each(entry),
+        Expr::Select(select) => install(&mut select.operand),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn entry(entry: &mut IdedEntryExpr) {
+    match &mut entry.expr {
+        EntryExpr::MapEntry(entry) => {
+            install(&mut entry.key);
+            install(&mut entry.value);
+        }
+        EntryExpr::StructField(field) => install(&mut field.value),
+    }
+}
+
+/// The interpreter appends in place where it recognizes `map` and `filter`: by a condition that is a literal, and by
+/// the shape of the step. So there the meter goes into the step's guard; else it goes before the condition.
+fn meter(comprehension: &mut ComprehensionExpr) {
+    if !matches!(comprehension.loop_cond.expr, Expr::Literal(_)) {
+        let condition = std::mem::take(&mut comprehension.loop_cond);
+        comprehension.loop_cond = guarded(condition, literal_false());
+        return;
+    }
+    let accumulator = || tree(Expr::Ident(comprehension.accu_var.clone()));
+    if let Expr::Call(call) = &mut comprehension.loop_step.expr
+        && call.func_name == operators::CONDITIONAL
+        && let Some(guard) = call.args.first_mut()
+    {
+        *guard = guarded(std::mem::take(guard), literal_false());
+    } else {
+        let otherwise = accumulator();
+        comprehension.loop_step = guarded(std::mem::take(&mut comprehension.loop_step), otherwise);
+    }
+}
+
+/// `@turn ? then : otherwise`: unlike `&&`, it fails if the meter does, whatever comes after.
+fn guarded(then: IdedExpr, otherwise: IdedExpr) -> IdedExpr {
+    let args = vec![tree(Expr::Ident(TURN.to_owned())), then, otherwise];
+    tree(Expr::Call(CallExpr { func_name: operators::CONDITIONAL.to_owned(), target: None, args }))
+}
+
+fn literal_false() -> IdedExpr {
+    tree(Expr::Literal(LiteralValue::Boolean(false.into())))
+}
+
+fn tree(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}

@@ -1,0 +1,165 @@
+//! Text that tries to take the process down, on the stack that a worker thread has.
+
+use super::*;
+use crate::cel::limits::{MAX_BRACKETS, MAX_BYTES, MAX_DEPTH, MAX_ESTIMATE};
+
+/// Runs on a worker's stack; an overflow would abort the whole test run.
+fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
+}
+
+fn outcome(source: String) -> Result<Answer, String> {
+    on_a_small_stack(move || {
+        let expression = Expression::parse(&source).map_err(|error| error.to_string())?;
+        expression.evaluate(&scope()).map_err(|error| error.message)
+    })
+}
+
+#[test]
+fn chains_end_in_an_answer_or_a_refusal() {
+    type Shape = (&'static str, fn(usize) -> String);
+    let shapes: &[Shape] = &[
+        ("sums", |n| vec!["1"; n].join("+")),
+        ("differences without blanks", |n| vec!["1"; n].join("-")),
+        ("comparisons", |n| vec!["1"; n].join("<")),
+        ("memberships", |n| vec!["a"; n].join(" in ")),
+        ("selects", |n| format!("labels{}", ".a".repeat(n))),
+        ("optional selects", |n| format!("labels{}", ".?a".repeat(n))),
+        ("indexes", |n| format!("tags{}", "[0]".repeat(n))),
+        ("calls", |n| format!("name{}", ".trim()".repeat(n))),
+        ("brackets", |n| format!("{}1{}", "(".repeat(n), ")".repeat(n))),
+        ("open brackets", |n| "(".repeat(n)),
+        ("closing brackets", |n| ")".repeat(n)),
+        ("lists", |n| format!("{}{}", "[".repeat(n), "]".repeat(n))),
+        ("open lists", |n| "[".repeat(n)),
+        ("maps", |n| format!("{}1{}", "{1:".repeat(n), "}".repeat(n))),
+        ("open maps", |n| "{".repeat(n)),
+        ("nested calls", |n| format!("{}1{}", "size(".repeat(n), ")".repeat(n))),
+        ("conditionals", |n| format!("{}1", "true?1:".repeat(n))),
+        ("conditionals in the middle", |n| format!("{}1{}", "true?".repeat(n), ":1".repeat(n))),
+        ("conditionals behind conjunctions", |n| format!("{}1", "a&&b?1:".repeat(n))),
+        ("negations", |n| format!("{}true", "!".repeat(n))),
+        ("negative numbers", |n| format!("{}1", "-".repeat(n))),
+        ("negated brackets", |n| format!("{}1{}", "-(".repeat(n), ")".repeat(n))),
+        ("disjunctions", |n| vec!["a"; n].join("||")),
+        ("conjunctions", |n| vec!["true"; n].join("&&")),
+        ("elements", |n| format!("[{}]", vec!["1"; n].join(","))),
+        ("open strings", |n| format!("\"{}", "(".repeat(n))),
+        ("strings with bad escapes", |n| format!("'\\q{}'", "(".repeat(n))),
+        ("raw strings that end early", |n| format!("r'\\'{}", "(".repeat(n))),
+        ("byte order marks", |n| "\u{feff}".repeat(n)),
+        ("dots", |n| ".".repeat(n)),
+        ("question marks", |n| "?".repeat(n)),
+        ("backticks", |n| "`".repeat(n)),
+        ("comments", |n| "//\n".repeat(n)),
+        ("comprehensions", |n| format!("{}1{}", "[1].map(x,".repeat(n), ")".repeat(n))),
+        ("comprehensions over comprehensions", |n| format!("[1]{}", ".map(x,x)".repeat(n))),
+        ("optional maps", |n| format!("optional.of(1){}", ".optMap(x,x)".repeat(n))),
+        ("nested optional maps", |n| format!("{}1{}", "optional.of(1).optMap(x,".repeat(n), ")".repeat(n))),
+    ];
+    for (name, shape) in shapes {
+        for length in [3, 20, 70, 90, 110, 190, 390, 410, 1000, 2040, 4000, 350_000] {
+            let source = shape(length);
+            let long = source.len() > MAX_BYTES;
+            let result = outcome(source);
+            assert!(!long || result.is_err_and(|refusal| refusal.contains("bytes")), "{length} {name}");
+        }
+    }
+}
+
+#[test]
+fn limits_are_where_they_are_said_to_be() {
+    let accepted = |source: &str| Expression::parse(source).is_ok();
+    let refused = |source: &str, part: &str| {
+        let refusal = Expression::parse(source).expect_err(part);
+        assert!(matches!(&refusal, ExpressionError::Limit(text) if text.contains(part)), "{part}: {refusal}");
+    };
+    let text = |length: usize| format!("'{}'", "x".repeat(length - 2));
+    assert!(accepted(&text(MAX_BYTES)));
+    refused(&text(MAX_BYTES + 1), "4097 bytes");
+
+    assert!(accepted(&vec!["1"; MAX_DEPTH].join("+")));
+    refused(&vec!["1"; MAX_DEPTH + 1].join("+"), "nests 101 deep");
+
+    let brackets = |count: usize| format!("{}1{}", "(".repeat(count), ")".repeat(count));
+    assert!(accepted(&brackets(MAX_BRACKETS)));
+    refused(&brackets(MAX_BRACKETS + 1), "brackets deep");
+
+    refused(&vec!["1"; MAX_ESTIMATE + 2].join("+"), "chains 401 operators");
+
+    let loops = "tags.all(a, tags.all(b, tags.all(c, a == b && b == c)))";
+    assert!(accepted(loops));
+    refused(&format!("tags.exists(d, {loops})"), "nests 4 comprehensions");
+    assert!(accepted("tags.filter(a, true).map(a, a).filter(a, true).map(a, a).all(a, true)"), "one after another");
+    assert!(
+        accepted("tags.all(a, tags.all(b, tags.all(c, labels.?a.optMap(v, v == a).orValue(true))))"),
+        "optMap is no loop"
+    );
+}
+
+#[test]
+fn a_long_expression_as_people_write_it_is_accepted() {
+    let status =
+        (0..30).map(|number| format!("c{number}.?status.?conditions.orValue([]).exists(x, x.type == 'Ready')"));
+    assert!(Expression::parse(&status.collect::<Vec<_>>().join("\n  && ")).is_ok());
+    let reason =
+        (0..20).map(|number| format!("resources.job.status.phase == 'p{number}' ? 'r{number}' : ")).collect::<String>();
+    assert!(Expression::parse(&(reason + "'none'")).is_ok());
+    let message =
+        (0..40).map(|number| format!("'part {number} (of many): ' + resources.job.m{number}")).collect::<Vec<_>>();
+    assert!(Expression::parse(&message.join(" + ")).is_ok());
+}
+
+#[test]
+fn mistakes_have_a_place() {
+    let cases = [
+        ("an open end", "a ||", 1, 5),
+        ("on the second line", "a &&\n  b c", 2, 5),
+        ("an unfinished map", "{'a': }", 1, 7),
+        ("a reserved word", "1 + namespace", 1, 5),
+        ("a number too large", "1 + 99999999999999999999", 1, 5),
+        ("leading blanks do not count", "  \n a b", 1, 3),
+        ("too deep for the parser is not reached", "size(", 1, 6),
+    ];
+    for (name, source, line, column) in cases {
+        match Expression::parse(source).expect_err(name) {
+            ExpressionError::Parse { message, line: l, column: c } => {
+                assert_eq!((l, c), (line, column), "{name}: {message}");
+            }
+            ExpressionError::Limit(limit) => panic!("{name}: {limit}"),
+        }
+    }
+}
+
+#[test]
+fn loops_end_after_so_many_turns() {
+    let list = |length: usize| format!("[{}]", vec!["1"; length].join(","));
+    let cases = [
+        ("a map", format!("{0}.map(a, {0}.map(b, {0}.map(c, a + b + c)))", list(400))),
+        ("a filter", format!("{0}.filter(a, {0}.filter(b, {0}.filter(c, a + b > c) == []) == [])", list(300))),
+        ("a mapped filter", format!("{0}.map(a, true, {0}.map(b, true, {0}.map(c, true, a)))", list(300))),
+        ("for all", format!("{0}.all(a, {0}.all(b, {0}.all(c, a + b > c)))", list(400))),
+        ("exists", format!("{0}.exists(a, {0}.exists(b, {0}.exists(c, a + b < c)))", list(400))),
+        ("exists one", format!("{0}.exists_one(a, {0}.exists_one(b, {0}.exists_one(c, a + b < c)))", list(300))),
+    ];
+    for (name, source) in cases {
+        assert_eq!(outcome(source), Err("loops make more than 100000 turns".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn loops_below_the_limit_give_their_answers() {
+    let list = format!("[{}]", vec!["1"; 300].join(","));
+    let cases = [
+        (format!("{list}.map(a, {list}.map(b, a + b).size()).size()"), json!(300)),
+        (format!("{list}.filter(a, {list}.filter(b, b > a) == []).size()"), json!(300)),
+        (format!("{list}.map(a, a > 1, a)"), json!([])),
+        (format!("{list}.all(a, {list}.all(b, a == b))"), json!(true)),
+        (format!("{list}.exists(a, {list}.exists(b, a != b))"), json!(false)),
+        ("[1, 2, 2].exists_one(a, a == 1)".to_owned(), json!(true)),
+        ("[3, 1, 2].sortBy(a, a)".to_owned(), json!([1, 2, 3])),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(outcome(source.clone()), Ok(Answer::Value(expected)), "{source}");
+    }
+}

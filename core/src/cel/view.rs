@@ -1,0 +1,438 @@
+//! JSON values as CEL values, without converting them.
+//!
+//! In goes a borrowed JSON value, out comes a CEL value that reads it in place. An object or a list
+//! turns into CEL's own kind only when an operator needs that (equality, concatenation, iteration),
+//! and then one level of it. Integers are `int` (`uint` above its range), other numbers `double`.
+//! Views live for one evaluation; nothing here can fail but a lookup.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cel::ExecutionError;
+use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
+use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, Type};
+use cel::common::value::{Builtin, BuiltinRef, CowVal, StaticVal, Val};
+use serde_json::{Map, Value};
+
+/// The keys that were looked for and not found during one evaluation.
+///
+/// The interpreter's error knows only the key. It hands back the very allocation that the lookup made
+/// for it, which tells here which object was asked.
+#[derive(Debug, Default)]
+pub(super) struct Misses(Mutex<Vec<(Arc<String>, usize)>>);
+
+impl Misses {
+    /// So many are remembered: an expression that misses more often than that works with defaults.
+    const CAPACITY: usize = 4096;
+
+    fn record(&self, key: &str, fields: &Map<String, Value>) -> ExecutionError {
+        let key = Arc::new(key.to_owned());
+        let mut misses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if misses.len() < Self::CAPACITY {
+            misses.push((Arc::clone(&key), address(fields)));
+        }
+        ExecutionError::NoSuchKey(key)
+    }
+
+    /// The address of the object that was asked for `key`.
+    pub(super) fn asked(&self, key: &Arc<String>) -> Option<usize> {
+        let misses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        misses.iter().find(|(missed, _)| Arc::ptr_eq(missed, key)).map(|(_, asked)| *asked)
+    }
+}
+
+/// Tells one object from all others while it is borrowed.
+pub(super) fn address(fields: &Map<String, Value>) -> usize {
+    std::ptr::from_ref(fields).addr()
+}
+
+/// The CEL value that shows `value`.
+pub(super) fn view<'a>(value: &'a Value, misses: &'a Misses) -> Box<dyn Val + 'a> {
+    match value {
+        Value::Null => Box::new(CelNull),
+        Value::Bool(value) => Box::new(CelBool::from(*value)),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => Box::new(CelInt::from(value)),
+            (None, Some(value)) => Box::new(CelUInt::from(value)),
+            (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
+        },
+        Value::String(value) => Box::new(CelString::from(value.as_str())),
+        Value::Array(items) => Box::new(List { items, views: Views::new(misses), list: OnceLock::new() }),
+        Value::Object(fields) => {
+            Box::new(Object { fields, views: Views::new(misses), keys: OnceLock::new(), map: OnceLock::new() })
+        }
+    }
+}
+
+/// The JSON that a value shows, if the value is a view.
+pub(super) fn source(value: &dyn Val) -> Option<Value> {
+    let source = value.as_indexer()?.get(&Whole).ok()?;
+    source.downcast_ref::<Source>().map(Source::take)
+}
+
+static INTERNAL: Type = Type::new_unspecified_type("internal");
+
+/// The index that asks a view for its JSON. A view borrows, so it cannot be told by its Rust type.
+#[derive(Debug)]
+struct Whole;
+
+/// What a view answers to [`Whole`].
+#[derive(Debug)]
+struct Source(Mutex<Value>);
+
+impl Source {
+    fn of(value: Value) -> CowVal<'static, 'static> {
+        CowVal::owned(Self(Mutex::new(value)))
+    }
+
+    fn take(&self) -> Value {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Val for Whole {
+    fn get_type(&self) -> &Type {
+        &INTERNAL
+    }
+
+    fn cel_type() -> &'static Type {
+        &INTERNAL
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(Self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Whole {}
+
+impl Val for Source {
+    fn get_type(&self) -> &Type {
+        &INTERNAL
+    }
+
+    fn cel_type() -> &'static Type {
+        &INTERNAL
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Box::new(Self(Mutex::new(value.clone())))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Source {}
+
+/// The views of the few children that an expression goes through, so that a path costs its length.
+#[derive(Debug)]
+pub(super) struct Views<'a> {
+    kept: [OnceLock<(&'a Value, Box<dyn Val + 'a>)>; 3],
+    misses: &'a Misses,
+}
+
+impl<'a> Views<'a> {
+    pub(super) fn new(misses: &'a Misses) -> Self {
+        Self { kept: [const { OnceLock::new() }; 3], misses }
+    }
+
+    /// The view of a child. Scalars are made anew: that costs less than to find them.
+    pub(super) fn of<'b>(&'b self, child: &'a Value) -> CowVal<'b, 'a> {
+        if child.is_object() || child.is_array() {
+            for slot in &self.kept {
+                let (kept, view) = slot.get_or_init(|| (child, view(child, self.misses)));
+                if std::ptr::eq(*kept, child) {
+                    return CowVal::Borrowed(view.as_ref());
+                }
+            }
+        }
+        CowVal::Owned(view(child, self.misses))
+    }
+}
+
+/// A JSON object as a CEL map.
+#[derive(Debug)]
+struct Object<'a> {
+    fields: &'a Map<String, Value>,
+    views: Views<'a>,
+    keys: OnceLock<Box<[CelString<'a>]>>,
+    map: OnceLock<CelMap<'a>>,
+}
+
+/// A JSON array as a CEL list.
+#[derive(Debug)]
+struct List<'a> {
+    items: &'a [Value],
+    views: Views<'a>,
+    list: OnceLock<CelList<'a>>,
+}
+
+impl<'a> Object<'a> {
+    fn to_map(&self) -> CelMap<'a> {
+        let entry =
+            |(key, value): (&'a String, &'a Value)| (CelMapKey::from(key.as_str()), view(value, self.views.misses));
+        self.fields.iter().map(entry).collect::<std::collections::HashMap<_, _>>().into()
+    }
+
+    fn map(&self) -> &CelMap<'a> {
+        self.map.get_or_init(|| self.to_map())
+    }
+}
+
+impl<'a> List<'a> {
+    fn to_list(&self) -> CelList<'a> {
+        self.items.iter().map(|item| view(item, self.views.misses)).collect::<Vec<_>>().into()
+    }
+
+    fn list(&self) -> &CelList<'a> {
+        self.list.get_or_init(|| self.to_list())
+    }
+}
+
+impl Val for Object<'_> {
+    fn get_type(&self) -> &Type {
+        <Self as Val>::cel_type()
+    }
+
+    fn cel_type() -> &'static Type {
+        <CelMap<'_> as Val>::cel_type()
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+
+    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
+        Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        self.map().equals(other)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        let views = Views::new(self.views.misses);
+        Box::new(Self { fields: self.fields, views, keys: OnceLock::new(), map: OnceLock::new() })
+    }
+
+    fn as_builtin<'b, 'v>(&'b self) -> BuiltinRef<'b, 'v>
+    where
+        Self: 'v,
+    {
+        BuiltinRef::Map(self.map())
+    }
+
+    fn into_builtin<'v>(mut self: Box<Self>) -> Option<Builtin<'v>>
+    where
+        Self: 'v,
+    {
+        Some(Builtin::Map(self.map.take().unwrap_or_else(|| self.to_map())))
+    }
+}
+
+impl Container for Object<'_> {
+    fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
+        match key.downcast_ref::<CelString<'_>>() {
+            Some(key) => Ok(self.fields.contains_key(key.inner())),
+            None => self.map().contains(key),
+        }
+    }
+}
+
+impl Indexer for Object<'_> {
+    fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        match key.downcast_ref::<CelString<'_>>() {
+            Some(key) => match self.fields.get(key.inner()) {
+                Some(value) => Ok(self.views.of(value)),
+                None => Err(self.views.misses.record(key.inner(), self.fields)),
+            },
+            None if key.downcast_ref::<Whole>().is_some() => Ok(Source::of(Value::Object(self.fields.clone()))),
+            None => self.map().get(key),
+        }
+    }
+
+    fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+impl Iterable for Object<'_> {
+    fn iter<'b, 'v>(&'b self) -> Box<dyn traits::Iterator<'b, 'v> + 'b>
+    where
+        Self: 'v,
+    {
+        // CEL leaves the order open; this is the object's own, the same on every run.
+        let keys = self.keys.get_or_init(|| self.fields.keys().map(|key| CelString::from(key.as_str())).collect());
+        Box::new(Keys(keys.iter()))
+    }
+}
+
+struct Keys<'b, 'a>(std::slice::Iter<'b, CelString<'a>>);
+
+impl<'b, 'v, 'a: 'v> traits::Iterator<'b, 'v> for Keys<'b, 'a> {
+    fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
+        self.0.next().map(|key| key as &(dyn Val + 'v))
+    }
+}
+
+impl Sizer for Object<'_> {
+    fn size(&self) -> CelInt {
+        CelInt::from(i64::try_from(self.fields.len()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Zeroer for Object<'_> {
+    fn is_zero_value(&self) -> bool {
+        self.fields.is_empty()
+    }
+}
+
+impl Val for List<'_> {
+    fn get_type(&self) -> &Type {
+        <Self as Val>::cel_type()
+    }
+
+    fn cel_type() -> &'static Type {
+        <CelList<'_> as Val>::cel_type()
+    }
+
+    fn as_adder<'b, 'v>(&'b self) -> Option<&'b (dyn Adder + 'v)>
+    where
+        Self: 'v,
+    {
+        self.list().as_adder()
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        self.list().as_container()
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
+    where
+        Self: 'v,
+    {
+        self.list().as_iterable()
+    }
+
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+
+    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
+        Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        self.list().equals(other)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(Self { items: self.items, views: Views::new(self.views.misses), list: OnceLock::new() })
+    }
+
+    fn as_builtin<'b, 'v>(&'b self) -> BuiltinRef<'b, 'v>
+    where
+        Self: 'v,
+    {
+        BuiltinRef::List(self.list())
+    }
+
+    fn into_builtin<'v>(mut self: Box<Self>) -> Option<Builtin<'v>>
+    where
+        Self: 'v,
+    {
+        Some(Builtin::List(self.list.take().unwrap_or_else(|| self.to_list())))
+    }
+}
+
+impl Indexer for List<'_> {
+    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let position = index.downcast_ref::<CelInt>().and_then(|index| usize::try_from(*index.inner()).ok());
+        match position.and_then(|position| self.items.get(position)) {
+            Some(item) => Ok(self.views.of(item)),
+            None if index.downcast_ref::<Whole>().is_some() => Ok(Source::of(Value::Array(self.items.to_vec()))),
+            // Other kinds of index, and the errors, are CEL's own business.
+            None => self.list().get(index),
+        }
+    }
+
+    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(index).map(CowVal::into_owned)
+    }
+}
+
+impl Sizer for List<'_> {
+    fn size(&self) -> CelInt {
+        CelInt::from(i64::try_from(self.items.len()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Zeroer for List<'_> {
+    fn is_zero_value(&self) -> bool {
+        self.items.is_empty()
+    }
+}

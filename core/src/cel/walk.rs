@@ -1,0 +1,95 @@
+//! A walk over a syntax tree that knows which names a comprehension binds.
+//!
+//! In goes an expression, out comes every node below it with its depth, the loops around it and the
+//! names bound there. It keeps its own stack: trees that have not yet been checked may be deep.
+
+use std::rc::Rc;
+
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr};
+
+/// A node, and where it stands.
+#[derive(Clone)]
+pub(super) struct Node<'e> {
+    pub(super) expr: &'e Expr,
+    /// 1 for the root.
+    pub(super) depth: usize,
+    /// How many loop bodies enclose it.
+    pub(super) loops: usize,
+    bound: Option<Rc<Bound<'e>>>,
+}
+
+struct Bound<'e> {
+    name: &'e str,
+    outer: Option<Rc<Bound<'e>>>,
+}
+
+impl<'e> Node<'e> {
+    /// Whether `name` is here a comprehension's variable. A leading dot reaches past those.
+    pub(super) fn binds(&self, name: &str) -> bool {
+        let scopes = std::iter::successors(self.bound.as_deref(), |bound| bound.outer.as_deref());
+        !name.starts_with('.') && scopes.into_iter().any(|bound| bound.name == name)
+    }
+
+    fn child(&self, child: &'e IdedExpr) -> Self {
+        Self { expr: &child.expr, depth: self.depth + 1, loops: self.loops, bound: self.bound.clone() }
+    }
+
+    fn binding(&self, name: &'e str) -> Self {
+        let bound = Bound { name, outer: self.bound.clone() };
+        Self { bound: Some(Rc::new(bound)), ..self.clone() }
+    }
+
+    fn comprehension(&self, comprehension: &'e ComprehensionExpr, push: &mut dyn FnMut(Self)) {
+        push(self.child(&comprehension.iter_range));
+        push(self.child(&comprehension.accu_init));
+        let result = self.binding(&comprehension.accu_var);
+        push(result.child(&comprehension.result));
+        let mut body = result.binding(&comprehension.iter_var);
+        if let Some(second) = &comprehension.iter_var2 {
+            body = body.binding(second);
+        }
+        body.loops += usize::from(is_loop(comprehension));
+        push(body.child(&comprehension.loop_cond));
+        push(body.child(&comprehension.loop_step));
+    }
+
+    fn children(&self, push: &mut dyn FnMut(Self)) {
+        match self.expr {
+            Expr::Call(call) => {
+                call.target.iter().for_each(|target| push(self.child(target)));
+                call.args.iter().for_each(|argument| push(self.child(argument)));
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension, push),
+            Expr::List(list) => list.elements.iter().for_each(|element| push(self.child(element))),
+            Expr::Map(map) => map.entries.iter().for_each(|entry| self.entry(&entry.expr, push)),
+            Expr::Struct(literal) => literal.entries.iter().for_each(|entry| self.entry(&entry.expr, push)),
+            Expr::Select(select) => push(self.child(&select.operand)),
+            Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+        }
+    }
+
+    fn entry(&self, entry: &'e EntryExpr, push: &mut dyn FnMut(Self)) {
+        match entry {
+            EntryExpr::MapEntry(entry) => {
+                push(self.child(&entry.key));
+                push(self.child(&entry.value));
+            }
+            EntryExpr::StructField(field) => push(self.child(&field.value)),
+        }
+    }
+}
+
+/// Macros such as `optMap` bind a name by a comprehension over nothing, which repeats nothing.
+fn is_loop(comprehension: &ComprehensionExpr) -> bool {
+    !matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty())
+}
+
+/// Every node of the tree, parents before their children.
+pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
+    let mut pending = vec![Node { expr: &root.expr, depth: 1, loops: 0, bound: None }];
+    std::iter::from_fn(move || {
+        let node = pending.pop()?;
+        node.children(&mut |child| pending.push(child));
+        Some(node)
+    })
+}

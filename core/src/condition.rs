@@ -1,0 +1,288 @@
+//! The structured conditions of preconditions: a field, an operator and a value.
+//!
+//! A condition and the variables of an event go in; whether it is met comes out, with the value that
+//! was found. A field that is not there is null, and never an error; a comparison that makes no sense
+//! is an error, and never "not met". How the results of several conditions combine is not decided here.
+//!
+//! Equality includes the type of a number, as in Go: an API's `5` is a double and not equal to the
+//! integer `5` of a task file. The task file's integers equal those of `type: int` params and of
+//! Kubernetes objects; in the Go adapter not even they do, so that no condition on an integer could be met.
+
+use serde_json::Value;
+
+use crate::field::Found;
+use crate::scope::Scope;
+use crate::task::{Condition, Operator};
+use crate::value;
+
+/// What became of a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConditionResult {
+    /// Whether it is met.
+    pub matched: bool,
+    /// What the field holds; null if it is not there.
+    pub actual: Value,
+}
+
+/// A condition that has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// An order was asked of something that is not a number.
+    #[error("`{field}` {operator}: cannot compare {side} {value} as a number")]
+    NotANumber {
+        /// The field.
+        field: String,
+        /// The operator.
+        operator: &'static str,
+        /// Which side it is: `field` or `expected`.
+        side: &'static str,
+        /// Its text.
+        value: String,
+    },
+    /// Text or keys were searched for something that is not text.
+    #[error("`{field}` contains: needle {value} is not a string")]
+    NeedleNotText {
+        /// The field.
+        field: String,
+        /// The needle's text.
+        value: String,
+    },
+    /// The field is nothing that contains.
+    #[error("`{field}` contains: {value} is neither a string, a list nor a map")]
+    NotAContainer {
+        /// The field.
+        field: String,
+        /// The field's text.
+        value: String,
+    },
+    /// The expected value of `in` or `notIn` is not a list.
+    #[error("`{field}` {operator}: expected value {value} is not a list")]
+    NotAList {
+        /// The field.
+        field: String,
+        /// The operator.
+        operator: &'static str,
+        /// The expected value's text.
+        value: String,
+    },
+}
+
+/// Evaluates one condition.
+///
+/// # Errors
+/// The operator makes no sense for the field or for the expected value.
+pub fn evaluate(condition: &Condition, scope: &Scope) -> Result<ConditionResult, ConditionError> {
+    let actual = match condition.field.find_in(scope) {
+        Found::Missing => Value::Null,
+        Found::Value(value) => value,
+    };
+    let expected = &condition.value;
+    let matched = match condition.operator {
+        Operator::Equals => actual == *expected,
+        Operator::NotEquals => actual != *expected,
+        Operator::In => list(condition)?.contains(&actual),
+        Operator::NotIn => !list(condition)?.contains(&actual),
+        Operator::Contains => contains(condition, &actual)?,
+        Operator::GreaterThan => number(condition, "field", &actual)? > number(condition, "expected", expected)?,
+        Operator::LessThan => number(condition, "field", &actual)? < number(condition, "expected", expected)?,
+        Operator::Exists => exists(&actual),
+    };
+    Ok(ConditionResult { matched, actual })
+}
+
+/// Says of a condition that is not met what was found instead: `a.b equals x (actual: y)`.
+#[must_use]
+pub fn not_met(condition: &Condition, result: &ConditionResult) -> String {
+    format!(
+        "{} {} {} (actual: {})",
+        condition.field.source(),
+        operator_name(condition.operator),
+        value::text(&condition.value),
+        value::text(&result.actual),
+    )
+}
+
+/// The operator as the task file spells it.
+#[must_use]
+pub fn operator_name(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Equals => "equals",
+        Operator::NotEquals => "notEquals",
+        Operator::In => "in",
+        Operator::NotIn => "notIn",
+        Operator::Contains => "contains",
+        Operator::GreaterThan => "greaterThan",
+        Operator::LessThan => "lessThan",
+        Operator::Exists => "exists",
+    }
+}
+
+fn list(condition: &Condition) -> Result<&[Value], ConditionError> {
+    condition.value.as_array().map(Vec::as_slice).ok_or_else(|| ConditionError::NotAList {
+        field: condition.field.source().to_owned(),
+        operator: operator_name(condition.operator),
+        value: value::text(&condition.value),
+    })
+}
+
+fn contains(condition: &Condition, actual: &Value) -> Result<bool, ConditionError> {
+    let field = || condition.field.source().to_owned();
+    let needle = || {
+        let not_text = || ConditionError::NeedleNotText { field: field(), value: value::text(&condition.value) };
+        condition.value.as_str().ok_or_else(not_text)
+    };
+    match actual {
+        Value::String(text) => Ok(text.contains(needle()?)),
+        Value::Object(map) => Ok(map.contains_key(needle()?)),
+        Value::Array(items) => Ok(items.contains(&condition.value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            Err(ConditionError::NotAContainer { field: field(), value: value::text(actual) })
+        }
+    }
+}
+
+fn number(condition: &Condition, side: &'static str, value: &Value) -> Result<f64, ConditionError> {
+    value.as_f64().ok_or_else(|| ConditionError::NotANumber {
+        field: condition.field.source().to_owned(),
+        operator: operator_name(condition.operator),
+        side,
+        value: value::text(value),
+    })
+}
+
+/// Zero and false exist; nothing, blank text and empty collections do not.
+fn exists(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::field::{FieldPath, FieldPathError};
+
+    fn scope() -> Scope {
+        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+        let cluster = json!({
+            "phase": "Ready", "replicas": 5.0, "ratio": 5.5, "zero": 0.0, "off": false, "null": null,
+            "blank": "  ", "tags": ["a", "b", 5.0], "labels": {"env": "prod"}, "none": [], "empty": {},
+        });
+        scope.set("cluster", cluster);
+        scope.set("count", json!(5));
+        scope
+    }
+
+    fn condition(field: &str, operator: Operator, value: Value) -> Result<Condition, FieldPathError> {
+        Ok(Condition { field: FieldPath::parse(field)?, operator, value })
+    }
+
+    #[test]
+    fn operators_answer() -> Result<(), FieldPathError> {
+        use Operator::{Contains, Equals, Exists, GreaterThan, In, LessThan, NotEquals, NotIn};
+        let cases = [
+            ("equal text", "cluster.phase", Equals, json!("Ready"), true),
+            ("text is compared by case", "cluster.phase", Equals, json!("ready"), false),
+            ("an API number is no integer", "cluster.replicas", Equals, json!(5), false),
+            ("an API number is a double", "cluster.replicas", Equals, json!(5.0), true),
+            ("an integer param is an integer", "count", Equals, json!(5), true),
+            ("a fraction matches an API number", "cluster.ratio", Equals, json!(5.5), true),
+            ("a missing field is null", "cluster.missing.deep", Equals, json!(null), true),
+            ("a missing field is no text", "cluster.missing", Equals, json!("x"), false),
+            ("blank text is null, so it never equals blank text", "cluster.blank", Equals, json!("  "), false),
+            ("blank text is null", "cluster.blank", Equals, json!(null), true),
+            ("mappings are compared deeply", "cluster.labels", Equals, json!({"env": "prod"}), true),
+            ("a missing field is not equal", "cluster.missing", NotEquals, json!("x"), true),
+            ("equal is not notEquals", "cluster.phase", NotEquals, json!("Ready"), false),
+            ("an element of the list", "cluster.phase", In, json!(["Pending", "Ready"]), true),
+            ("the type counts in lists too", "cluster.replicas", In, json!([4, 5]), false),
+            ("no element", "cluster.phase", NotIn, json!(["Pending"]), true),
+            ("a missing field is in no list", "cluster.missing", NotIn, json!(["x"]), true),
+            ("but in one that has null", "cluster.missing", NotIn, json!([null]), false),
+            ("a part of the text", "cluster.phase", Contains, json!("ead"), true),
+            ("a key of the mapping", "cluster.labels", Contains, json!("env"), true),
+            ("not a value of the mapping", "cluster.labels", Contains, json!("prod"), false),
+            ("an element", "cluster.tags", Contains, json!("b"), true),
+            ("an element of another type", "cluster.tags", Contains, json!(5), false),
+            ("several results are a list", "{.cluster['phase','ratio']}", Contains, json!(5.5), true),
+            ("orders ignore the type", "cluster.replicas", GreaterThan, json!(4), true),
+            ("equal is not greater", "count", GreaterThan, json!(5.0), false),
+            ("less", "count", LessThan, json!(5.5), true),
+            ("zero exists", "cluster.zero", Exists, json!(null), true),
+            ("false exists", "cluster.off", Exists, json!(null), true),
+            ("null does not exist", "cluster.null", Exists, json!(null), false),
+            ("blank text does not exist", "cluster.blank", Exists, json!(null), false),
+            ("an empty list does not exist", "cluster.none", Exists, json!(null), false),
+            ("an empty mapping does not exist", "cluster.empty", Exists, json!(null), false),
+            ("a missing field does not exist", "missing", Exists, json!(null), false),
+        ];
+        let scope = scope();
+        for (name, field, operator, value, expected) in cases {
+            let result = evaluate(&condition(field, operator, value)?, &scope);
+            assert_eq!(result.map(|result| result.matched), Ok(expected), "{name}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_comparison_without_sense_is_an_error() -> Result<(), FieldPathError> {
+        use Operator::{Contains, GreaterThan, In, LessThan};
+        let cases = [
+            (
+                condition("cluster.phase", GreaterThan, json!(1))?,
+                "`cluster.phase` greaterThan: cannot compare field Ready as a number",
+            ),
+            (
+                condition("cluster.missing", LessThan, json!(1))?,
+                "`cluster.missing` lessThan: cannot compare field <nil> as a number",
+            ),
+            (condition("count", LessThan, json!("9"))?, "`count` lessThan: cannot compare expected 9 as a number"),
+            (
+                condition("cluster.off", GreaterThan, json!(0))?,
+                "`cluster.off` greaterThan: cannot compare field false as a number",
+            ),
+            (condition("cluster.phase", Contains, json!(1))?, "`cluster.phase` contains: needle 1 is not a string"),
+            (condition("cluster.labels", Contains, json!(1))?, "`cluster.labels` contains: needle 1 is not a string"),
+            (
+                condition("cluster.missing", Contains, json!("x"))?,
+                "`cluster.missing` contains: <nil> is neither a string, a list nor a map",
+            ),
+            (
+                condition("cluster.ratio", Contains, json!("5"))?,
+                "`cluster.ratio` contains: 5.5 is neither a string, a list nor a map",
+            ),
+            (condition("cluster.phase", In, json!("Ready"))?, "`cluster.phase` in: expected value Ready is not a list"),
+        ];
+        let scope = scope();
+        for (condition, expected) in cases {
+            let result = evaluate(&condition, &scope);
+            assert_eq!(result.map_err(|error| error.to_string()), Err(expected.to_owned()));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_condition_that_is_not_met_says_what_was_found() -> Result<(), Box<dyn std::error::Error>> {
+        let scope = scope();
+        let cases = [
+            ("cluster.phase", Operator::Equals, json!("Done"), "cluster.phase equals Done (actual: Ready)"),
+            ("cluster.phase", Operator::In, json!(["A", "B"]), "cluster.phase in [A B] (actual: Ready)"),
+            ("cluster.missing", Operator::Exists, json!(null), "cluster.missing exists <nil> (actual: <nil>)"),
+            ("cluster.replicas", Operator::GreaterThan, json!(1e7), "cluster.replicas greaterThan 1e+07 (actual: 5)"),
+        ];
+        for (field, operator, value, expected) in cases {
+            let condition = condition(field, operator, value)?;
+            let result = evaluate(&condition, &scope)?;
+            assert!(!result.matched, "{expected}");
+            assert_eq!(not_met(&condition, &result), expected);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Text as the value of a type.
+
+use serde_json::{Number, Value};
+
+use super::DURATION;
+use super::walk::{resolve, type_of};
+use crate::document::{Path, Scalar, Segment, Style};
+use crate::duration::{Units, parse_nanoseconds};
+
+/// How strictly the type of a scalar is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typing {
+    /// As the Go adapter reads the task file: text takes any scalar, the rest must be what is wanted.
+    Strict,
+    /// As the Go adapter reads the deployment file: text is converted, too.
+    Weak,
+}
+
+/// Converts text that did not come from a file (a flag, an environment variable) to what `schema` wants at `path`.
+///
+/// # Errors
+/// The path is unknown, or the text is not what is wanted there.
+pub fn coerce(schema: &Value, path: &Path, text: &str) -> Result<Value, String> {
+    let at = non_null(schema, property(schema, path).ok_or("unknown key")?);
+    let scalar = Scalar { text: text.to_owned(), style: Style::Quoted, tag: None };
+    let Some(wanted) = type_of(at) else { return Ok(Value::String(text.to_owned())) };
+    let value = convert(&scalar, wanted, Typing::Weak)
+        .ok_or_else(|| format!("must be {}, but is \"{text}\"", article(wanted)))?;
+    if at.get("format").and_then(Value::as_str) == Some(DURATION) {
+        parse_nanoseconds(text, Units::Go).map_err(|error| error.to_string())?;
+    }
+    match out_of_range(&value, at) {
+        Some(message) => Err(message),
+        None => Ok(value),
+    }
+}
+
+/// The schema of the value at a path of keys: its type, and its `description`.
+#[must_use]
+pub fn property<'s>(schema: &'s Value, path: &Path) -> Option<&'s Value> {
+    let mut at = resolve(schema, schema);
+    for segment in path.segments() {
+        let Segment::Key(key) = segment else { return None };
+        let object = non_null(schema, at);
+        let next = object.get("properties").and_then(|properties| properties.get(key));
+        at = next.or_else(|| object.get("additionalProperties").filter(|schema| schema.is_object()))?;
+    }
+    Some(at)
+}
+
+fn non_null<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let schema = resolve(root, schema);
+    let alternatives = schema.get("anyOf").and_then(Value::as_array);
+    let other = alternatives.and_then(|all| all.iter().find(|a| type_of(resolve(root, a)) != Some("null")));
+    other.map_or(schema, |other| resolve(root, other))
+}
+
+pub(super) fn convert(scalar: &Scalar, wanted: &str, typing: Typing) -> Option<Value> {
+    let value = scalar.to_value();
+    let weak = typing == Typing::Weak;
+    match wanted {
+        "string" => Some(Value::String(scalar.text.clone())),
+        "boolean" => match (scalar.as_bool(), &value) {
+            (Some(boolean), _) => Some(Value::Bool(boolean)),
+            (None, Value::Number(number)) if weak => Some(Value::Bool(number.as_f64() != Some(0.0))),
+            (None, Value::String(text)) if weak => parse_go_bool(text).map(Value::Bool),
+            (None, _) => None,
+        },
+        "integer" => match &value {
+            Value::Number(number) => to_integer(number).map(Value::from),
+            Value::String(text) if weak && text.is_empty() => Some(Value::from(0)),
+            Value::String(text) if weak => text.trim().parse::<i64>().ok().map(Value::from),
+            Value::Bool(boolean) if weak => Some(Value::from(i64::from(*boolean))),
+            Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+        },
+        "number" => match &value {
+            Value::Number(_) => Some(value),
+            Value::String(text) if weak && text.is_empty() => Some(Value::from(0)),
+            Value::String(text) if weak => {
+                text.trim().parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number)
+            }
+            Value::Bool(boolean) if weak => Some(Value::from(i64::from(*boolean))),
+            Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn parse_go_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+fn to_integer(number: &Number) -> Option<i64> {
+    // Go's YAML library cuts the fraction off where an integer is wanted.
+    number.as_i64().or_else(|| number.as_f64().filter(|f| f.abs() < 9e15).map(|f| f.trunc() as i64))
+}
+
+pub(super) fn out_of_range(value: &Value, schema: &Value) -> Option<String> {
+    let number = value.as_f64()?;
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    if let Some(minimum) = bound("minimum").filter(|minimum| number < *minimum) {
+        return Some(format!("must be at least {minimum}, but is {number}"));
+    }
+    let maximum = bound("maximum").filter(|maximum| number > *maximum)?;
+    Some(format!("must be at most {maximum}, but is {number}"))
+}
+
+pub(super) fn article(wanted: &str) -> &str {
+    match wanted {
+        "string" => "text",
+        "boolean" => "a boolean",
+        "integer" => "an integer",
+        "number" => "a number",
+        "array" => "a list",
+        "object" => "a mapping",
+        other => other,
+    }
+}
+
+/// The longest key that is worth comparing with the known ones.
+const SUGGESTION_WIDTH: usize = 64;
+
+/// The known word that `written` most likely stands for.
+#[must_use]
+pub fn suggest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    if written.len() > SUGGESTION_WIDTH {
+        return None;
+    }
+    let plain = |word: &str| word.to_lowercase().replace(['-', '_'], "");
+    let written = plain(written);
+    let scored = known.iter().map(|word| (strsim::jaro_winkler(&written, &plain(word)), *word));
+    scored.filter(|(score, _)| *score > 0.82).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, word)| word)
+}

@@ -1,0 +1,232 @@
+//! What is wrong with a configuration: every mistake, with its place and the words that would fix it.
+//!
+//! A check never stops at the first mistake: it adds to a [`Diagnostics`] and goes on. Rendering is for
+//! people ([`Display`](std::fmt::Display)) or for programs ([`serde::Serialize`]).
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How bad a mistake is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The configuration is refused.
+    Error,
+    /// The configuration loads; `check --strict` refuses it.
+    Warning,
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mistake {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file, or what stands for it: `environment`, `command line`.
+    pub file: String,
+    /// Where in the file, by keys: `params[0].source`. Empty for the file as a whole.
+    pub path: String,
+    /// Where in the file, from 1; none outside of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What would fix it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The line that it stands in; none where it could quote a secret.
+    #[serde(skip)]
+    pub snippet: Option<Snippet>,
+}
+
+/// What is shown of a line, with the place of the mistake in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snippet {
+    text: String,
+    caret: usize,
+}
+
+impl Snippet {
+    /// Cuts what is worth showing out of a line, around the 1-based `column`.
+    #[must_use]
+    pub fn of(line: &str, column: usize) -> Self {
+        let start = if column > SNIPPET_WIDTH { column - SNIPPET_WIDTH / 2 } else { 0 };
+        let shown = line.chars().skip(start).take(SNIPPET_WIDTH).map(|c| if c.is_control() { ' ' } else { c });
+        Self { text: shown.collect::<String>().trim_end().to_owned(), caret: column.saturating_sub(start + 1) }
+    }
+}
+
+/// The most characters of a line that are shown.
+const SNIPPET_WIDTH: usize = 100;
+
+/// The most mistakes that are kept: who has more mends these first.
+const MAX_MISTAKES: usize = 500;
+
+impl Mistake {
+    /// A warning in place of an error.
+    #[must_use]
+    pub fn as_warning(self) -> Self {
+        Self { severity: Severity::Warning, ..self }
+    }
+
+    /// An error that stands in no line of any file: an environment variable, a flag, an unreadable file.
+    #[must_use]
+    pub fn outside(file: &str, path: &str, message: String, help: Option<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            file: file.to_owned(),
+            path: path.to_owned(),
+            line: None,
+            column: None,
+            message,
+            help,
+            snippet: None,
+        }
+    }
+}
+
+/// Every mistake found so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Diagnostics {
+    mistakes: Vec<Mistake>,
+    #[serde(skip)]
+    omitted: usize,
+}
+
+impl Diagnostics {
+    /// Adds a mistake.
+    pub fn push(&mut self, mistake: Mistake) {
+        if self.mistakes.len() < MAX_MISTAKES {
+            self.mistakes.push(mistake);
+        } else {
+            self.omitted += 1;
+            if mistake.severity == Severity::Error && !self.has_errors() {
+                self.mistakes[MAX_MISTAKES - 1] = mistake;
+            }
+        }
+    }
+
+    /// Adds a mistake that is worth making only if it is kept: quoting a long line takes a while.
+    pub fn push_with(&mut self, severity: Severity, make: impl FnOnce() -> Mistake) {
+        if self.mistakes.len() < MAX_MISTAKES || (severity == Severity::Error && !self.has_errors()) {
+            self.push(make());
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// Adds every mistake of another check.
+    pub fn extend(&mut self, other: Self) {
+        self.omitted += other.omitted;
+        for mistake in other.mistakes {
+            self.push(mistake);
+        }
+    }
+
+    /// Every mistake, in the order of [`sort`](Self::sort) if that was called.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
+    }
+
+    /// How many more there were than are kept.
+    #[must_use]
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+
+    /// Whether there is nothing to report.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mistakes.is_empty()
+    }
+
+    /// Whether anything refuses the configuration.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.count(Severity::Error) > 0
+    }
+
+    /// How many mistakes of a severity there are.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        self.mistakes.iter().filter(|mistake| mistake.severity == severity).count()
+    }
+
+    /// Makes every warning an error.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        for mistake in &mut self.mistakes {
+            mistake.severity = Severity::Error;
+        }
+        self
+    }
+
+    /// Orders the mistakes as a reader goes through the files: file by file in the order in which they
+    /// first appear, then by line. What stands at the same place keeps its order; repetitions go.
+    pub fn sort(&mut self) {
+        let mut files: Vec<String> = Vec::new();
+        for mistake in &self.mistakes {
+            if !files.contains(&mistake.file) {
+                files.push(mistake.file.clone());
+            }
+        }
+        self.mistakes
+            .sort_by_key(|mistake| (files.iter().position(|file| *file == mistake.file), mistake.line, mistake.column));
+        self.mistakes.dedup();
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ":{line}:{column}")?;
+        }
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, ": {severity}: ")?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        write!(f, "{}", self.message)?;
+        if let (Some(line), Some(Snippet { text, caret })) = (self.line, &self.snippet) {
+            let gutter = " ".repeat(line.to_string().len());
+            write!(f, "\n  {line} | {text}\n  {gutter} | {}^", " ".repeat(*caret))?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for mistake in &self.mistakes {
+            writeln!(f, "{mistake}")?;
+        }
+        if self.omitted > 0 {
+            writeln!(f, "… and {} more", self.omitted)?;
+        }
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
+        write!(f, "{errors} error{}, {warnings} warning{}", plural(errors), plural(warnings))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl From<Mistake> for Diagnostics {
+    fn from(mistake: Mistake) -> Self {
+        let mut diagnostics = Self::default();
+        diagnostics.push(mistake);
+        diagnostics
+    }
+}

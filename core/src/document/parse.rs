@@ -1,0 +1,249 @@
+//! From parser events to nodes: anchors, merge keys, duplicate keys, limits.
+
+use std::collections::HashMap;
+
+use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span, StrInput, Tag as ParserTag};
+
+use super::scalar::Tag;
+use super::{Content, Entry, Node, Position, Scalar, Style};
+use crate::diagnostics::Severity;
+
+/// The largest file: twice what fits into a `ConfigMap`.
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+/// The deepest nesting. Real files stay below 20; everything that walks the tree recurses.
+const MAX_DEPTH: usize = 100;
+/// The most memory that a tree may take, in bytes of text and [`NODE_WEIGHT`] for each value, aliases expanded.
+const MAX_WEIGHT: usize = 8 * 1024 * 1024;
+/// What a value weighs beside its text.
+const NODE_WEIGHT: usize = 8;
+
+type Report<'r> = dyn FnMut(Severity, Position, String, Option<String>) + 'r;
+
+/// Why composing stopped; the report was made where it was found.
+struct Stop;
+
+/// Parses the first document; reports what is wrong with it, and yields nothing if it has no value.
+pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
+    let start = Position { line: 1, column: 1 };
+    if text.len() > MAX_BYTES {
+        let message = format!("the file has {} bytes, the limit is {MAX_BYTES}", text.len());
+        report(Severity::Error, start, message, None);
+        return None;
+    }
+    let mut options = granit_parser::options! {
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+        // A long template on one line is an ordinary value; Go's scanner has no such limit either.
+        simple_key_max_lookahead: 1024,
+    };
+    options.set_emit_comments(false);
+    let events = Parser::new_from_str_with_options(text, options);
+    let mut composer = Composer { events, report, anchors: HashMap::new(), weight: 0 };
+    composer.first_document().ok().flatten()
+}
+
+struct Anchored {
+    node: Node,
+    weight: usize,
+}
+
+struct Composer<'t, 'r> {
+    events: Parser<'t, StrInput<'t>>,
+    report: &'r mut Report<'r>,
+    anchors: HashMap<usize, Anchored>,
+    weight: usize,
+}
+
+fn position(span: &Span) -> Position {
+    Position { line: span.start.line().max(1), column: span.start.col() + 1 }
+}
+
+impl<'t> Composer<'t, '_> {
+    fn stop(&mut self, position: Position, message: String, help: Option<&str>) -> Stop {
+        (self.report)(Severity::Error, position, message, help.map(str::to_owned));
+        Stop
+    }
+
+    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
+        match self.events.next_event() {
+            None => Ok(None),
+            Some(Ok(event)) => Ok(Some(event)),
+            Some(Err(error)) => {
+                let marker = *error.marker();
+                let position = Position { line: marker.line().max(1), column: marker.col() + 1 };
+                Err(self.stop(position, format!("not valid YAML: {}", error.info()), None))
+            }
+        }
+    }
+
+    fn first_document(&mut self) -> Result<Option<Node>, Stop> {
+        while let Some((event, span)) = self.next()? {
+            if event.is_node() {
+                let node = self.node(event, &span, 1)?;
+                self.warn_about_more();
+                return Ok(Some(node));
+            }
+        }
+        let start = Position { line: 1, column: 1 };
+        Err(self.stop(start, "the file is empty".to_owned(), Some("write `{}` for a file without any key")))
+    }
+
+    fn warn_about_more(&mut self) {
+        while let Ok(Some((event, span))) = self.next_quietly() {
+            if let Event::DocumentStart(..) = event {
+                let message = "only the first document of the file is read".to_owned();
+                (self.report)(Severity::Warning, position(&span), message, None);
+                return;
+            }
+        }
+    }
+
+    /// The next event; what is wrong behind the first document is nobody's mistake.
+    fn next_quietly(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
+        self.events.next_event().transpose().map_err(|_| Stop)
+    }
+
+    fn weigh(&mut self, weight: usize, position: Position) -> Result<(), Stop> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MAX_WEIGHT {
+            let message = format!("the file has over {MAX_WEIGHT} bytes after the expansion of aliases");
+            return Err(self.stop(position, message, None));
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, event: Event<'t>, span: &Span, depth: usize) -> Result<Node, Stop> {
+        let position = position(span);
+        if depth > MAX_DEPTH {
+            return Err(self.stop(position, format!("nested over {MAX_DEPTH} deep"), None));
+        }
+        if let Event::Alias(id) = event {
+            return self.alias(id, position, depth);
+        }
+        let before = self.weight;
+        self.weigh(NODE_WEIGHT + event.scalar().map_or(0, |(text, _)| text.len()), position)?;
+        let anchor = event.anchor_id();
+        let content = if let Event::Scalar(text, style, _, tag) = event {
+            Content::Scalar(self.scalar(&text, style, tag.as_deref(), position))
+        } else if let Event::SequenceStart(..) = event {
+            Content::List(self.list(depth)?)
+        } else {
+            Content::Map(self.map(depth)?)
+        };
+        let node = Node { position, content };
+        if let Some(id) = anchor {
+            let weight = self.weight - before;
+            self.weigh(weight, position)?;
+            self.anchors.insert(id, Anchored { node: node.clone(), weight });
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, id: usize, position: Position, depth: usize) -> Result<Node, Stop> {
+        let Some(weight) = self.anchors.get(&id).map(|anchored| anchored.weight) else {
+            return Err(self.stop(position, "the alias stands inside the value that it names".to_owned(), None));
+        };
+        self.weigh(weight, position)?;
+        let node = self.anchors.get(&id).map(|anchored| anchored.node.clone()).ok_or(Stop)?;
+        if depth + height(&node) > MAX_DEPTH + 1 {
+            return Err(self.stop(position, format!("nested over {MAX_DEPTH} deep"), None));
+        }
+        Ok(node)
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&ParserTag>, position: Position) -> Scalar {
+        let style = match style {
+            ScalarStyle::Plain => Style::Plain,
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
+            ScalarStyle::Literal => Style::Literal,
+            ScalarStyle::Folded => Style::Folded,
+        };
+        let tag = tag.map(|tag| match tag.core_suffix() {
+            Some("null") => Tag::Null,
+            Some("bool") => Tag::Bool,
+            Some("int") => Tag::Int,
+            Some("float") => Tag::Float,
+            Some(_) | None => Tag::Text,
+        });
+        let scalar = Scalar { text: text.to_owned(), style, tag };
+        if scalar.is_not_finite() {
+            let message = format!("`{text}` is not a number that JSON can hold");
+            (self.report)(Severity::Error, position, message, Some("put it in quotes if text is meant".to_owned()));
+        }
+        scalar
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, Stop> {
+        let mut items = Vec::new();
+        while let Some((event, span)) = self.next()? {
+            if event == Event::SequenceEnd {
+                break;
+            }
+            items.push(self.node(event, &span, depth + 1)?);
+        }
+        Ok(items)
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, Stop> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut merged: Vec<Entry> = Vec::new();
+        while let Some((event, span)) = self.next()? {
+            if event == Event::MappingEnd {
+                break;
+            }
+            let key_position = position(&span);
+            let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+            let key = self.node(event, &span, depth + 1)?;
+            let Some((event, span)) = self.next()? else { break };
+            let value = self.node(event, &span, depth + 1)?;
+            if is_merge {
+                self.merge(value, key_position, &mut merged)?;
+                continue;
+            }
+            let Content::Scalar(Scalar { text: key, .. }) = key.content else {
+                (self.report)(Severity::Error, key_position, "a key must be a scalar".to_owned(), None);
+                continue;
+            };
+            if let Some(first) = index.get(&key) {
+                let first = entries[*first].key_position.line;
+                let message = format!("the key `{key}` is repeated; it is already set in line {first}");
+                (self.report)(Severity::Error, key_position, message, Some("remove one of the two".to_owned()));
+                continue;
+            }
+            index.insert(key.clone(), entries.len());
+            entries.push(Entry { key, key_position, value });
+        }
+        for entry in merged {
+            if !index.contains_key(&entry.key) {
+                index.insert(entry.key.clone(), entries.len());
+                entries.push(entry);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// `<<: *base`: the keys of `base` (or of several, the first one wins) where the mapping has none.
+    fn merge(&mut self, value: Node, position: Position, merged: &mut Vec<Entry>) -> Result<(), Stop> {
+        let sources = match value.content {
+            Content::List(items) => items,
+            content @ (Content::Map(_) | Content::Scalar(_)) => vec![Node { position: value.position, content }],
+        };
+        for source in sources {
+            let Content::Map(entries) = source.content else {
+                let message = "`<<` must name a mapping or a list of mappings".to_owned();
+                return Err(self.stop(position, message, None));
+            };
+            merged.extend(entries);
+        }
+        Ok(())
+    }
+}
+
+fn height(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 1,
+        Content::List(items) => 1 + items.iter().map(height).max().unwrap_or(0),
+        Content::Map(entries) => 1 + entries.iter().map(|entry| height(&entry.value)).max().unwrap_or(0),
+    }
+}

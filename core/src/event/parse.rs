@@ -1,0 +1,225 @@
+//! Reads CloudEvents off the wire.
+//!
+//! The envelope is checked first, then the members of `data` that have a fixed meaning, then `data` is
+//! normalised as a whole. Attributes without a meaning here are let through unread.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::{EventDataError, EventError, LifecycleEvent, OwnerReference};
+use crate::id::Generation;
+use crate::value;
+
+/// What an absent or null member of `data` reads as.
+const ABSENT: &Value = &Value::Null;
+
+impl LifecycleEvent {
+    /// Reads an event in structured mode: one JSON object with the attributes, and with `data` or `data_base64`.
+    ///
+    /// # Errors
+    /// It is larger than `max_bytes`, is no CloudEvent, or its data cannot be used.
+    pub fn from_structured(body: &[u8], max_bytes: usize) -> Result<Self, EventError> {
+        check_size(body, max_bytes)?;
+        let event: Value = serde_json::from_slice(body).map_err(EventError::NotJson)?;
+        let found = describe(&event);
+        let Value::Object(mut envelope) = event else { return Err(EventError::NotAnObject { found }) };
+        let data = structured_data(&mut envelope)?;
+        let attributes = Attributes::read(|name| match envelope.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(describe(&other)),
+        })?;
+        attributes.with_data(data)
+    }
+
+    /// Reads an event in binary mode: the attributes, named without any transport's prefix, and the body of `data`.
+    ///
+    /// An attribute that is given twice has its last value.
+    ///
+    /// # Errors
+    /// As [`from_structured`](Self::from_structured).
+    pub fn from_binary<'a>(
+        attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
+        body: &[u8],
+        max_bytes: usize,
+    ) -> Result<Self, EventError> {
+        check_size(body, max_bytes)?;
+        let mut given: Map<String, Value> =
+            attributes.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value.into())).collect();
+        let attributes = Attributes::read(|name| match given.remove(name) {
+            Some(Value::String(text)) => Ok(Some(text)),
+            _ => Ok(None),
+        })?;
+        attributes.with_data(parse_data(body)?)
+    }
+}
+
+/// The attributes that something here reads.
+struct Attributes {
+    id: String,
+    source: String,
+    event_type: String,
+    time: Option<String>,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+}
+
+impl Attributes {
+    /// Asks `take` for each attribute; it answers with the text, nothing, or what else it found.
+    fn read(mut take: impl FnMut(&str) -> Result<Option<String>, &'static str>) -> Result<Self, EventError> {
+        let mut required = |attribute: &'static str| match take(attribute) {
+            Ok(Some(text)) if !text.is_empty() => Ok(text),
+            Ok(_) => Err(EventError::MissingAttribute { attribute }),
+            Err(found) => Err(EventError::AttributeType { attribute, found }),
+        };
+        let version = required("specversion")?;
+        if version != "1.0" && version != "0.3" {
+            return Err(EventError::SpecVersion { found: version });
+        }
+        let (id, source, event_type) = (required("id")?, required("source")?, required("type")?);
+        // What only logs, metrics and traces read is no reason to lose an event.
+        let mut optional = |attribute| take(attribute).ok().flatten().filter(|text| !text.is_empty());
+        Ok(Self {
+            id,
+            source,
+            event_type,
+            time: optional("time"),
+            traceparent: optional("traceparent"),
+            tracestate: optional("tracestate"),
+        })
+    }
+
+    fn with_data(self, data: Value) -> Result<LifecycleEvent, EventError> {
+        let view = DataView::read(&data).map_err(EventError::Data)?;
+        Ok(LifecycleEvent {
+            event_id: self.id,
+            source: self.source,
+            event_type: self.event_type,
+            time: self.time,
+            traceparent: self.traceparent,
+            tracestate: self.tracestate,
+            resource_id: view.id,
+            kind: view.kind,
+            href: view.href,
+            generation: view.generation,
+            owner: view.owner,
+            data: value::as_go_numbers(data),
+        })
+    }
+}
+
+/// The members of `data` that have a fixed meaning.
+struct DataView {
+    id: String,
+    kind: String,
+    href: String,
+    generation: Generation,
+    owner: Option<OwnerReference>,
+}
+
+impl DataView {
+    fn read(data: &Value) -> Result<Self, EventDataError> {
+        Ok(Self {
+            id: text(data, "id", "data.id")?,
+            kind: text(data, "kind", "data.kind")?,
+            href: text(data, "href", "data.href")?,
+            generation: generation(data)?,
+            owner: owner(data)?,
+        })
+    }
+}
+
+fn structured_data(envelope: &mut Map<String, Value>) -> Result<Value, EventError> {
+    // Version 0.3 marks a base64 body by an attribute instead of by the member's name.
+    let marked =
+        matches!(envelope.get("datacontentencoding"), Some(Value::String(e)) if e.eq_ignore_ascii_case("base64"));
+    let encoded = match (envelope.remove("data"), envelope.remove("data_base64")) {
+        (Some(_), Some(_)) => return Err(EventError::TwoBodies),
+        (Some(Value::String(encoded)), None) if marked => encoded,
+        (None, Some(Value::String(encoded))) => encoded,
+        (None, Some(Value::Null)) | (None, None) => return object(Value::Null),
+        (None, Some(other)) => {
+            return Err(EventError::AttributeType { attribute: "data_base64", found: describe(&other) });
+        }
+        (Some(inline), None) => return object(inline),
+    };
+    parse_data(&STANDARD.decode(encoded).map_err(EventError::Base64)?)
+}
+
+fn parse_data(body: &[u8]) -> Result<Value, EventError> {
+    if body.is_empty() {
+        return object(Value::Null);
+    }
+    object(serde_json::from_slice(body).map_err(|error| EventError::Data(EventDataError::NotJson(error)))?)
+}
+
+/// No data is an empty object.
+fn object(data: Value) -> Result<Value, EventError> {
+    if data.is_null() {
+        return Ok(Value::Object(Map::new()));
+    }
+    if !data.is_object() {
+        return Err(EventError::Data(EventDataError::NotAnObject { found: describe(&data) }));
+    }
+    Ok(data)
+}
+
+fn text(parent: &Value, name: &str, path: &'static str) -> Result<String, EventDataError> {
+    let value = parent.get(name).unwrap_or(ABSENT);
+    if value.is_null() {
+        return Ok(String::new());
+    }
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or_else(|| EventDataError::Member { path, found: describe(value), expected: "a string" })
+}
+
+fn generation(data: &Value) -> Result<Generation, EventDataError> {
+    let value = data.get("generation").unwrap_or(ABSENT);
+    if value.is_null() {
+        return Ok(Generation::default());
+    }
+    value.as_i64().map(Generation).ok_or_else(|| EventDataError::Member {
+        path: "data.generation",
+        found: describe(value),
+        expected: "an integer of 64 bits, written without fraction, exponent and quotes",
+    })
+}
+
+fn owner(data: &Value) -> Result<Option<OwnerReference>, EventDataError> {
+    let owner = data.get("owner_references").unwrap_or(ABSENT);
+    if owner.is_null() {
+        return Ok(None);
+    }
+    if !owner.is_object() {
+        return Err(EventDataError::Member {
+            path: "data.owner_references",
+            found: describe(owner),
+            expected: "one object with `id`, `kind` and `href`",
+        });
+    }
+    Ok(Some(OwnerReference {
+        id: text(owner, "id", "data.owner_references.id")?,
+        kind: text(owner, "kind", "data.owner_references.kind")?,
+        href: text(owner, "href", "data.owner_references.href")?,
+    }))
+}
+
+fn check_size(body: &[u8], limit: usize) -> Result<(), EventError> {
+    if body.len() > limit { Err(EventError::TooLarge { bytes: body.len(), limit }) } else { Ok(()) }
+}
+
+fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number with a fraction or beyond 64 bits",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

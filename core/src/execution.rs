@@ -1,0 +1,108 @@
+//! How the pass went so far: `adapter.executionStatus` and its neighbours, for phase 4.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::host::Host;
+use crate::outcome::Outcome;
+use crate::plan::decision::{Decision, SkipReason};
+use crate::precondition::Verdict;
+use crate::scope::Scope;
+use crate::stage::{Phase, PhaseError};
+
+/// The account of phases 1 to 3.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Execution {
+    /// The failures so far, in order.
+    pub errors: Vec<PhaseError>,
+    /// Whether the resources, or one of them, were skipped.
+    pub resources_skipped: bool,
+    /// Why; empty if they were not.
+    pub skip_reason: String,
+    /// The resources that failed, by name.
+    pub resource_errors: BTreeMap<String, PhaseError>,
+    /// `adapter.outcomes`.
+    pub outcomes: Map<String, Value>,
+}
+
+impl Execution {
+    /// Takes the verdict of phase 2 into the account.
+    pub fn note_verdict(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Met => {}
+            Verdict::NotMet(reason) => {
+                self.resources_skipped = true;
+                self.skip_reason.clone_from(reason);
+            }
+            Verdict::ResourceNotFound(_) => {
+                self.resources_skipped = true;
+                "ResourceNotFound".clone_into(&mut self.skip_reason);
+            }
+            Verdict::Failed(error) => {
+                self.resources_skipped = true;
+                self.skip_reason = error.to_string();
+                self.errors.push(error.clone());
+            }
+        }
+    }
+
+    /// Takes the outcomes of phase 3 into the account.
+    pub fn note_outcomes(&mut self, outcomes: &[Outcome]) {
+        for outcome in outcomes {
+            self.outcomes.insert(outcome.resource.clone(), outcome.to_value());
+            if outcome.decision == Decision::Skip(SkipReason::CreateGateFalse) {
+                self.resources_skipped = true;
+                if self.skip_reason.is_empty() {
+                    self.skip_reason = format!("{}: {}", outcome.resource, outcome.reason());
+                }
+            }
+            if let Some(failure) = outcome.failure() {
+                let error = PhaseError {
+                    phase: Phase::Resources,
+                    step: outcome.resource.clone(),
+                    message: failure.message.clone(),
+                };
+                self.resource_errors.insert(outcome.resource.clone(), error.clone());
+                self.errors.push(error);
+            }
+        }
+    }
+
+    /// Whether nothing failed so far.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Puts the account into the scope, as `adapter`.
+    pub fn publish(&self, host: &Host, scope: &mut Scope) {
+        let error =
+            |error: &PhaseError| json!({ "phase": error.phase.as_str(), "step": error.step, "message": error.message });
+        let reason = match self.errors.first().map(|error| error.phase) {
+            None => "",
+            Some(Phase::ParamExtraction) => "ParameterExtractionFailed",
+            Some(Phase::Preconditions) => "PreconditionFailed",
+            Some(Phase::Resources) => "ResourceFailed",
+            Some(Phase::PostActions) => "PostActionFailed",
+        };
+        let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+        let resource_errors: Map<String, Value> =
+            self.resource_errors.iter().map(|(name, failed)| (name.clone(), error(failed))).collect();
+        scope.set(
+            "adapter",
+            json!({
+                "name": host.name,
+                "version": host.version,
+                "executionStatus": if self.succeeded() { "success" } else { "failed" },
+                "resourcesSkipped": self.resources_skipped,
+                "skipReason": self.skip_reason,
+                "errorReason": reason,
+                "errorMessage": messages.join("; "),
+                "executionError": self.errors.first().map_or(Value::Null, error),
+                "resourceErrors": resource_errors,
+                "outcomes": self.outcomes,
+            }),
+        );
+    }
+}

@@ -1,0 +1,207 @@
+//! `field:` paths: Kubernetes JSON path over JSON values.
+//!
+//! Text goes in and is parsed once; a value, a list of values or nothing comes out. The dialect is that
+//! of `kubectl` (client-go), which is older than RFC 9535 and differs from it where a configuration can
+//! see it: a missing key, an index out of bounds and a comparison between types make the whole path
+//! find nothing, while a filter that matches nothing gives null. So it has its own parser and its own
+//! evaluator; a plain dotted path, which most are, is followed without either.
+//!
+//! It does not print: a path finds values, not text. Wildcards give the values of a mapping by key.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::scope::Scope;
+
+mod evaluate;
+mod parse;
+
+/// A parsed JSON path in the dialect of `kubectl`.
+#[derive(Debug, Clone)]
+pub struct FieldPath {
+    source: String,
+    plan: Plan,
+}
+
+#[derive(Debug, Clone)]
+enum Plan {
+    /// Keys only.
+    Keys(Vec<String>),
+    /// Whatever else.
+    Query(Vec<Block>),
+}
+
+/// A part of a path at its outermost level.
+#[derive(Debug, Clone, PartialEq)]
+enum Block {
+    /// Text outside braces.
+    Text(String),
+    /// What stands in one pair of braces.
+    Steps(Vec<Step>),
+    /// `{range …}` up to its `{end}`.
+    Range(Vec<Step>, Vec<Block>),
+}
+
+/// One step: from the values found so far to the next ones.
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Field(String),
+    Slice(Slice),
+    Wildcard,
+    Recursive,
+    Filter(Filter),
+    Union(Vec<Vec<Step>>),
+    /// A quoted string.
+    Text(String),
+    /// A number or a boolean.
+    Literal(Value),
+    /// A word that is neither.
+    Identifier(String),
+}
+
+/// `[start:end:step]`, or `[index]` with the end derived from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Slice {
+    start: Option<i64>,
+    end: Option<i64>,
+    end_is_derived: bool,
+    step: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Filter {
+    Exists(Vec<Step>),
+    Compare { left: Vec<Step>, operator: String, right: Vec<Step> },
+}
+
+/// A path that does not parse.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("JSONPath parse error: {0}")]
+pub struct FieldPathError(pub String);
+
+/// What a path found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// Nothing is there.
+    Missing,
+    /// One value, or the list of several. Null or a blank string is [`Value::Null`].
+    Value(Value),
+}
+
+impl FieldPath {
+    /// Parses a path; text that does not start with `{` is wrapped: `a.b` is `{.a.b}`.
+    ///
+    /// # Errors
+    /// It is not a JSON path.
+    pub fn parse(source: &str) -> Result<Self, FieldPathError> {
+        let text = source.trim();
+        let blocks = if text.starts_with('{') {
+            parse::template(text)?
+        } else if text.starts_with(['.', '[', '$', '@']) {
+            parse::template(&format!("{{{text}}}"))?
+        } else {
+            parse::template(&format!("{{.{text}}}"))?
+        };
+        Ok(Self { source: source.to_owned(), plan: Plan::of(blocks) })
+    }
+
+    /// The text it was parsed from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The keys below which it looks, whatever it finds there: `a`, `b` for `{.a.b[0]}`. None if it may look anywhere.
+    #[must_use]
+    pub fn prefix(&self) -> Vec<&str> {
+        match &self.plan {
+            Plan::Keys(keys) => keys.iter().map(String::as_str).collect(),
+            Plan::Query(blocks) => match blocks.as_slice() {
+                [Block::Steps(steps)] => {
+                    steps.iter().map_while(|step| if let Step::Field(name) = step { Some(name.as_str()) } else { None })
+                }
+                .collect(),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// Looks the path up in `root`.
+    #[must_use]
+    pub fn find(&self, root: &Value) -> Found {
+        match &self.plan {
+            Plan::Keys(keys) => follow(Some(root), keys),
+            Plan::Query(blocks) => found(evaluate::blocks(blocks, root)),
+        }
+    }
+
+    /// Looks the path up in the variables of an event.
+    #[must_use]
+    pub fn find_in(&self, scope: &Scope) -> Found {
+        match &self.plan {
+            Plan::Keys(keys) => match keys.split_first() {
+                Some((name, keys)) => follow(scope.get(name), keys),
+                None => Found::Missing,
+            },
+            Plan::Query(blocks) => match blocks.as_slice() {
+                [Block::Steps(steps)] if matches!(steps.first(), Some(Step::Field(_))) => {
+                    let Some((Step::Field(name), steps)) = steps.split_first() else { return Found::Missing };
+                    scope.get(name).map_or(Found::Missing, |value| found(evaluate::steps(steps, value)))
+                }
+                // A path that may start anywhere needs all of the variables as one value.
+                blocks => {
+                    let root = scope.variables().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+                    found(evaluate::blocks(blocks, &Value::Object(root)))
+                }
+            },
+        }
+    }
+}
+
+impl Plan {
+    fn of(blocks: Vec<Block>) -> Self {
+        if let [Block::Steps(steps)] = blocks.as_slice() {
+            let keys: Option<Vec<String>> =
+                steps.iter().map(|step| if let Step::Field(name) = step { Some(name.clone()) } else { None }).collect();
+            if let Some(keys) = keys
+                && !keys.is_empty()
+            {
+                return Self::Keys(keys);
+            }
+        }
+        Self::Query(blocks)
+    }
+}
+
+fn follow(value: Option<&Value>, keys: &[String]) -> Found {
+    let found = keys.iter().try_fold(value, |value, key| Some(value?.as_object()?.get(key))).flatten();
+    found.map_or(Found::Missing, |value| Found::Value(null_if_blank(value.clone())))
+}
+
+fn found(results: Result<Vec<Cow<'_, Value>>, evaluate::Nothing>) -> Found {
+    let Ok(results) = results else { return Found::Missing };
+    if results.iter().all(|value| is_blank(value)) {
+        return Found::Value(Value::Null);
+    }
+    let mut values: Vec<Value> = results.into_iter().map(Cow::into_owned).collect();
+    match values.pop() {
+        Some(only) if values.is_empty() => Found::Value(only),
+        Some(last) => {
+            values.push(last);
+            Found::Value(Value::Array(values))
+        }
+        None => Found::Value(Value::Null),
+    }
+}
+
+fn null_if_blank(value: Value) -> Value {
+    if is_blank(&value) { Value::Null } else { value }
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests;

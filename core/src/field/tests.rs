@@ -1,0 +1,118 @@
+//! What paths find, against what client-go found.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// Paths, and what client-go v0.35 makes of them: JSON, `MISSING` or `PARSE`.
+const GOLDEN: &str = include_str!("golden.tsv");
+
+fn document() -> Value {
+    let document = json!({
+        "a": {
+            "b": {"c": "deep"}, "n": null, "blank": "  ", "zero": 0, "no": false, "empty": {},
+            "dotted.key/x": "dots", "hy-phen": "h",
+        },
+        "items": [
+            {"name": "one", "n": 1, "on": true, "labels": {"x.y/z": "l1"}},
+            {"name": "two", "n": 2, "on": false},
+            {"name": "three", "n": 3, "on": true},
+        ],
+        "conditions": [
+            {"type": "Ready", "status": "True"},
+            {"type": "Available", "status": "False"},
+            {"type": "It's", "status": "odd"},
+        ],
+        "matrix": [[1, 2], [3, 4]],
+        "blanks": [{"v": ""}, {"v": " "}],
+        "text": "word",
+        "list": [],
+    });
+    crate::value::as_go_numbers(document)
+}
+
+fn shown(found: &Found) -> String {
+    match found {
+        Found::Missing => "MISSING".to_owned(),
+        Found::Value(value) => crate::value::json::to_string(value),
+    }
+}
+
+#[test]
+fn paths_find_what_they_find_in_client_go() {
+    let document = document();
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    for (name, value) in document.as_object().into_iter().flatten() {
+        scope.set(name, value.clone());
+    }
+    for row in GOLDEN.lines() {
+        let Some((source, expected)) = row.split_once('\t') else { panic!("{row}") };
+        let (in_value, in_scope) = match FieldPath::parse(source) {
+            Ok(path) => (shown(&path.find(&document)), shown(&path.find_in(&scope))),
+            Err(_) => ("PARSE".to_owned(), "PARSE".to_owned()),
+        };
+        assert_eq!(in_value, expected, "{source} in a value");
+        assert_eq!(in_scope, expected, "{source} in the variables");
+    }
+}
+
+#[test]
+fn kubernetes_integers_compare_with_integers() -> Result<(), FieldPathError> {
+    let root = json!({"items": [{"n": 2, "name": "two"}, {"n": 3, "name": "three"}]});
+    let path = FieldPath::parse("{.items[?(@.n>=3)].name}")?;
+    assert_eq!(path.find(&root), Found::Value(json!("three")));
+    let path = FieldPath::parse("{.items[?(@.n==2.0)].name}")?;
+    assert_eq!(path.find(&root), Found::Missing, "a double is another type");
+    Ok(())
+}
+
+#[test]
+fn a_wildcard_gives_the_values_of_a_mapping_by_key() -> Result<(), FieldPathError> {
+    let root = json!({"m": {"b": 2, "a": 1, "c": 3}});
+    assert_eq!(FieldPath::parse("m.*")?.find(&root), Found::Value(json!([1, 2, 3])));
+    Ok(())
+}
+
+#[test]
+fn the_source_is_kept_as_it_was_written() -> Result<(), FieldPathError> {
+    assert_eq!(FieldPath::parse("a.b")?.source(), "a.b");
+    Ok(())
+}
+
+#[test]
+fn unions_that_multiply_end_without_an_answer_instead_of_filling_the_memory() -> Result<(), FieldPathError> {
+    let root = json!([[[[[[[[[1]]]]]]]]]);
+    let path = FieldPath::parse(&format!("{{{}}}", "[:,:,:,:,:,:,:,:,:,:]".repeat(9)))?;
+    assert_eq!(path.find(&root), Found::Missing);
+    Ok(())
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let source = format!("{{{}", "[?(@.a".repeat(10_000));
+    assert!(FieldPath::parse(&source).is_err());
+    let source = format!("{{.a{}.b{}}}", "[?(@.c".repeat(100), ")]".repeat(100));
+    assert!(FieldPath::parse(&source).is_err());
+    assert!(FieldPath::parse(&"{range .a[*]}".repeat(10_000)).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_path_makes_the_parser_or_the_search_panic(
+        source in r#"\{?([.]{0,2}(items|a|b|n|\*|name|\\.)|\[(-?[0-9]{1,2}|:|,|\*|'a'|\?\(@\.n(==|<|>)?[0-9']*\)?){1,3}\]|[{}$@'" ]|range |end){0,8}\}?|.*"#
+    ) {
+        if let Ok(path) = FieldPath::parse(&source) {
+            let _either = path.find(&document());
+        }
+    }
+
+    #[test]
+    fn any_key_is_found_when_its_dots_are_escaped(key in "[a-zA-Z_][a-zA-Z0-9_./-]{0,20}") {
+        let root = json!({ "labels": { &key: 1 } });
+        let source = format!("labels.{}", key.replace('.', "\\."));
+        let found = FieldPath::parse(&source).map(|path| path.find(&root));
+        prop_assert_eq!(found.ok(), Some(Found::Value(json!(1))));
+    }
+}

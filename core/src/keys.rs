@@ -1,0 +1,15 @@
+//! Every label, annotation and field-manager name, once.
+//!
+//! The adapter writes them, the sweeper selects on them, and people read them: a change here is a
+//! change of an interface.
+
+/// Label: the name of the adapter that manages the object.
+pub const ADAPTER: &str = "hyperfleet.io/adapter";
+/// Label: the id of the API resource that the object was made for.
+pub const RESOURCE_ID: &str = "hyperfleet.io/resource-id";
+/// Label: the name of the entry in the task's `resources` that made the object.
+pub const RESOURCE: &str = "hyperfleet.io/resource";
+/// Annotation: the generation last applied. Missing or unreadable means "older than any".
+pub const GENERATION: &str = "hyperfleet.io/generation";
+/// Label: the object was released on purpose; its value is the resource id it belonged to.
+pub const DISOWNED: &str = "hyperfleet.io/disowned";

@@ -1,0 +1,164 @@
+//! The desired object: a manifest rendered for one event, then stamped.
+//!
+//! In: a compiled [`Manifest`], the event's [`Scope`] and the [`Stamp`]. Out: a [`Desired`] object that is
+//! ready to be written. It fails if the manifest does not render to an object with a kind and a name, or if
+//! a stamped label or annotation has no valid value.
+
+use serde_json::{Map, Value};
+
+use crate::diagnostics::Severity;
+use crate::document::Document;
+use crate::id::{Generation, GroupVersionKind};
+use crate::keys;
+use crate::plan::decision::{FailReason, Failure};
+use crate::scope::Scope;
+use crate::task::{Manifest, Resource};
+
+/// What is stamped on every object, where its author left a gap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The adapter's name.
+    pub adapter: String,
+    /// The id of the API resource.
+    pub resource_id: String,
+    /// The event's generation.
+    pub generation: Generation,
+}
+
+/// An object as it shall be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Desired {
+    /// The stamped object.
+    pub object: Value,
+    /// Its kind.
+    pub kind: GroupVersionKind,
+    /// Its name.
+    pub name: String,
+    /// Its namespace, if it names one.
+    pub namespace: Option<String>,
+    /// The generation that it carries: the author's if there is one, else the event's.
+    pub generation: Generation,
+}
+
+/// Renders and stamps a resource's manifest.
+///
+/// # Errors
+/// [`FailReason::RenderFailed`], [`FailReason::InvalidLabel`] or [`FailReason::InvalidGeneration`].
+pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
+    let mut object = render(&resource.manifest, scope)?;
+    let generation = apply_stamp(&mut object, &resource.name, stamp)?;
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    for (value, key) in [(&api_version, "apiVersion"), (&kind, "kind"), (&name, "metadata.name")] {
+        if value.is_empty() {
+            return Err(render_failure(format!("the rendered manifest has no `{key}`")));
+        }
+    }
+    let namespace = Some(text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
+    Ok(Desired { kind: GroupVersionKind::new(&api_version, &kind), name, namespace, generation, object })
+}
+
+fn render_failure(message: impl Into<String>) -> Failure {
+    Failure::new(FailReason::RenderFailed, message)
+}
+
+fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
+    let object = match manifest {
+        Manifest::Inline(tree) => tree.render(scope).map_err(|error| render_failure(error.to_string()))?,
+        Manifest::Text(template) => {
+            let text = template.render(scope).map_err(|error| render_failure(error.to_string()))?;
+            parse(&text)?
+        }
+    };
+    match object {
+        Value::Object(map) if !map.is_empty() => Ok(Value::Object(map)),
+        Value::Object(_) | Value::Null => Err(render_failure("empty manifest: it renders to nothing")),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(render_failure("the manifest does not render to a mapping"))
+        }
+    }
+}
+
+/// Parses a manifest that was rendered as text, by the rules of Kubernetes' own YAML parser.
+///
+/// A mistake names its line and never quotes it: a rendered manifest may be a Secret.
+fn parse(text: &str) -> Result<Value, Failure> {
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    let document = Document::parse_secret("the rendered manifest", text).map_err(|mistakes| {
+        let errors = mistakes.mistakes().iter().filter(|mistake| mistake.severity == Severity::Error);
+        let told = errors.map(|mistake| match mistake.line {
+            Some(line) => format!("line {line}: {}", mistake.message),
+            None => mistake.message.clone(),
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
+        render_failure(format!("failed to parse rendered manifest as YAML: {told}"))
+    })?;
+    Ok(document.root().to_value())
+}
+
+fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
+    let metadata = mapping(object, "metadata")?;
+    let labels = mapping_in(metadata, "labels")?;
+    for (key, value) in [
+        (keys::ADAPTER, stamp.adapter.as_str()),
+        (keys::RESOURCE_ID, stamp.resource_id.as_str()),
+        (keys::RESOURCE, resource),
+    ] {
+        let label = labels.entry(key).or_insert_with(|| Value::from(value));
+        let valid = label.as_str().is_some_and(|label| !label.is_empty() && is_label_value(label));
+        if !valid {
+            return Err(Failure::new(
+                FailReason::InvalidLabel,
+                format!(
+                    "the label `{key}` cannot have the value {label}: 1 to 63 letters, digits, `-`, `_` or `.`, \
+                     beginning and ending with a letter or digit"
+                ),
+            ));
+        }
+    }
+    let annotations = mapping_in(metadata, "annotations")?;
+    let written = annotations.entry(keys::GENERATION).or_insert_with(|| Value::from(stamp.generation.to_string()));
+    let generation = match &*written {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(number) => number.as_i64(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    let Some(generation) = generation else {
+        return Err(Failure::new(
+            FailReason::InvalidGeneration,
+            format!("the annotation `{}` is {written}, which is not a whole number", keys::GENERATION),
+        ));
+    };
+    // A manifest that wrote a bare number would be refused by the server: annotations are strings.
+    *written = Value::from(generation.to_string());
+    Ok(Generation(generation))
+}
+
+fn mapping<'v>(object: &'v mut Value, key: &str) -> Result<&'v mut Map<String, Value>, Failure> {
+    let Some(object) = object.as_object_mut() else {
+        return Err(render_failure("the manifest does not render to a mapping"));
+    };
+    mapping_in(object, key)
+}
+
+fn mapping_in<'v>(object: &'v mut Map<String, Value>, key: &str) -> Result<&'v mut Map<String, Value>, Failure> {
+    let entry = object.entry(key).or_insert(Value::Null);
+    if entry.is_null() {
+        *entry = Value::Object(Map::new());
+    }
+    entry.as_object_mut().ok_or_else(|| render_failure(format!("`{key}` of the rendered manifest is not a mapping")))
+}
+
+/// Whether a text is a valid Kubernetes label value.
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63 && bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
+}
+
+#[cfg(test)]
+mod tests;

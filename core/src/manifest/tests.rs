@@ -1,0 +1,42 @@
+//! Text manifests: what a rendered text means, and what its mistakes tell.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+use crate::template::Template;
+
+fn rendered(text: &str) -> Result<Value, String> {
+    let template = Template::parse(text).map_err(|error| error.to_string())?;
+    let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+    scope.set("n", json!(3));
+    render(&Manifest::Text(template), &scope).map_err(|failure| failure.message)
+}
+
+#[test]
+fn a_text_manifest_is_read_as_kubernetes_reads_it() {
+    let cases = [
+        ("an octal mode", "mode: 0644", json!({ "mode": 420 })),
+        ("a rendered number", "replicas: {{ .n }}", json!({ "replicas": 3 })),
+        ("a quoted number", "replicas: \"{{ .n }}\"", json!({ "replicas": "3" })),
+        ("the first document of several", "a: 1\n---\nb: 2\n", json!({ "a": 1 })),
+        ("structure that a template chooses", "a:\n{{ if true }}  b: 1{{ end }}\n", json!({ "a": { "b": 1 } })),
+    ];
+    for (name, text, expected) in cases {
+        assert_eq!(rendered(text), Ok(expected), "{name}");
+    }
+}
+
+#[test]
+fn what_renders_to_nothing_is_no_manifest() {
+    for text in ["", "  \n", "{{ if false }}a: 1{{ end }}", "{}"] {
+        assert_eq!(rendered(text), Err("empty manifest: it renders to nothing".to_owned()), "{text:?}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_rendered_manifest_never_quotes_it() {
+    let told = rendered("kind: Secret\nstringData:\n  password: hunter2: x\n").unwrap_err();
+    assert!(told.starts_with("failed to parse rendered manifest as YAML: line 3"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}

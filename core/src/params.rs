@@ -1,0 +1,187 @@
+//! Phase 1: the variables of an event.
+//!
+//! In: the task's params, the [`Host`] and the event's [`Scope`]. Out: the same scope with a variable for each param
+//! that has a value. It fails if a required param has none; any other param is simply absent then.
+
+use serde_json::Value;
+
+use crate::cel;
+use crate::host::Host;
+use crate::scope::Scope;
+use crate::stage::{Answer, Need, Phase, PhaseError, Progress, Stage};
+use crate::task::{Param, ParamSource, Task};
+use crate::value;
+
+/// Resolves the params of one event, in order.
+#[derive(Debug)]
+pub struct Resolver<'t> {
+    host: &'t Host,
+    params: std::slice::Iter<'t, Param>,
+    waiting: Option<&'t Param>,
+    has_fetched: bool,
+}
+
+impl<'t> Resolver<'t> {
+    /// Begins with the first param.
+    #[must_use]
+    pub fn new(task: &'t Task, host: &'t Host) -> Self {
+        Self { host, params: task.params.iter(), waiting: None, has_fetched: false }
+    }
+
+    /// Whether something was fetched on the way.
+    ///
+    /// A failure without that follows from the event and the configuration alone, and will come again with the same
+    /// event; any other may not.
+    #[must_use]
+    pub fn has_fetched(&self) -> bool {
+        self.has_fetched
+    }
+}
+
+impl Stage for Resolver<'_> {
+    type Done = Result<(), PhaseError>;
+
+    fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done> {
+        if let (Some(param), Some(answer)) = (self.waiting.take(), answer)
+            && let Err(error) = settle(param, fetched(param, answer), scope)
+        {
+            return Progress::Done(Err(error));
+        }
+        for param in self.params.by_ref() {
+            match extract(param, self.host, scope) {
+                Extraction::Needs(need) => {
+                    self.waiting = Some(param);
+                    self.has_fetched = true;
+                    return Progress::Needs(need);
+                }
+                Extraction::Gave(extracted) => {
+                    if let Err(error) = settle(param, extracted, scope) {
+                        return Progress::Done(Err(error));
+                    }
+                }
+            }
+        }
+        Progress::Done(Ok(()))
+    }
+}
+
+enum Extraction {
+    Needs(Need),
+    Gave(Result<Value, String>),
+}
+
+fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
+    Extraction::Gave(match &param.source {
+        ParamSource::Environment(name) => host
+            .environment
+            .get(name)
+            .map(|text| Value::from(text.as_str()))
+            .ok_or_else(|| format!("environment variable {name} is not set")),
+        ParamSource::Event(path) => in_event(path, scope),
+        ParamSource::Config(path) => found(&host.config_unredacted, path),
+        ParamSource::Path(path) => {
+            let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+            match scope.get(first) {
+                Some(value) => found(value, rest),
+                None => in_event(path, scope),
+            }
+        }
+        ParamSource::ApiCall(call) => match call.render(scope) {
+            Ok(request) => return Extraction::Needs(Need::Call(request)),
+            Err(error) => Err(error.to_string()),
+        },
+        ParamSource::Expression(expression) => match expression.evaluate(scope) {
+            Ok(cel::Answer::Value(value)) => Ok(value),
+            Ok(cel::Answer::Absent) => Ok(Value::Null),
+            Err(error) => Err(error.to_string()),
+        },
+        ParamSource::File { path, .. } => return Extraction::Needs(Need::File(path.clone())),
+    })
+}
+
+fn in_event(path: &str, scope: &Scope) -> Result<Value, String> {
+    scope.get("event").map_or_else(|| Err("there is no event".to_owned()), |event| found(event, path))
+}
+
+fn found(root: &Value, path: &str) -> Result<Value, String> {
+    value::lookup(root, path).cloned().map_err(|error| error.to_string())
+}
+
+fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
+    match answer {
+        Answer::Called(Ok(body)) => match serde_json::from_str(&body) {
+            Ok(Value::Object(object)) => Ok(value::as_go_numbers(Value::Object(object))),
+            Ok(_) => Err("the response is not a JSON object".to_owned()),
+            Err(error) => Err(format!("the response is not JSON: {error}")),
+        },
+        Answer::Called(Err(error)) => Err(error.to_string()),
+        Answer::Read(Ok(text)) => {
+            let trims = matches!(param.source, ParamSource::File { trim: true, .. });
+            if param.required && text.trim().is_empty() {
+                return Err("the file is blank".to_owned());
+            }
+            Ok(Value::from(if trims { text.trim() } else { &text }))
+        }
+        Answer::Read(Err(error)) => Err(error),
+        Answer::Logged => Err("nothing was fetched".to_owned()),
+    }
+}
+
+/// Applies default and type, and sets the variable.
+fn settle(param: &Param, extracted: Result<Value, String>, scope: &mut Scope) -> Result<(), PhaseError> {
+    let default = || param.default.clone().filter(|default| !default.is_null());
+    let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
+    let value = match extracted {
+        Ok(value) => {
+            let empty = value.is_null() || value.as_str() == Some("");
+            let value = if empty { default().unwrap_or(value) } else { value };
+            match convert(param, value) {
+                Ok(value) => Some(value),
+                Err(error) if param.required => {
+                    return Err(failed(format!("failed to convert parameter '{}': {error}", param.name)));
+                }
+                Err(_) => default(),
+            }
+        }
+        Err(error) if param.required => {
+            return Err(failed(format!(
+                "failed to extract required parameter '{}' from source '{}': {error}",
+                param.name, param.source
+            )));
+        }
+        Err(_) => default(),
+    };
+    if let Some(value) = value.filter(|value| !value.is_null()) {
+        scope.set(&param.name, value);
+    }
+    Ok(())
+}
+
+fn convert(param: &Param, value: Value) -> Result<Value, String> {
+    let has_a_type = match param.source {
+        ParamSource::ApiCall(_) | ParamSource::Expression(_) => false,
+        ParamSource::Environment(_)
+        | ParamSource::Event(_)
+        | ParamSource::Config(_)
+        | ParamSource::Path(_)
+        | ParamSource::File { .. } => true,
+    };
+    match &param.kind {
+        Some(kind) if has_a_type && !value.is_null() => value::convert(&value, kind).map_err(|error| error.to_string()),
+        Some(_) | None => Ok(value),
+    }
+}
+
+impl std::fmt::Display for ParamSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Environment(name) => write!(f, "env.{name}"),
+            Self::Event(path) => write!(f, "event.{path}"),
+            Self::Config(path) => write!(f, "config.{path}"),
+            Self::Path(path) => f.write_str(path),
+            Self::ApiCall(call) => write!(f, "api_call({} {})", call.method.as_str(), call.url.source()),
+            Self::Expression(expression) => write!(f, "expression({:?})", expression.source()),
+            Self::File { path, .. } => write!(f, "file({path})"),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Phase 4: builds the payloads, then runs the actions.
+//!
+//! In: the task's payloads and actions, the event's [`Scope`] with the account of the pass, and the outcomes for the
+//! [`overlay`]. Out: a [`PostReport`]. All payloads are built before the first action, so that a
+//! payload that cannot be built sends nothing half-true. The first action that fails ends the phase.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::outcome::Outcome;
+use crate::overlay;
+use crate::payload;
+use crate::scope::Scope;
+use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
+use crate::task::{Action, Payload, Task};
+use crate::value;
+
+/// What phase 4 did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PostReport {
+    /// Each action that was reached, in order.
+    pub actions: Vec<ActionResult>,
+    /// Why the phase failed, if it did.
+    pub error: Option<PhaseError>,
+    /// Whether an action met a resource that does not exist any more, which ended the phase.
+    pub resource_not_found: bool,
+    /// What the author should know.
+    pub warnings: Vec<String>,
+}
+
+/// What became of an action.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionResult {
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub end: ActionEnd,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActionEnd {
+    /// It ran.
+    Executed,
+    /// It did not have to run.
+    Skipped(String),
+    /// It failed.
+    Failed(String),
+}
+
+/// Runs phase 4 of one event.
+#[derive(Debug)]
+pub struct Reporter<'t> {
+    task: &'t Task,
+    outcomes: &'t [Outcome],
+    skipped_payloads: BTreeSet<&'t str>,
+    payloads_built: bool,
+    position: usize,
+    step: Step,
+    report: PostReport,
+}
+
+/// What the current action does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Gate,
+    Call,
+    Settle,
+}
+
+impl<'t> Reporter<'t> {
+    /// Begins phase 4 with what phase 3 did.
+    #[must_use]
+    pub fn new(task: &'t Task, outcomes: &'t [Outcome]) -> Self {
+        Self {
+            task,
+            outcomes,
+            skipped_payloads: BTreeSet::new(),
+            payloads_built: false,
+            position: 0,
+            step: Step::Gate,
+            report: PostReport::default(),
+        }
+    }
+
+    fn build_payloads(&mut self, scope: &mut Scope) -> Result<(), PhaseError> {
+        for payload in &self.task.payloads {
+            let failed = |message: String| PhaseError {
+                phase: Phase::PostActions,
+                step: "build_payloads".to_owned(),
+                message: format!("failed to build payload '{}': {message}", payload.name),
+            };
+            if let Some(when) = &payload.when
+                && !when.matches(scope).map_err(|error| failed(error.to_string()))?
+            {
+                self.skipped_payloads.insert(&payload.name);
+                continue;
+            }
+            let text = self.payload_text(payload, scope).map_err(failed)?;
+            scope.set(&payload.name, Value::from(text));
+        }
+        Ok(())
+    }
+
+    fn payload_text(&mut self, payload: &Payload, scope: &Scope) -> Result<String, String> {
+        let mut warnings = Vec::new();
+        let mut built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
+        overlay::apply(&mut built, self.outcomes);
+        let named = warnings.into_iter().map(|warning| format!("payload {}: {warning}", payload.name));
+        self.report.warnings.extend(named);
+        Ok(value::json::to_string(&built))
+    }
+
+    /// Why an action does not have to run, if so.
+    fn reason_to_skip(&self, action: &Action, scope: &Scope) -> Result<Option<String>, String> {
+        if let Some(payload) = action.body_payloads.iter().find(|name| self.skipped_payloads.contains(name.as_str())) {
+            return Ok(Some(format!("referenced payload '{payload}' was skipped")));
+        }
+        let Some(when) = &action.when else { return Ok(None) };
+        let holds = when.matches(scope).map_err(|error| error.to_string())?;
+        Ok((!holds).then(|| format!("when condition evaluated to false: {}", when.source())))
+    }
+
+    /// Notes how the current action ended, and goes on with the next one.
+    fn end_action(&mut self, action: &Action, end: ActionEnd) {
+        self.report.actions.push(ActionResult { name: action.name.clone(), end });
+        self.position += 1;
+        self.step = Step::Gate;
+    }
+
+    fn fail_action(&mut self, action: &Action, message: String) -> Progress<PostReport> {
+        let error = PhaseError { phase: Phase::PostActions, step: action.name.clone(), message: message.clone() };
+        self.report.error = Some(error);
+        self.end_action(action, ActionEnd::Failed(message));
+        Progress::Done(std::mem::take(&mut self.report))
+    }
+}
+
+impl Stage for Reporter<'_> {
+    type Done = PostReport;
+
+    fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<PostReport> {
+        let mut answer = answer;
+        if !self.payloads_built {
+            self.payloads_built = true;
+            if let Err(error) = self.build_payloads(scope) {
+                self.report.error = Some(error);
+                return Progress::Done(std::mem::take(&mut self.report));
+            }
+        }
+        let task = self.task;
+        while let Some(action) = task.actions.get(self.position) {
+            match self.step {
+                Step::Gate => match self.reason_to_skip(action, scope) {
+                    Err(message) => return self.fail_action(action, message),
+                    Ok(Some(reason)) => self.end_action(action, ActionEnd::Skipped(reason)),
+                    Ok(None) => {
+                        self.step = Step::Call;
+                        if let Some(need) = action.log.as_ref().and_then(|line| log_need(line, scope)) {
+                            return Progress::Needs(need);
+                        }
+                    }
+                },
+                Step::Call => {
+                    self.step = Step::Settle;
+                    answer = None;
+                    if let Some(call) = &action.api_call {
+                        match call.render(scope) {
+                            Ok(request) => return Progress::Needs(Need::Call(request)),
+                            Err(error) => return self.fail_action(action, error.to_string()),
+                        }
+                    }
+                }
+                Step::Settle => match answer.take() {
+                    Some(Answer::Called(Err(CallError::ResourceNotFound(_)))) => {
+                        self.end_action(action, ActionEnd::Skipped("ResourceNotFound".to_owned()));
+                        self.report.resource_not_found = true;
+                        return Progress::Done(std::mem::take(&mut self.report));
+                    }
+                    Some(Answer::Called(Err(CallError::Failed(message)))) => return self.fail_action(action, message),
+                    Some(Answer::Called(Ok(_)) | Answer::Read(_) | Answer::Logged) | None => {
+                        self.end_action(action, ActionEnd::Executed);
+                    }
+                },
+            }
+        }
+        Progress::Done(std::mem::take(&mut self.report))
+    }
+}

@@ -1,0 +1,221 @@
+//! Phase 2: whether the event's resources are to be touched at all.
+//!
+//! In: the task's preconditions and the event's [`Scope`]. Out: a [`Verdict`], what each precondition gave, and in the
+//! scope the responses and captures. The first one that is not met, or fails, ends the phase.
+
+use serde_json::Value;
+
+use crate::cel;
+use crate::condition;
+use crate::field::Found;
+use crate::scope::Scope;
+use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
+use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
+use crate::value;
+
+/// How the phase ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Every precondition is met.
+    Met,
+    /// One is not met; the reason names it and says why.
+    NotMet(String),
+    /// One could not be evaluated.
+    Failed(PhaseError),
+    /// The API says that the resource of a precondition does not exist: there is nothing to do or to report.
+    ResourceNotFound(String),
+}
+
+/// What one precondition gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreconditionResult {
+    /// Its name.
+    pub name: String,
+    /// Whether it is met.
+    pub met: bool,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
+    /// What it captured, in order.
+    pub captures: Vec<(String, Value)>,
+    /// What its author should know.
+    pub warnings: Vec<String>,
+}
+
+/// Evaluates the preconditions of one event, in order.
+#[derive(Debug)]
+pub struct Evaluator<'t> {
+    preconditions: &'t [Precondition],
+    position: usize,
+    step: Step,
+    results: Vec<PreconditionResult>,
+}
+
+/// What the current precondition does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Log,
+    Call,
+    Check,
+}
+
+impl<'t> Evaluator<'t> {
+    /// Begins with the first precondition.
+    #[must_use]
+    pub fn new(task: &'t Task) -> Self {
+        Self { preconditions: &task.preconditions, position: 0, step: Step::Log, results: Vec::new() }
+    }
+
+    /// What each precondition gave that was evaluated so far.
+    #[must_use]
+    pub fn into_results(self) -> Vec<PreconditionResult> {
+        self.results
+    }
+
+    fn end(&mut self, name: &str, error: &PhaseError) -> Progress<Verdict> {
+        self.results.push(PreconditionResult {
+            name: name.to_owned(),
+            met: false,
+            error: Some(error.message.clone()),
+            captures: Vec::new(),
+            warnings: Vec::new(),
+        });
+        Progress::Done(Verdict::Failed(error.clone()))
+    }
+}
+
+impl Stage for Evaluator<'_> {
+    type Done = Verdict;
+
+    fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Verdict> {
+        let mut answer = answer;
+        while let Some(precondition) = self.preconditions.get(self.position) {
+            let failure =
+                |message: String| PhaseError { phase: Phase::Preconditions, step: precondition.name.clone(), message };
+            match self.step {
+                Step::Log => {
+                    self.step = Step::Call;
+                    if let Some(need) = precondition.log.as_ref().and_then(|line| log_need(line, scope)) {
+                        return Progress::Needs(need);
+                    }
+                }
+                Step::Call => {
+                    self.step = Step::Check;
+                    answer = None;
+                    if let Some(call) = &precondition.api_call {
+                        return match call.render(scope) {
+                            Ok(request) => Progress::Needs(Need::Call(request)),
+                            Err(error) => self.end(&precondition.name, &failure(error.to_string())),
+                        };
+                    }
+                }
+                Step::Check => {
+                    let mut result = PreconditionResult {
+                        name: precondition.name.clone(),
+                        met: false,
+                        error: None,
+                        captures: Vec::new(),
+                        warnings: Vec::new(),
+                    };
+                    match answer.take() {
+                        Some(Answer::Called(Ok(body))) => match serde_json::from_str::<Value>(&body) {
+                            Ok(response) => {
+                                take_captures(precondition, value::as_go_numbers(response), scope, &mut result);
+                            }
+                            Err(error) => {
+                                let error = failure(format!("the response is not JSON: {error}"));
+                                return self.end(&precondition.name, &error);
+                            }
+                        },
+                        Some(Answer::Called(Err(CallError::ResourceNotFound(message)))) => {
+                            result.error = Some(message.clone());
+                            self.results.push(result);
+                            return Progress::Done(Verdict::ResourceNotFound(message));
+                        }
+                        Some(Answer::Called(Err(CallError::Failed(message)))) => {
+                            return self.end(&precondition.name, &failure(message));
+                        }
+                        Some(Answer::Read(_) | Answer::Logged) | None => {}
+                    }
+                    match check(&precondition.check, scope) {
+                        Ok(unmet) => {
+                            result.met = unmet.is_none();
+                            self.results.push(result);
+                            if let Some(details) = unmet {
+                                let reason = format!("precondition '{}' not met: {details}", precondition.name);
+                                return Progress::Done(Verdict::NotMet(reason));
+                            }
+                        }
+                        Err(message) => return self.end(&precondition.name, &failure(message)),
+                    }
+                    self.position += 1;
+                    self.step = Step::Log;
+                }
+            }
+        }
+        Progress::Done(Verdict::Met)
+    }
+}
+
+/// Says what is not met, if anything.
+fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
+    match check {
+        Check::CallSucceeds => Ok(None),
+        Check::Expression(expression) => Ok(match expression.matches(scope) {
+            Ok(true) => None,
+            Ok(false) => Some(format!("expression {} is false", expression.source())),
+            Err(error) => Some(format!("CEL error: {error}")),
+        }),
+        Check::Conditions(conditions) => {
+            let mut unmet = Vec::new();
+            for condition in conditions {
+                let result = condition::evaluate(condition, scope).map_err(|error| error.to_string())?;
+                if !result.matched {
+                    unmet.push(condition::not_met(condition, &result));
+                }
+            }
+            Ok(if unmet.is_empty() { None } else { Some(unmet.join("; ")) })
+        }
+    }
+}
+
+/// Sets the response and the captures as variables. Captures see the response alone, not the event's variables.
+fn take_captures(precondition: &Precondition, response: Value, scope: &mut Scope, result: &mut PreconditionResult) {
+    let mut inner = Scope::new(scope.now());
+    if !precondition.captures.is_empty() {
+        if let Value::Object(members) = &response {
+            for (key, member) in members {
+                inner.set(key, member.clone());
+            }
+        }
+        inner.set(&precondition.name, response.clone());
+    }
+    scope.set(&precondition.name, response);
+    for capture in &precondition.captures {
+        let value = captured(capture, &inner, &mut result.warnings);
+        result.captures.push((capture.name.clone(), value.clone()));
+        scope.set(&capture.name, value);
+    }
+}
+
+fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> Value {
+    match &capture.source {
+        CaptureSource::Field(path) => match path.find_in(response) {
+            Found::Value(value) => value,
+            Found::Missing => match &capture.default {
+                Some(default) if !default.is_null() => default.clone(),
+                Some(_) | None => {
+                    warnings.push(format!("capture {}: {} is not in the response", capture.name, path.source()));
+                    Value::Null
+                }
+            },
+        },
+        CaptureSource::Expression(expression) => match expression.evaluate(response) {
+            Ok(cel::Answer::Value(value)) => value,
+            Ok(cel::Answer::Absent) => Value::Null,
+            Err(error) => {
+                warnings.push(format!("capture {}: {error}", capture.name));
+                Value::Null
+            }
+        },
+    }
+}

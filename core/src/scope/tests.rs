@@ -1,0 +1,142 @@
+use serde_json::json;
+
+use super::*;
+use crate::cel::{Answer, Expression};
+
+fn scope() -> Scope {
+    let mut scope = Scope::new(Timestamp::new(1_772_366_400, 250_000_000).unwrap_or(Timestamp::UNIX_EPOCH));
+    scope.set("cluster", json!({"name": "c", "count": 3, "ratio": 0.5, "big": u64::MAX, "list": [null, true]}));
+    scope
+}
+
+fn read(scope: &Scope, source: &str) -> Option<Answer> {
+    Expression::parse(source).ok()?.evaluate(scope).ok()
+}
+
+fn template_field(scope: &Scope, path: &[&str]) -> Option<String> {
+    let field = path.iter().try_fold(scope.template_data(), |value, key| value.field(key));
+    field.map(|value| format!("{value:?}"))
+}
+
+fn address_of_map(value: &gotmpl::Value) -> Option<usize> {
+    let gotmpl::Value::Map(map) = value else { return None };
+    Some(std::sync::Arc::as_ptr(map).addr())
+}
+
+#[test]
+fn a_scope_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Scope>();
+    shared::<Expression>();
+}
+
+#[test]
+fn both_engines_read_what_was_set_last() {
+    let mut scope = scope();
+    assert_eq!(read(&scope, "cluster.count + 1"), Some(Answer::Value(json!(4))));
+    assert_eq!(template_field(&scope, &["cluster", "count"]), Some("Int(3)".to_owned()));
+    scope.set("cluster", json!({"count": 9}));
+    assert_eq!(read(&scope, "cluster.count"), Some(Answer::Value(json!(9))));
+    assert_eq!(template_field(&scope, &["cluster", "count"]), Some("Int(9)".to_owned()));
+    assert_eq!(template_field(&scope, &["cluster", "name"]), None);
+    scope.unset("cluster");
+    assert_eq!(read(&scope, "cluster"), None);
+    assert_eq!(template_field(&scope, &["cluster"]), None);
+    assert_eq!(scope.get("cluster"), None);
+}
+
+#[test]
+fn templates_see_the_same_types() {
+    let scope = scope();
+    let cases = [
+        ("name", r#"String("c")"#),
+        ("count", "Int(3)"),
+        ("ratio", "Float(0.5)"),
+        ("big", "Uint(18446744073709551615)"),
+        ("list", "List([Nil, Bool(true)])"),
+    ];
+    for (key, expected) in cases {
+        assert_eq!(template_field(&scope, &["cluster", key]).as_deref(), Some(expected), "{key}");
+    }
+}
+
+#[test]
+fn members_come_and_go() {
+    let mut scope = scope();
+    scope.set_member("resources", "a", None);
+    assert_eq!(scope.get("resources"), Some(&json!({})), "the object is made even if nothing goes into it");
+    scope.set_member("resources", "a", Some(json!({"x": 1})));
+    scope.set_member("resources", "b", Some(json!(2)));
+    assert_eq!(scope.get("resources"), Some(&json!({"a": {"x": 1}, "b": 2})));
+    assert_eq!(template_field(&scope, &["resources", "a", "x"]), Some("Int(1)".to_owned()));
+    scope.set_member("resources", "a", None);
+    scope.set_member("resources", "b", Some(json!(3)));
+    scope.set_member("resources", "c", Some(json!(4)));
+    assert_eq!(template_field(&scope, &["resources"]), Some(r#"Map({"b": Int(3), "c": Int(4)})"#.to_owned()));
+    assert_eq!(read(&scope, "resources"), Some(Answer::Value(json!({"b": 3, "c": 4}))));
+    scope.set_member("cluster", "extra", Some(json!(true)));
+    assert_eq!(read(&scope, "cluster.extra && cluster.name == 'c'"), Some(Answer::Value(json!(true))));
+    scope.set("text", json!("no object"));
+    scope.set_member("text", "a", Some(json!(1)));
+    assert_eq!(scope.get("text"), Some(&json!({"a": 1})));
+}
+
+#[test]
+fn a_change_converts_nothing_else_again() {
+    let mut scope = scope();
+    scope.set_member("resources", "a", Some(json!({"x": 1})));
+    let conversions = |scope: &Scope| {
+        let data = scope.template_data();
+        let resource = data.field("resources").and_then(|resources| resources.field("a"));
+        (data.field("cluster").and_then(address_of_map), resource.and_then(address_of_map))
+    };
+    let before = conversions(&scope);
+    assert!(before.0.is_some() && before.1.is_some());
+    scope.set("other", json!(1));
+    scope.set_member("resources", "b", Some(json!({"y": 2})));
+    scope.set_member("resources", "c", Some(json!({"y": 2})));
+    assert_eq!(conversions(&scope), before);
+    scope.set_member("resources", "a", Some(json!({"x": 1})));
+    assert_eq!(conversions(&scope).0, before.0);
+    assert_ne!(conversions(&scope).1, before.1);
+}
+
+#[test]
+fn the_clock_reading_is_one_and_gives_way_to_variables() {
+    let mut scope = scope();
+    assert_eq!(scope.now_text(), "2026-03-01T12:00:00Z");
+    assert_eq!(template_field(&scope, &["now"]), Some(r#"String("2026-03-01T12:00:00Z")"#.to_owned()));
+    assert_eq!(template_field(&scope, &["date"]), Some(r#"String("2026-03-01")"#.to_owned()));
+    scope.set("now", json!("mine"));
+    scope.set("date", json!(5));
+    assert_eq!(template_field(&scope, &["now"]), Some(r#"String("mine")"#.to_owned()));
+    assert_eq!(template_field(&scope, &["date"]), Some("Int(5)".to_owned()));
+    assert_eq!(read(&scope, "now == 'mine' && now() == '2026-03-01T12:00:00Z'"), Some(Answer::Value(json!(true))));
+}
+
+#[test]
+fn names_that_cel_keeps_for_itself_do_no_harm() {
+    let mut scope = scope();
+    for name in ["namespace", "in", "true", "@now", "@result", "string", "dig", "size", "a.b", "", "é"] {
+        scope.set(name, json!("mine"));
+    }
+    let source =
+        "size([1]) == 1 && dig({'a': 1}, 'a') == 1 && string(1) == '1' && [1].map(x, x) == [1] && now() != 'mine'";
+    assert_eq!(read(&scope, source), Some(Answer::Value(json!(true))));
+    assert_eq!(template_field(&scope, &["namespace"]), Some(r#"String("mine")"#.to_owned()));
+}
+
+#[test]
+fn a_part_of_the_template_data_has_what_it_is_asked_for() {
+    let scope = scope();
+    let part = scope.template_data_of(["now", "nope"]);
+    assert_eq!(format!("{part:?}"), r#"Map({"now": String("2026-03-01T12:00:00Z")})"#);
+}
+
+#[test]
+fn debug_output_has_names_and_no_values() {
+    let mut scope = scope();
+    scope.set("secret", json!("hunter2"));
+    let text = format!("{scope:?}");
+    assert!(text.contains("secret") && !text.contains("hunter2"), "{text}");
+}

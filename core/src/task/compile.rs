@@ -1,0 +1,81 @@
+//! From the text of a task file to a [`Task`], or to every mistake in it.
+//!
+//! In: the file's text, a way to read the files that it refers to, and the environment. Out: a task in which
+//! every expression, template and path is parsed, and warnings. A mistake never hides another one: each is
+//! collected with its place, and compilation goes on.
+//!
+//! A file that the Go adapter accepts compiles, with three exceptions that could never have worked: a
+//! manifest whose kind is not fixed, a payload file with an expression that does not parse, and the maestro
+//! transport, which is not supported yet. Nothing is evaluated here.
+
+mod check;
+mod labels;
+mod manifest;
+mod names;
+mod params;
+mod post;
+mod preconditions;
+mod resources;
+
+use self::check::{Checker, Place};
+use self::names::Known;
+use super::Task;
+use super::spec::TaskSpec;
+use crate::decode::{Typing, decode};
+use crate::diagnostics::Diagnostics;
+use crate::document::{Document, Path};
+
+/// What compilation asks of the outside.
+pub struct Surroundings<'s> {
+    /// Reads a file that the task refers to, by the path that the task gives; fails with words for its author.
+    pub read: &'s dyn Fn(&str) -> Result<String, String>,
+    /// Reads an environment variable.
+    pub environment: &'s dyn Fn(&str) -> Option<String>,
+}
+
+/// What compilation yields.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The task, if no mistake is an error.
+    pub task: Option<Task>,
+    /// The file as written, if it is a document at all.
+    pub document: Option<Document>,
+    /// Every mistake and warning, in the order of the file.
+    pub diagnostics: Diagnostics,
+}
+
+/// Compiles the task file `file` with the content `text`.
+#[must_use]
+pub fn compile(file: &str, text: &str, surroundings: &Surroundings<'_>) -> Compiled {
+    let document = match Document::parse(file, text) {
+        Ok(document) => document,
+        Err(diagnostics) => return Compiled { task: None, document: None, diagnostics },
+    };
+    let mut diagnostics = Diagnostics::default();
+    let spec: Option<TaskSpec> = decode(&document, Typing::Strict, &mut diagnostics);
+    let task = spec.map(|spec| compile_spec(&spec, &document, surroundings, &mut diagnostics));
+    let task = task.filter(|_| !diagnostics.has_errors());
+    diagnostics.sort();
+    Compiled { task, document: Some(document), diagnostics }
+}
+
+fn compile_spec(
+    spec: &TaskSpec,
+    document: &Document,
+    surroundings: &Surroundings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Task {
+    let known = Known::of(spec);
+    let root = Place { document, path: Path::root() };
+    let mut checker = Checker::new(surroundings, &known, diagnostics);
+    let params = params::compile(&mut checker, &spec.params, &root.key("params"));
+    let preconditions = preconditions::compile(&mut checker, &spec.preconditions, &root.key("preconditions"));
+    let resources = resources::compile(&mut checker, &spec.resources, &root.key("resources"));
+    let post = spec.post.clone().unwrap_or_default();
+    let payloads = post::payloads(&mut checker, &post.payloads, &root.key("post").key("payloads"));
+    let actions = post::actions(&mut checker, &post.post_actions, &root.key("post").key("post_actions"));
+    Task { params, preconditions, resources, payloads, actions, environment: checker.into_environment() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! The checks that every part of a task shares.
+
+use std::collections::BTreeSet;
+
+use super::Surroundings;
+use super::names::{Known, is_name};
+use crate::api_call::{ApiCall, Backoff, Method};
+use crate::cel::{Expression, ExpressionError, ResourceReads, UnknownName};
+use crate::decode::suggest;
+use crate::diagnostics::{Diagnostics, Severity};
+use crate::document::{Content, Document, Path, Position};
+use crate::duration::{Units, parse_nanoseconds};
+use crate::field::FieldPath;
+use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
+use crate::task::{LogLevel, LogLine};
+use crate::template::{Template, TemplateError};
+
+/// A value's place in one of the files.
+#[derive(Clone)]
+pub(super) struct Place<'d> {
+    pub(super) document: &'d Document,
+    pub(super) path: Path,
+}
+
+impl Place<'_> {
+    pub(super) fn key(&self, key: &str) -> Self {
+        Self { document: self.document, path: self.path.key(key) }
+    }
+
+    pub(super) fn index(&self, index: usize) -> Self {
+        Self { document: self.document, path: self.path.index(index) }
+    }
+}
+
+/// Whether the Go adapter has a key, and so has to go on accepting what it accepted there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Inherited,
+    New,
+}
+
+/// Collects mistakes, and the environment variables that the task names.
+pub(super) struct Checker<'c> {
+    pub(super) surroundings: &'c Surroundings<'c>,
+    pub(super) known: &'c Known,
+    diagnostics: &'c mut Diagnostics,
+    environment: BTreeSet<String>,
+}
+
+impl<'c> Checker<'c> {
+    pub(super) fn new(surroundings: &'c Surroundings<'c>, known: &'c Known, diagnostics: &'c mut Diagnostics) -> Self {
+        Self { surroundings, known, diagnostics, environment: BTreeSet::new() }
+    }
+
+    pub(super) fn into_environment(self) -> BTreeSet<String> {
+        self.environment
+    }
+
+    pub(super) fn error(&mut self, place: &Place<'_>, message: impl Into<String>) {
+        self.report(Severity::Error, place, None, message.into(), None);
+    }
+
+    pub(super) fn error_with_help(&mut self, place: &Place<'_>, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Severity::Error, place, None, message.into(), Some(help.into()));
+    }
+
+    pub(super) fn warn(&mut self, place: &Place<'_>, message: impl Into<String>, help: Option<String>) {
+        self.report(Severity::Warning, place, None, message.into(), help);
+    }
+
+    /// Adds the mistakes that a referenced file has of itself.
+    pub(super) fn adopt(&mut self, diagnostics: Diagnostics) {
+        self.diagnostics.extend(diagnostics);
+    }
+
+    fn report(
+        &mut self,
+        severity: Severity,
+        place: &Place<'_>,
+        position: Option<Position>,
+        message: String,
+        help: Option<String>,
+    ) {
+        let position = position.unwrap_or_else(|| place.document.locate(&place.path));
+        let mistake = || place.document.mistake_at(severity, &place.path, position, message, help);
+        self.diagnostics.push_with(severity, mistake);
+    }
+
+    /// Whether the value there was replaced by a placeholder: what follows from it is not the author's mistake.
+    pub(super) fn is_reported(&self, place: &Place<'_>) -> bool {
+        let path = place.path.to_string();
+        let file = place.document.file();
+        let mut mistakes = self.diagnostics.mistakes().iter();
+        mistakes.any(|mistake| mistake.severity == Severity::Error && mistake.path == path && mistake.file == file)
+    }
+
+    /// Notes an environment variable that the task may read.
+    pub(super) fn exposes(&mut self, variable: &str) {
+        self.environment.insert(variable.to_owned());
+    }
+
+    /// A name that has to be an identifier. The empty one is reported already.
+    pub(super) fn name(&mut self, place: &Place<'_>, name: &str) {
+        if !name.is_empty() && !is_name(name) {
+            self.error(
+                place,
+                format!(
+                    "\"{name}\": must start with lowercase letter and contain only letters, digits and underscores (no hyphens)"
+                ),
+            );
+        }
+    }
+
+    /// An expression. Blank text is reported by the caller, where it is a mistake.
+    pub(super) fn expression(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Expression> {
+        self.expression_where(place, text, &|name| known.has_variable(name), known, key)
+    }
+
+    /// An expression over variables that only an event reveals: its functions alone are checked.
+    pub(super) fn open_expression(&mut self, place: &Place<'_>, text: &str) -> Option<Expression> {
+        let known = self.known;
+        self.expression_where(place, text, &|_| true, known, Key::Inherited)
+    }
+
+    fn expression_where(
+        &mut self,
+        place: &Place<'_>,
+        text: &str,
+        is_known: &dyn Fn(&str) -> bool,
+        known: &Known,
+        key: Key,
+    ) -> Option<Expression> {
+        let expression = match Expression::parse(text) {
+            Ok(expression) => expression,
+            Err(error) => {
+                let position = match &error {
+                    ExpressionError::Parse { line, column, .. } => {
+                        Some(place.document.locate_within(&place.path, (*line).max(1), (*column).max(1)))
+                    }
+                    ExpressionError::Limit(_) => None,
+                };
+                self.report(Severity::Error, place, position, error.to_string(), None);
+                return None;
+            }
+        };
+        let severity = match key {
+            Key::Inherited => Severity::Warning,
+            Key::New => Severity::Error,
+        };
+        for unknown in expression.unknown_names(is_known) {
+            let (message, help) = match unknown {
+                UnknownName::Variable(name) => {
+                    let help = suggest(&name, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
+                    (format!("undeclared variable `{name}`"), help)
+                }
+                UnknownName::Function(name) => (format!("unknown function `{name}`"), None),
+            };
+            self.report(severity, place, None, message, help);
+        }
+        self.resource_reads(place, &expression);
+        for variable in expression.member_reads("env") {
+            self.exposes(&variable);
+        }
+        Some(expression)
+    }
+
+    fn resource_reads(&mut self, place: &Place<'_>, expression: &Expression) {
+        let ResourceReads::Only(names) = expression.resource_reads() else { return };
+        let unknown: Vec<_> = names.iter().filter(|name| !self.known.has_resource(name)).cloned().collect();
+        for name in unknown {
+            let help = suggest(&name, &self.known.resources()).map(|similar| format!("did you mean `{similar}`?"));
+            self.warn(place, format!("`resources.{name}` never exists: no resource has that name"), help);
+        }
+    }
+
+    /// A template over `known`.
+    pub(super) fn template(&mut self, place: &Place<'_>, text: &str, known: &Known) -> Option<Template> {
+        let template = match Template::parse(text) {
+            Ok(template) => template,
+            Err(error) => {
+                self.template_error(place, text, &error);
+                return None;
+            }
+        };
+        let plain = plain_variables(text);
+        for variable in template.variables() {
+            match variable.strip_prefix("env.").and_then(|rest| rest.split('.').next()) {
+                Some(name) => self.exposes(name),
+                None if variable == "env" => {
+                    let help = "name the variable: `{{ .env.NAME }}`".to_owned();
+                    self.warn(place, "reads `env` as a whole, which holds named variables only", Some(help));
+                }
+                None => {}
+            }
+            if known.has_path(variable) {
+                continue;
+            }
+            // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
+            // see it accepts, so that is no error here either.
+            let severity = if plain.contains(variable.as_str()) { Severity::Error } else { Severity::Warning };
+            let first = variable.split('.').next().unwrap_or_default();
+            let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
+            self.report(severity, place, None, format!("undefined template variable \"{variable}\""), help);
+        }
+        Some(template)
+    }
+
+    /// Points into the template if it is the value at `place`; a key, or a file that it refers to, is not.
+    fn template_error(&mut self, place: &Place<'_>, text: &str, error: &TemplateError) {
+        let position = error.position.filter(|_| {
+            let node = place.document.node(&place.path);
+            node.is_some_and(|node| matches!(&node.content, Content::Scalar(scalar) if scalar.text == text))
+        });
+        let Some((line, column)) = position else { return self.error(place, error.to_string()) };
+        let position = place.document.locate_within(&place.path, line, column);
+        let message = format!("template parse error: {}", error.message);
+        self.report(Severity::Error, place, Some(position), message, None);
+    }
+
+    /// A `field:` path over the variables.
+    pub(super) fn field(&mut self, place: &Place<'_>, text: &str) -> Option<FieldPath> {
+        match FieldPath::parse(text) {
+            Ok(path) => {
+                if let Some(variable) = environment_of(text) {
+                    self.exposes(variable);
+                }
+                Some(path)
+            }
+            Err(error) => {
+                self.error(place, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// An API call.
+    pub(super) fn api_call(&mut self, place: &Place<'_>, spec: &ApiCallSpec, known: &Known) -> Option<ApiCall> {
+        let url = self.template(&place.key("url"), &spec.url, known);
+        let timeout = spec.timeout.as_deref().and_then(|text| self.timeout(&place.key("timeout"), text));
+        let retry_backoff =
+            spec.retry_backoff.as_deref().and_then(|text| self.backoff(&place.key("retry_backoff"), text));
+        let body = match spec.body.as_deref() {
+            None | Some("") => None,
+            Some(body) => Some(self.template(&place.key("body"), body, known)?),
+        };
+        let headers = spec.headers.iter().enumerate().filter_map(|(index, header)| {
+            let place = place.key("headers").index(index).key("value");
+            Some((header.name.clone(), self.template(&place, &header.value, known)?))
+        });
+        let headers = headers.collect();
+        Some(ApiCall {
+            method: method(spec.method),
+            url: url?,
+            timeout,
+            retry_attempts: spec.retry_attempts.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            retry_backoff,
+            body,
+            headers,
+        })
+    }
+
+    fn timeout(&mut self, place: &Place<'_>, text: &str) -> Option<std::time::Duration> {
+        if text.is_empty() {
+            return None;
+        }
+        match parse_nanoseconds(text, Units::Go) {
+            Ok(nanoseconds) => u64::try_from(nanoseconds).ok().filter(|n| *n > 0).map(std::time::Duration::from_nanos),
+            Err(error) => {
+                self.warn(place, format!("{error}: the API client's own timeout is used"), None);
+                None
+            }
+        }
+    }
+
+    fn backoff(&mut self, place: &Place<'_>, text: &str) -> Option<Backoff> {
+        match text {
+            "" => None,
+            "exponential" => Some(Backoff::Exponential),
+            "linear" => Some(Backoff::Linear),
+            "constant" => Some(Backoff::Constant),
+            other => {
+                let message = format!("\"{other}\" is unknown and is taken as constant");
+                self.warn(place, message, Some("write exponential, linear or constant".to_owned()));
+                Some(Backoff::Constant)
+            }
+        }
+    }
+
+    /// A log line; one without a message logs nothing.
+    pub(super) fn log(&mut self, place: &Place<'_>, spec: &LogSpec) -> Option<LogLine> {
+        let text = spec.message.as_deref().filter(|message| !message.is_empty())?;
+        let known = self.known;
+        let message = self.template(&place.key("message"), text, known)?;
+        let level = spec.level.as_deref().unwrap_or_default();
+        let level = match level.to_ascii_lowercase().as_str() {
+            "debug" => LogLevel::Debug,
+            "" | "info" => LogLevel::Info,
+            "warn" | "warning" => LogLevel::Warn,
+            "error" => LogLevel::Error,
+            _ => {
+                let message = format!("\"{level}\" is unknown and is taken as info");
+                self.warn(&place.key("level"), message, Some("write debug, info, warn or error".to_owned()));
+                LogLevel::Info
+            }
+        };
+        Some(LogLine { message, level })
+    }
+}
+
+fn method(spec: MethodSpec) -> Method {
+    match spec {
+        MethodSpec::Get => Method::Get,
+        MethodSpec::Post => Method::Post,
+        MethodSpec::Put => Method::Put,
+        MethodSpec::Patch => Method::Patch,
+        MethodSpec::Delete => Method::Delete,
+    }
+}
+
+/// The variables that stand alone, or before a pipe, between braces: `{{ .a.b }}`, `{{ .a | upper }}`.
+fn plain_variables(text: &str) -> BTreeSet<&str> {
+    let actions = text.split("{{").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('.'));
+    let variables = actions.filter_map(|rest| {
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.')))?;
+        let (variable, rest) = rest.split_at(end);
+        let rest = rest.trim_start();
+        (!variable.is_empty() && (rest.starts_with("}}") || rest.starts_with('|'))).then_some(variable)
+    });
+    variables.collect()
+}
+
+/// The environment variable that a path reads: `env.HOME`, `{.env.HOME}`.
+fn environment_of(path: &str) -> Option<&str> {
+    let path = path.trim().trim_start_matches('{').trim_start_matches(['$', '.']);
+    let name = path.strip_prefix("env.")?;
+    let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+    Some(&name[..end]).filter(|name| !name.is_empty())
+}

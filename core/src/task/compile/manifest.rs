@@ -1,0 +1,111 @@
+//! Manifests: their templates, and their kind, which must be fixed.
+
+use serde_json::Value;
+
+use super::check::{Checker, Place};
+use crate::id::GroupVersionKind;
+use crate::task::Manifest;
+use crate::task::spec::ManifestSpec;
+use crate::template::Tree;
+
+pub(super) fn compile(
+    checker: &mut Checker<'_>,
+    spec: &ManifestSpec,
+    place: &Place<'_>,
+) -> Option<(Manifest, GroupVersionKind)> {
+    match spec {
+        ManifestSpec::Inline(object) => {
+            let value = Value::Object(object.clone());
+            let kind = inline_kind(checker, &value, place);
+            let tree = tree(checker, &value, place);
+            Some((Manifest::Inline(tree?), kind?))
+        }
+        ManifestSpec::Text(text) if text.is_empty() => None,
+        ManifestSpec::Text(text) => text_manifest(checker, text, place),
+        ManifestSpec::Reference(file) => {
+            let place = place.key("ref");
+            if file.is_empty() {
+                checker.error(&place, "manifest ref cannot be empty");
+                return None;
+            }
+            match (checker.surroundings.read)(file) {
+                Ok(text) => text_manifest(checker, &text, &place),
+                Err(message) => {
+                    checker.error(&place, message);
+                    None
+                }
+            }
+        }
+    }
+}
+
+fn text_manifest(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Option<(Manifest, GroupVersionKind)> {
+    let known = checker.known;
+    let template = checker.template(place, text, known);
+    let api_version = fixed(checker, text_key(text, "apiVersion"), "apiVersion", place);
+    let kind = fixed(checker, text_key(text, "kind"), "kind", place);
+    Some((Manifest::Text(template?), GroupVersionKind::new(api_version?, kind?)))
+}
+
+fn inline_kind(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> Option<GroupVersionKind> {
+    let read = |key: &str| object.get(key).and_then(Value::as_str);
+    let api_version = fixed(checker, read("apiVersion"), "apiVersion", place);
+    let kind = fixed(checker, read("kind"), "kind", place);
+    Some(GroupVersionKind::new(api_version?, kind?))
+}
+
+fn fixed<'t>(checker: &mut Checker<'_>, value: Option<&'t str>, key: &str, place: &Place<'_>) -> Option<&'t str> {
+    let value = value.filter(|value| !value.is_empty());
+    match value {
+        None => checker.error(place, format!("`{key}` is required, as text")),
+        Some(value) if value.contains("{{") => checker.error_with_help(
+            &place.key(key),
+            format!("`{key}` must be fixed, but is the template `{value}`"),
+            "live objects are looked up by kind before anything is rendered",
+        ),
+        Some(_) => return value,
+    }
+    None
+}
+
+/// The value of the first line that sets `key`, however deep: the manifest is a template, not yet YAML.
+fn text_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let mut values = text.lines().filter_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(':'));
+    let value = values.next()?.trim();
+    let value = value.split(" #").next().unwrap_or(value).trim_end();
+    let unquoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    Some(unquoted.unwrap_or(value))
+}
+
+/// Checks every string of an inline value where it stands, then takes the whole.
+fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>) -> Option<Tree> {
+    if !strings(checker, value, place) {
+        return None;
+    }
+    match Tree::parse(value) {
+        Ok(tree) => Some(tree),
+        Err(faults) => {
+            for (path, error) in faults {
+                checker.error(place, format!("{path}: {error}"));
+            }
+            None
+        }
+    }
+}
+
+fn strings(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>) -> bool {
+    let known = checker.known;
+    match value {
+        Value::String(text) => checker.template(place, text, known).is_some(),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.fold(true, |sound, (index, item)| strings(checker, item, &place.index(index)) && sound)
+        }
+        Value::Object(object) => object.iter().fold(true, |sound, (key, value)| {
+            let place = place.key(key);
+            let key_is_sound = checker.template(&place, key, known).is_some();
+            strings(checker, value, &place) && key_is_sound && sound
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}

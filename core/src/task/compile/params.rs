@@ -1,0 +1,95 @@
+//! Params: where each value comes from.
+
+use super::check::{Checker, Key, Place};
+use super::names::Known;
+use crate::decode::suggest;
+use crate::task::spec::{ParamSpec, SourceMappingSpec, SourceSpec};
+use crate::task::{Param, ParamSource};
+
+/// The types that a value can be converted to.
+const TYPES: [&str; 6] = ["string", "int", "int64", "float", "float64", "bool"];
+
+pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ParamSpec], place: &Place<'_>) -> Vec<Param> {
+    let mut earlier = Known::built_in();
+    let mut params = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        params.extend(param(checker, spec, &place.index(index), &earlier));
+        earlier.declare(&spec.name);
+    }
+    params
+}
+
+fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier: &Known) -> Option<Param> {
+    let at_source = place.key("source");
+    let source = match &spec.source {
+        SourceSpec::Path(path) => Some(path_source(path)),
+        SourceSpec::Mapping(mapping) => mapping_source(checker, mapping, &at_source, earlier),
+    };
+    if let Some(ParamSource::Environment(variable)) = &source {
+        checker.exposes(variable);
+        let unset = (checker.surroundings.environment)(variable).is_none_or(|value| value.is_empty());
+        if spec.required && unset && spec.default.is_none() {
+            let message = format!("required environment variable {variable} is not set");
+            checker.error_with_help(place, message, format!("set {variable}, or give the param a `default`"));
+        }
+    }
+    if let Some(kind) = spec.kind.as_deref().filter(|kind| !kind.is_empty() && !TYPES.contains(kind)) {
+        let message = format!("\"{kind}\" is unknown: the conversion will fail (known: {})", TYPES.join(", "));
+        let help = suggest(kind, &TYPES).map(|similar| format!("did you mean `{similar}`?"));
+        checker.warn(&place.key("type"), message, help);
+    }
+    Some(Param {
+        name: spec.name.clone(),
+        source: source?,
+        kind: spec.kind.clone().filter(|kind| !kind.is_empty()),
+        default: spec.default.clone(),
+        required: spec.required,
+    })
+}
+
+fn path_source(path: &str) -> ParamSource {
+    if let Some(variable) = path.strip_prefix("env.") {
+        ParamSource::Environment(variable.to_owned())
+    } else if let Some(path) = path.strip_prefix("event.") {
+        ParamSource::Event(path.to_owned())
+    } else if let Some(path) = path.strip_prefix("config.") {
+        ParamSource::Config(path.to_owned())
+    } else {
+        ParamSource::Path(path.to_owned())
+    }
+}
+
+fn mapping_source(
+    checker: &mut Checker<'_>,
+    spec: &SourceMappingSpec,
+    place: &Place<'_>,
+    earlier: &Known,
+) -> Option<ParamSource> {
+    let set = [spec.api_call.is_some(), spec.expression.is_some(), spec.file.is_some()];
+    match set.into_iter().filter(|set| *set).count() {
+        0 if checker.is_reported(place) => return None,
+        0 => {
+            checker.error(place, "mapping must contain one of `api_call`, `expression` and `file`");
+            return None;
+        }
+        1 => {}
+        _ => checker.error(place, "only one of `api_call`, `expression` and `file` can be set"),
+    }
+    if let Some(call) = &spec.api_call {
+        return checker.api_call(&place.key("api_call"), call, earlier).map(ParamSource::ApiCall);
+    }
+    if let Some(expression) = &spec.expression {
+        let place = place.key("expression");
+        if expression.trim().is_empty() {
+            checker.error(&place, "expression must not be empty");
+            return None;
+        }
+        return checker.expression(&place, expression, earlier, Key::Inherited).map(ParamSource::Expression);
+    }
+    let file = spec.file.as_ref()?;
+    if !file.path.is_empty() && !file.path.starts_with('/') {
+        let help = "write an absolute path: a relative one depends on where the adapter is started".to_owned();
+        checker.warn(&place.key("file").key("path"), format!("the path \"{}\" is relative", file.path), Some(help));
+    }
+    Some(ParamSource::File { path: file.path.clone(), trim: file.trim.unwrap_or(true) })
+}

@@ -1,0 +1,175 @@
+//! Payloads and post actions.
+
+use serde_json::{Map, Value};
+
+use super::check::{Checker, Key, Place};
+use crate::cel::Expression;
+use crate::document::{Document, Path};
+use crate::task::spec::{PayloadSpec, PostActionSpec, WhenSpec};
+use crate::task::{Action, Payload, PayloadNode, PayloadSource};
+
+pub(super) fn payloads(checker: &mut Checker<'_>, specs: &[PayloadSpec], place: &Place<'_>) -> Vec<Payload> {
+    let all = specs.iter().enumerate();
+    all.filter_map(|(index, spec)| payload(checker, spec, &place.index(index))).collect()
+}
+
+fn payload(checker: &mut Checker<'_>, spec: &PayloadSpec, place: &Place<'_>) -> Option<Payload> {
+    let when = spec.when.as_ref().map(|spec| when(checker, spec, place));
+    let file = spec.build_ref.as_deref().filter(|file| !file.is_empty());
+    let build = match (&spec.build, file) {
+        (Some(build), None) => root(checker, build, &place.key("build")),
+        (None, Some(file)) => referenced(checker, file, &place.key("build_ref")),
+        (Some(_), Some(_)) => {
+            checker.error(place, "'build' and 'build_ref' are mutually exclusive");
+            None
+        }
+        (None, None) => {
+            if !checker.is_reported(&place.key("build_ref")) {
+                checker.error(place, "must have either 'build' or 'build_ref' set");
+            }
+            None
+        }
+    };
+    let when = match when {
+        None => None,
+        Some(when) => Some(when?),
+    };
+    Some(Payload { name: spec.name.clone(), when, build: build? })
+}
+
+fn when(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>) -> Option<Expression> {
+    let known = checker.known;
+    checker.expression(&place.key("when").key("expression"), &spec.expression, known, Key::Inherited)
+}
+
+fn referenced(checker: &mut Checker<'_>, file: &str, place: &Place<'_>) -> Option<PayloadNode> {
+    let text = match (checker.surroundings.read)(file) {
+        Ok(text) => text,
+        Err(message) => {
+            checker.error(place, message);
+            return None;
+        }
+    };
+    let document = match Document::parse(file, &text) {
+        Ok(document) => document,
+        Err(diagnostics) => {
+            checker.adopt(diagnostics);
+            return None;
+        }
+    };
+    let value = document.root().to_value();
+    if !value.is_object() {
+        checker.error(place, format!("the file must hold a mapping, but holds {}", document.root().describe()));
+        return None;
+    }
+    root(checker, &value, &Place { document: &document, path: Path::root() })
+}
+
+/// The top of a payload: a mapping there is never a value definition, anything else is taken as it is.
+fn root(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>) -> Option<PayloadNode> {
+    match build {
+        Value::Object(object) => mapping(checker, object, place),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Some(PayloadNode::Literal(build.clone()))
+        }
+    }
+}
+
+fn node(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>) -> Option<PayloadNode> {
+    match build {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(PayloadNode::Literal(build.clone())),
+        Value::String(text) => {
+            let known = checker.known;
+            checker.template(place, text, known).map(PayloadNode::Text)
+        }
+        Value::Array(items) => {
+            let nodes: Vec<_> =
+                items.iter().enumerate().map(|(index, item)| node(checker, item, &place.index(index))).collect();
+            nodes.into_iter().collect::<Option<_>>().map(PayloadNode::List)
+        }
+        Value::Object(object) => match definition(object) {
+            Some(definition) => lookup(checker, object, definition, place),
+            None => mapping(checker, object, place),
+        },
+    }
+}
+
+fn mapping(checker: &mut Checker<'_>, object: &Map<String, Value>, place: &Place<'_>) -> Option<PayloadNode> {
+    let known = checker.known;
+    let entries: Vec<_> = object
+        .iter()
+        .map(|(key, value)| {
+            let place = place.key(key);
+            let key = checker.template(&place, key, known);
+            let value = node(checker, value, &place);
+            Some((key?, value?))
+        })
+        .collect();
+    entries.into_iter().collect::<Option<_>>().map(PayloadNode::Map)
+}
+
+/// What makes a mapping a value definition: text under `field`, under `expression`, or both.
+fn definition(object: &Map<String, Value>) -> Option<(Option<&str>, Option<&str>)> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let definition = (text("field"), text("expression"));
+    (definition != (None, None)).then_some(definition)
+}
+
+fn lookup(
+    checker: &mut Checker<'_>,
+    object: &Map<String, Value>,
+    definition: (Option<&str>, Option<&str>),
+    place: &Place<'_>,
+) -> Option<PayloadNode> {
+    let known = checker.known;
+    for key in object.keys().filter(|key| !matches!(key.as_str(), "field" | "expression" | "default")) {
+        checker.warn(&place.key(key), "is ignored: the mapping is a value definition", None);
+    }
+    let default = object.get("default").filter(|default| !default.is_null()).cloned();
+    let source = match definition {
+        (Some(_), Some(_)) => {
+            checker.error(place, "'field' and 'expression' are mutually exclusive");
+            return None;
+        }
+        (Some(field), None) if field.trim().is_empty() => {
+            return Some(PayloadNode::Literal(default.unwrap_or(Value::Null)));
+        }
+        (Some(field), None) => PayloadSource::Field(checker.field(&place.key("field"), field)?),
+        (None, expression) => {
+            let text = expression.unwrap_or_default();
+            let place = place.key("expression");
+            PayloadSource::Expression(checker.expression(&place, text, known, Key::Inherited)?)
+        }
+    };
+    Some(PayloadNode::Lookup { source, default })
+}
+
+pub(super) fn actions(checker: &mut Checker<'_>, specs: &[PostActionSpec], place: &Place<'_>) -> Vec<Action> {
+    let all = specs.iter().enumerate();
+    all.filter_map(|(index, spec)| action(checker, spec, &place.index(index))).collect()
+}
+
+fn action(checker: &mut Checker<'_>, spec: &PostActionSpec, place: &Place<'_>) -> Option<Action> {
+    let known = checker.known;
+    checker.name(&place.key("name"), &spec.name);
+    let when = spec.when.as_ref().map(|spec| when(checker, spec, place));
+    let log = spec.log.as_ref().and_then(|log| checker.log(&place.key("log"), log));
+    let api_call = spec.api_call.as_ref().map(|call| checker.api_call(&place.key("api_call"), call, known));
+    if spec.api_call.is_none() && spec.log.is_none() {
+        checker.warn(place, "does nothing: it has neither `api_call` nor `log`", None);
+    }
+    let api_call = match api_call {
+        None => None,
+        Some(call) => Some(call?),
+    };
+    let when = match when {
+        None => None,
+        Some(when) => Some(when?),
+    };
+    let body = api_call.iter().filter_map(|call| call.body.as_ref());
+    let first = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
+    let mut body_payloads: Vec<String> = body.flat_map(|body| body.variables().iter().map(first)).collect();
+    body_payloads.retain(|name| known.has_payload(name));
+    body_payloads.dedup();
+    Some(Action { name: spec.name.clone(), when, log, api_call, body_payloads })
+}

@@ -1,0 +1,218 @@
+//! Resources: manifests, discovery, lifecycle gates.
+
+use std::collections::BTreeMap;
+
+use super::check::{Checker, Key, Place};
+use super::{labels, manifest};
+use crate::cel::Expression;
+use crate::task::spec::{
+    ClientSpec, DiscoverySpec, LifecycleSpec, PropagationSpec, ResourceSpec, TransportSpec, WhenSpec,
+};
+use crate::task::{
+    DeleteGate, DiscoverBy, Discovery, Gates, NestedDiscovery, PropagationPolicy, Recreate, Resource, TransportKind,
+};
+use crate::template::Template;
+
+pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: &Place<'_>) -> Vec<Resource> {
+    let mut taken = BTreeMap::new();
+    let mut resources = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        let place = place.index(index);
+        let name = name(checker, spec, &place);
+        if let Some((name, at_name)) = &name {
+            match taken.get(name) {
+                Some(first) => {
+                    let message = format!("duplicate name values: `{name}` is already the name of resources[{first}]");
+                    checker.error(at_name, message);
+                }
+                None => {
+                    taken.insert(name.clone(), index);
+                }
+            }
+        }
+        let name = name.map(|(name, _)| name).unwrap_or_default();
+        resources.extend(resource(checker, spec, name, &place));
+    }
+    warn_about_collisions(checker, specs, &taken, place);
+    resources
+}
+
+fn name<'d>(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'d>) -> Option<(String, Place<'d>)> {
+    let name = spec.name.as_deref().filter(|name| !name.is_empty());
+    let alias = spec.alias.as_deref().filter(|name| !name.is_empty());
+    let (name, key) = match (name, alias) {
+        (Some(name), None) => (name, "name"),
+        (None, Some(alias)) => (alias, "alias"),
+        (Some(_), Some(_)) => {
+            checker.error_with_help(
+                &place.key("alias"),
+                "is a synonym of `name`, which is set, too",
+                "remove one of the two",
+            );
+            return None;
+        }
+        (None, None) => {
+            if !checker.is_reported(&place.key("name")) && !checker.is_reported(&place.key("alias")) {
+                checker.error(&place.key("name"), "is required");
+            }
+            return None;
+        }
+    };
+    let place = place.key(key);
+    checker.name(&place, name);
+    Some((name.to_owned(), place))
+}
+
+fn warn_about_collisions(
+    checker: &mut Checker<'_>,
+    specs: &[ResourceSpec],
+    taken: &BTreeMap<String, usize>,
+    place: &Place<'_>,
+) {
+    for (index, spec) in specs.iter().enumerate() {
+        for (nested_index, nested) in spec.nested_discoveries.iter().enumerate() {
+            let Some(other) = taken.get(&nested.name) else { continue };
+            let place = place.index(index).key("nested_discoveries").index(nested_index).key("name");
+            let effect = if *other == index { "it is skipped" } else { "the resource will fail where both exist" };
+            checker.warn(&place, format!("`{}` is also the name of resources[{other}]: {effect}", nested.name), None);
+        }
+    }
+}
+
+fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place: &Place<'_>) -> Option<Resource> {
+    let transport = transport(checker, spec.transport.as_ref(), &place.key("transport"));
+    let manifest = manifest::compile(checker, &spec.manifest, &place.key("manifest"));
+    let discovery = discovery(checker, &spec.discovery, &place.key("discovery"));
+    let nested = spec.nested_discoveries.iter().enumerate().filter_map(|(index, nested)| {
+        let place = place.key("nested_discoveries").index(index);
+        checker.name(&place.key("name"), &nested.name);
+        let discovery = self::discovery(checker, &nested.discovery, &place.key("discovery"))?;
+        Some(NestedDiscovery { name: nested.name.clone(), discovery })
+    });
+    let nested = nested.collect();
+    let gates = gates(checker, spec, &place.key("lifecycle"));
+    let (manifest, kind) = manifest?;
+    Some(Resource { name, transport: transport?, kind, manifest, discovery: discovery?, nested, gates })
+}
+
+fn transport(checker: &mut Checker<'_>, spec: Option<&TransportSpec>, place: &Place<'_>) -> Option<TransportKind> {
+    let at_client = place.key("client");
+    match spec {
+        Some(spec) if spec.client == ClientSpec::Maestro => {
+            let known = checker.known;
+            checker.error_with_help(
+                &at_client,
+                "the maestro transport is not supported yet",
+                "use `client: kubernetes`, or keep the Go adapter for this task",
+            );
+            let Some(maestro) = &spec.maestro else {
+                checker.error(place, "maestro transport config is required when client is \"maestro\"");
+                return None;
+            };
+            let target = checker.template(&place.key("maestro").key("target_cluster"), &maestro.target_cluster, known);
+            target.map(|target_cluster| TransportKind::Maestro { target_cluster })
+        }
+        Some(_) | None => Some(TransportKind::Kubernetes),
+    }
+}
+
+fn discovery(checker: &mut Checker<'_>, spec: &DiscoverySpec, place: &Place<'_>) -> Option<Discovery> {
+    let known = checker.known;
+    let namespace = spec.namespace.as_deref().filter(|text| !text.is_empty());
+    let namespace = namespace.map(|text| checker.template(&place.key("namespace"), text, known));
+    let by_name = spec.by_name.as_deref().filter(|text| !text.is_empty());
+    let by = match (by_name, &spec.by_selectors) {
+        (Some(name), None) => checker.template(&place.key("by_name"), name, known).map(DiscoverBy::Name),
+        (None, Some(selectors)) => {
+            let place = place.key("by_selectors").key("label_selector");
+            selector(checker, &selectors.label_selector, &place).map(DiscoverBy::Labels)
+        }
+        (Some(_), Some(_)) => {
+            checker.error(place, "'by_name' and 'by_selectors' are mutually exclusive");
+            None
+        }
+        (None, None) => {
+            let keys = [place.clone(), place.key("by_name"), place.key("by_selectors")];
+            if !keys.iter().any(|key| checker.is_reported(key)) {
+                checker.error(place, "must have either 'by_name' or 'by_selectors' set");
+            }
+            None
+        }
+    };
+    let namespace = match namespace {
+        None => None,
+        Some(namespace) => Some(namespace?),
+    };
+    Some(Discovery { namespace, by: by? })
+}
+
+fn selector(
+    checker: &mut Checker<'_>,
+    labels: &BTreeMap<String, String>,
+    place: &Place<'_>,
+) -> Option<Vec<(Template, Template)>> {
+    let known = checker.known;
+    if labels.is_empty() {
+        if !checker.is_reported(place) {
+            checker.error(place, "must have at least 1 element(s)");
+        }
+        return None;
+    }
+    let mut templates = Vec::new();
+    for (key, value) in labels {
+        let place = place.key(key);
+        if let Some(fault) = labels::key_fault(key).filter(|_| !key.contains("{{")) {
+            checker.warn(&place, format!("`{key}` is not a label key: {fault}"), None);
+        }
+        if let Some(fault) = labels::value_fault(value).filter(|_| !value.contains("{{")) {
+            checker.warn(&place, format!("`{value}` is not a label value: {fault}"), None);
+        }
+        let key = checker.template(&place, key, known);
+        let value = checker.template(&place, value, known);
+        templates.push((key?, value?));
+    }
+    Some(templates)
+}
+
+fn gates(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {
+    let none = LifecycleSpec::default();
+    let lifecycle = spec.lifecycle.as_ref().unwrap_or(&none);
+    let create = lifecycle.create.as_ref();
+    let create = create.and_then(|gate| when(checker, &gate.when, &place.key("create"), Key::Inherited));
+    let recreate = lifecycle.recreate.as_ref();
+    let recreate_when = recreate.and_then(|gate| when(checker, &gate.when, &place.key("recreate"), Key::New));
+    if recreate.is_some() && spec.recreate_on_change {
+        checker.error_with_help(
+            &place.key("recreate"),
+            "`lifecycle.recreate` and `recreate_on_change` are mutually exclusive",
+            "remove `recreate_on_change`: the expression says it more precisely",
+        );
+    }
+    let delete = lifecycle.delete.as_ref().and_then(|gate| {
+        let when = when(checker, &gate.when, &place.key("delete"), Key::Inherited)?;
+        Some(DeleteGate { when, propagation: propagation(gate.propagation_policy) })
+    });
+    let recreate = recreate_when.map(Recreate::When);
+    Gates { create, recreate: recreate.or(spec.recreate_on_change.then_some(Recreate::OnChange)), delete }
+}
+
+fn when(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key: Key) -> Option<Expression> {
+    let known = checker.known;
+    let place = place.key("when").key("expression");
+    if spec.expression.trim().is_empty() {
+        // An expression of blanks would be true, and this is what decides about deletion.
+        if !spec.expression.is_empty() {
+            checker.error(&place, "is required");
+        }
+        return None;
+    }
+    checker.expression(&place, &spec.expression, known, key)
+}
+
+fn propagation(spec: Option<PropagationSpec>) -> PropagationPolicy {
+    match spec {
+        None | Some(PropagationSpec::Background) => PropagationPolicy::Background,
+        Some(PropagationSpec::Foreground) => PropagationPolicy::Foreground,
+        Some(PropagationSpec::Orphan) => PropagationPolicy::Orphan,
+    }
+}

@@ -1,0 +1,181 @@
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::{Surroundings, compile};
+use crate::diagnostics::Severity;
+use crate::id::GroupVersionKind;
+use crate::task::{
+    CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, PropagationPolicy, Recreate, Task,
+};
+
+const FILES: [(&str, &str); 4] = [
+    (
+        "job.yaml",
+        "apiVersion: batch/v1 # fixed\nkind: \"Job\"\nmetadata:\n  name: {{ .clusterId }}\n  namespace: {{ .nope }}\n",
+    ),
+    ("status.yaml", "adapter: x\nconditions:\n  - type: Available\n    status: {expression: \"'a' ==\"}\n"),
+    ("list.yaml", "- a\n"),
+    ("sound.yaml", "adapter: \"{{ .adapter.name }}\"\n"),
+];
+
+fn read(reference: &str) -> Result<String, String> {
+    let file = FILES.iter().find(|(name, _)| *name == reference);
+    file.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("failed to read \"{reference}\": it does not exist"))
+}
+
+fn environment(name: &str) -> Option<String> {
+    (name == "REGION").then(|| "eu".to_owned())
+}
+
+fn surroundings() -> Surroundings<'static> {
+    Surroundings { read: &read, environment: &environment }
+}
+
+fn sound(text: &str) -> Task {
+    let compiled = compile("task.yaml", text, &surroundings());
+    compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
+}
+
+/// Every case as its author would see it, one below the other.
+fn rendered(cases: &[(&str, &str)]) -> String {
+    let render = |(name, text): &(&str, &str)| {
+        format!("##### {name}\n{text}\n-----\n{}\n", compile("task.yaml", text, &surroundings()).diagnostics)
+    };
+    cases.iter().map(render).collect::<Vec<_>>().join("\n")
+}
+
+mod cases;
+
+#[test]
+fn mistakes_of_structure() {
+    insta::assert_snapshot!(rendered(cases::STRUCTURE));
+}
+
+#[test]
+fn mistakes_of_params_and_preconditions() {
+    insta::assert_snapshot!(rendered(cases::PARAMS));
+}
+
+#[test]
+fn mistakes_of_resources() {
+    insta::assert_snapshot!(rendered(cases::RESOURCES));
+}
+
+#[test]
+fn mistakes_of_post() {
+    insta::assert_snapshot!(rendered(cases::POST));
+}
+
+#[test]
+fn a_complete_task_compiles_to_what_it_says() {
+    let task = sound(cases::COMPLETE);
+    let sources = task.params.iter().map(|param| match &param.source {
+        ParamSource::Environment(name) => format!("env {name}"),
+        ParamSource::Event(path) => format!("event {path}"),
+        ParamSource::Config(path) => format!("config {path}"),
+        ParamSource::Path(path) => format!("path {path}"),
+        ParamSource::ApiCall(call) => format!("{} {}", call.method.as_str(), call.url.source()),
+        ParamSource::Expression(expression) => format!("= {}", expression.source()),
+        ParamSource::File { path, trim } => format!("file {path} {trim}"),
+    });
+    assert_eq!(
+        sources.collect::<Vec<_>>(),
+        [
+            "event id",
+            "event generation",
+            "env REGION",
+            "config clients.broker.topic",
+            "path cluster.spec.name",
+            "GET /clusters/{{ .clusterId }}",
+            "= cluster.?deleted_time.hasValue()",
+            "file /etc/pull-secret true",
+        ]
+    );
+    let [precondition] = task.preconditions.as_slice() else { panic!("one precondition") };
+    assert!(matches!(&precondition.check, Check::Conditions(conditions) if conditions.len() == 3));
+    assert!(matches!(
+        precondition.captures.as_slice(),
+        [a, b] if matches!(a.source, CaptureSource::Field(_)) && matches!(b.source, CaptureSource::Expression(_))
+    ));
+    let [namespace, job] = task.resources.as_slice() else { panic!("two resources") };
+    assert_eq!(namespace.kind, GroupVersionKind::new("v1", "Namespace"));
+    assert!(matches!(namespace.manifest, Manifest::Inline(_)));
+    assert!(matches!(namespace.discovery.by, DiscoverBy::Name(_)));
+    assert_eq!(job.kind, GroupVersionKind::new("batch/v1", "Job"));
+    assert!(matches!(job.manifest, Manifest::Text(_)));
+    assert!(matches!(&job.discovery.by, DiscoverBy::Labels(labels) if labels.len() == 2));
+    assert!(matches!(job.gates.recreate, Some(Recreate::When(_))));
+    assert_eq!(job.gates.delete.as_ref().unwrap().propagation, PropagationPolicy::Foreground);
+    assert_eq!(job.nested[0].name, "inner");
+    assert!(matches!(task.payloads[0].build, PayloadNode::Map(_)));
+    assert!(matches!(task.payloads[1].build, PayloadNode::Literal(_)));
+    assert_eq!(task.actions[1].body_payloads, ["status"]);
+    assert_eq!(task.environment.iter().collect::<Vec<_>>(), ["HOME", "POD_NAME", "REGION", "ZONE"]);
+}
+
+#[test]
+fn a_payload_tells_definitions_from_mappings() {
+    let task = sound(
+        "post: {payloads: [{name: p, build: {field: top, a: {expression: '1', default: 0}, b: {field: {x: y}}, \
+         c: {value: 1}, d: {field: ' ', default: 7}}}]}",
+    );
+    let PayloadNode::Map(entries) = &task.payloads[0].build else { panic!("the top is a mapping") };
+    let kinds: Vec<_> = entries
+        .iter()
+        .map(|(key, node)| {
+            let kind = match node {
+                PayloadNode::Literal(value) => value.to_string(),
+                PayloadNode::Text(text) => text.source().to_owned(),
+                PayloadNode::List(_) => "list".to_owned(),
+                PayloadNode::Map(_) => "map".to_owned(),
+                PayloadNode::Lookup { .. } => "lookup".to_owned(),
+            };
+            format!("{}: {kind}", key.source())
+        })
+        .collect();
+    assert_eq!(kinds, ["a: lookup", "b: map", "c: map", "d: 7", "field: top"]);
+}
+
+#[test]
+fn a_task_without_anything_is_a_task() {
+    for text in ["{}", "params:\nresources: []\npost: {}\n", "~"] {
+        let task = sound(text);
+        assert!(task.params.is_empty() && task.resources.is_empty() && task.actions.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn warnings_leave_the_task_usable() {
+    let compiled = compile("task.yaml", "params: [{name: a, source: event.id, type: strnig}]", &surroundings());
+    assert_eq!(compiled.diagnostics.count(Severity::Warning), 1);
+    assert!(compiled.task.is_some());
+}
+
+/// The complete task with one of its lines damaged.
+fn damaged() -> impl Strategy<Value = String> {
+    let lines: Vec<&str> = cases::COMPLETE.lines().collect();
+    let count = lines.len();
+    (0..count, 0..6_usize, any::<String>()).prop_map(move |(at, how, noise)| {
+        let damaged = lines.iter().enumerate().map(|(index, line)| match how {
+            _ if index != at => (*line).to_owned(),
+            0 => String::new(),
+            1 => format!("{line}{noise}"),
+            2 => format!("  {line}"),
+            3 => line.replace(':', ""),
+            4 => line.replace(['{', '}'], ""),
+            _ => line.replace(|c: char| c.is_alphabetic(), "x"),
+        });
+        damaged.collect::<Vec<_>>().join("\n")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_damage_panics(text in damaged()) {
+        let compiled = compile("task.yaml", &text, &surroundings());
+        prop_assert_eq!(compiled.task.is_none(), compiled.diagnostics.has_errors());
+    }
+}

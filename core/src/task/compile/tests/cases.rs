@@ -1,0 +1,224 @@
+//! Task files, sound and not.
+
+/// One of everything.
+pub(super) const COMPLETE: &str = include_str!("complete.yaml");
+
+pub(super) const STRUCTURE: &[(&str, &str)] = &[
+    ("an empty file", ""),
+    ("a list at the top", "- a\n"),
+    ("a misspelt key", "parms: []\n"),
+    ("a key of a later version", "resources:\n  - name: a\n    retention: {}\n"),
+    ("a key of a later version below lifecycle", "resources:\n  - name: a\n    lifecycle: {apply: {}}\n"),
+    ("a key in camel case", "resources:\n  - recreateOnChange: true\n"),
+    ("a mapping in place of a list", "params: {name: a}\n"),
+    ("text in place of a mapping", "post: nothing\n"),
+    ("a repeated key", "params: []\nparams: []\n"),
+    ("quotes around a boolean", "params:\n  - {name: a, source: event.id, required: \"true\"}\n"),
+    ("a number in place of a boolean", "params:\n  - {name: a, source: event.id, required: 1}\n"),
+    (
+        "everything required is missing",
+        "params: [{}]\npreconditions: [{}]\nresources: [{}]\npost: {payloads: [{}], post_actions: [{}]}\n",
+    ),
+    ("two documents", "params: []\n---\nparams: []\n"),
+];
+
+pub(super) const PARAMS: &[(&str, &str)] = &[
+    ("a source that is a list", "params: [{name: a, source: [event.id]}]\n"),
+    ("an empty source", "params: [{name: a, source: \"\"}]\n"),
+    ("a source with nothing in it", "params: [{name: a, source: {}}]\n"),
+    ("a source with two things in it", "params: [{name: a, source: {expression: \"1\", file: {path: /x}}}]\n"),
+    ("a source with an unknown key", "params: [{name: a, source: {expresion: \"1\", expression: \"1\"}}]\n"),
+    ("an unknown key further down in a source", "params: [{name: a, source: {file: {path: /x, trimm: true}}}]\n"),
+    ("a blank expression", "params: [{name: a, source: {expression: \"  \"}}]\n"),
+    ("a file without a path", "params: [{name: a, source: {file: {trim: false}}}]\n"),
+    ("a relative file", "params: [{name: a, source: {file: {path: secrets/x}}}]\n"),
+    ("an expression that does not parse", "params:\n  - name: a\n    source: {expression: \"event.id ==\"}\n"),
+    (
+        "an expression of several lines",
+        "params:\n  - name: a\n    source:\n      expression: |\n        event.id == '1'\n          && (\n",
+    ),
+    (
+        "an undeclared variable",
+        "params:\n  - {name: clusterId, source: event.id}\n  - {name: b, source: {expression: clusterID}}\n",
+    ),
+    ("an unknown function", "params: [{name: a, source: {expression: \"frobnicate(event.id)\"}}]\n"),
+    ("an unknown type", "params: [{name: a, source: event.id, type: integer}]\n"),
+    (
+        "an environment variable that is not set",
+        "params:\n  - {name: a, source: env.NOWHERE, required: true}\n  - {name: b, source: env.REGION, required: true}\n  - {name: c, source: env.NOWHERE, required: true, default: x}\n",
+    ),
+    ("a method in lower case", "params: [{name: a, source: {api_call: {method: get, url: /x}}}]\n"),
+    ("a call without a URL", "params: [{name: a, source: {api_call: {method: GET}}}]\n"),
+    (
+        "a call with a later param",
+        "params:\n  - {name: a, source: {api_call: {method: GET, url: \"/x/{{ .b }}\"}}}\n  - {name: b, source: event.id}\n",
+    ),
+    (
+        "an undefined variable beside a function",
+        "params: [{name: a, source: {api_call: {method: GET, url: \"/x/{{ lower .b }}\"}}}]\n",
+    ),
+    (
+        "a template that does not parse",
+        "params: [{name: a, source: {api_call: {method: GET, url: \"/x/{{ if }}\"}}}]\n",
+    ),
+    ("a timeout without a unit", "params: [{name: a, source: {api_call: {method: GET, url: /x, timeout: 10}}}]\n"),
+    (
+        "an unknown back-off",
+        "params: [{name: a, source: {api_call: {method: GET, url: /x, retry_backoff: fibonacci}}}]\n",
+    ),
+    (
+        "a header's undefined variable",
+        "params: [{name: a, source: {api_call: {method: GET, url: /x, headers: [{name: X, value: \"{{ .b }}\"}]}}}]\n",
+    ),
+    ("a precondition without a check", "preconditions: [{name: ready}]\n"),
+    ("a precondition with a hyphen", "preconditions: [{name: is-ready, expression: \"true\"}]\n"),
+    ("a deprecated call", "preconditions: [{name: ready, api_call: {method: GET, url: /x}}]\n"),
+    ("an unknown operator", "preconditions: [{name: ready, conditions: [{field: a, operator: notExists}]}]\n"),
+    ("an operator without a value", "preconditions: [{name: ready, conditions: [{field: a, operator: equals}]}]\n"),
+    (
+        "an operator that wants a list",
+        "preconditions: [{name: ready, conditions: [{field: a, operator: in, value: x}]}]\n",
+    ),
+    (
+        "an operator that wants nothing",
+        "preconditions: [{name: ready, conditions: [{field: a, operator: exists, value: true}]}]\n",
+    ),
+    (
+        "both spellings of a value",
+        "preconditions: [{name: ready, conditions: [{field: a, operator: in, value: [x], values: [y]}]}]\n",
+    ),
+    (
+        "a field that does not parse",
+        "preconditions: [{name: ready, conditions: [{field: \"{.a[\", operator: exists}]}]\n",
+    ),
+    (
+        "conditions and an expression",
+        "preconditions: [{name: ready, expression: \"true\", conditions: [{field: a, operator: exists}]}]\n",
+    ),
+    (
+        "a capture of nothing",
+        "preconditions: [{name: ready, api_call: {method: GET, url: /x}, capture: [{name: a}]}]\n",
+    ),
+    (
+        "a capture of two things",
+        "preconditions: [{name: ready, api_call: {method: GET, url: /x}, capture: [{name: a, field: b, expression: c}]}]\n",
+    ),
+    (
+        "a capture without a call",
+        "preconditions: [{name: ready, expression: \"true\", capture: [{name: a, field: b}]}]\n",
+    ),
+    (
+        "an unknown log level",
+        "preconditions: [{name: ready, expression: \"true\", log: {message: hello, level: loud}}]\n",
+    ),
+];
+
+pub(super) const RESOURCES: &[(&str, &str)] = &[
+    ("no discovery", "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Namespace}\n"),
+    ("no manifest", "resources:\n  - name: a\n    discovery: {by_name: x}\n"),
+    (
+        "a name with a hyphen",
+        "resources:\n  - name: my-job\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "name and alias",
+        "resources:\n  - name: a\n    alias: b\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "a duplicate name",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n  - alias: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "both ways of discovery",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x, by_selectors: {label_selector: {a: b}}}\n",
+    ),
+    (
+        "neither way of discovery",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {namespace: x}\n",
+    ),
+    (
+        "a selector without labels",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_selectors: {label_selector: {}}}\n",
+    ),
+    (
+        "labels that cannot be",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery:\n      by_selectors:\n        label_selector: {\"Example.io/x\": \"-\", \"{{ .adapter.name }}\": ok}\n",
+    ),
+    (
+        "the maestro transport",
+        "resources:\n  - name: a\n    transport: {client: maestro, maestro: {target_cluster: \"{{ .nope }}\"}}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "the maestro transport without its settings",
+        "resources:\n  - name: a\n    transport: {client: maestro}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "an unknown transport",
+        "resources:\n  - name: a\n    transport: {client: desire}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "a kind that is a template",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: \"{{ .adapter.name }}\"}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "text without a kind",
+        "resources:\n  - name: a\n    manifest: |\n      apiVersion: v1\n      metadata: {}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "undefined variables deep in a manifest",
+        "params: [{name: clusterId, source: event.id}]\nresources:\n  - name: a\n    manifest:\n      apiVersion: v1\n      kind: Pod\n      metadata:\n        name: \"{{ .clusterID }}\"\n        labels: {\"{{ .labelKey }}\": x}\n      spec: {containers: [{image: \"{{ .image\"}]}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "an undefined variable in a referenced manifest",
+        "params: [{name: clusterId, source: event.id}]\nresources:\n  - name: a\n    manifest: {ref: job.yaml}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "a referenced manifest that is not there",
+        "resources:\n  - name: a\n    manifest: {ref: none.yaml}\n    discovery: {by_name: x}\n",
+    ),
+    ("an empty reference", "resources:\n  - name: a\n    manifest: {ref: \"\"}\n    discovery: {by_name: x}\n"),
+    (
+        "both ways to recreate",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    recreate_on_change: true\n    lifecycle: {recreate: {when: {expression: \"true\"}}}\n",
+    ),
+    (
+        "an undeclared variable in old and new gates",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    lifecycle:\n      create: {when: {expression: nope}}\n      recreate: {when: {expression: nope}}\n      delete: {when: {expression: \"has(resources.b.status)\"}}\n",
+    ),
+    (
+        "gates without expressions",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    lifecycle: {create: {}, recreate: {when: {}}, delete: {when: {expression: \" \"}, propagationPolicy: background}}\n",
+    ),
+    (
+        "nested discoveries",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    nested_discoveries:\n      - {name: Inner, discovery: {by_name: \"{{ .nope }}\"}}\n      - {name: a, discovery: {by_name: x}}\n      - {name: b}\n",
+    ),
+];
+
+pub(super) const POST: &[(&str, &str)] = &[
+    ("a payload of nothing", "post: {payloads: [{name: p}]}\n"),
+    ("a payload of two things", "post: {payloads: [{name: p, build: {}, build_ref: sound.yaml}]}\n"),
+    ("a payload without a condition", "post: {payloads: [{name: p, build: {}, when: {}}]}\n"),
+    (
+        "an expression of a payload that does not parse",
+        "post:\n  payloads:\n    - name: p\n      build:\n        conditions:\n          - type: Available\n            status: {expression: \"a ? b\"}\n",
+    ),
+    (
+        "field and expression in one value",
+        "post: {payloads: [{name: p, build: {a: {field: x, expression: y, other: z}}}]}\n",
+    ),
+    (
+        "an undefined variable of a payload",
+        "post: {payloads: [{name: p, build: {a: [\"{{ .nope }}\"], \"{{ .key }}\": 1}}]}\n",
+    ),
+    ("a referenced payload that is not there", "post: {payloads: [{name: p, build_ref: none.yaml}]}\n"),
+    ("a referenced payload that is a list", "post: {payloads: [{name: p, build_ref: list.yaml}]}\n"),
+    ("a mistake in a referenced payload", "post: {payloads: [{name: p, build_ref: status.yaml}]}\n"),
+    ("an action with a hyphen", "post: {post_actions: [{name: report-status, log: {message: x}}]}\n"),
+    ("an action that does nothing", "post: {post_actions: [{name: report}]}\n"),
+    (
+        "an undefined variable of a body",
+        "post: {payloads: [{name: status, build: {}}], post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ .statsu }}\"}}]}\n",
+    ),
+    ("the whole environment", "post: {post_actions: [{name: report, log: {message: \"{{ .env }}\"}}]}\n"),
+];

@@ -1,0 +1,210 @@
+//! Resources and payloads that nobody hears of.
+
+use std::collections::BTreeSet;
+
+use super::{ACTIONS, Linter, PAYLOADS, entry};
+use crate::api_call::{ApiCall, Method};
+use crate::cel::{Expression, ResourceReads, UnknownName};
+use crate::document::Path;
+use crate::field::FieldPath;
+use crate::task::{Action, Payload, PayloadNode, PayloadSource, Recreate, Resource, Task};
+use crate::template::Template;
+
+/// Whether any action sends a body at all; says so if not.
+pub(super) fn anything_is_sent(linter: &mut Linter<'_>) -> bool {
+    let task = linter.task;
+    let has_work = !task.resources.is_empty() || !task.payloads.is_empty();
+    let sends = task.actions.iter().filter_map(|action| action.api_call.as_ref()).any(sends_body);
+    if has_work && !sends {
+        let message = "nothing is ever reported: no post action sends a payload".to_owned();
+        let help =
+            "add a post action that puts a status to the API: adapter, observed_generation, observed_time and the \
+                    conditions Applied, Available and Health"
+                .to_owned();
+        linter.warn(&Path::root().key("post"), message, help);
+    }
+    has_work && sends
+}
+
+pub(super) fn sends_body(call: &ApiCall) -> bool {
+    call.body.is_some() && takes_body(call.method)
+}
+
+fn takes_body(method: Method) -> bool {
+    match method {
+        Method::Post | Method::Put | Method::Patch => true,
+        Method::Get | Method::Delete => false,
+    }
+}
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (index, resource) in task.resources.iter().enumerate() {
+        if !Reads::about(task, resource).cover(resource) {
+            let name = &resource.name;
+            let path = linter.either(&entry(&["resources"], index), ["name", "alias"]);
+            let message =
+                format!("nothing reports `{name}`: no payload, no post action and no other resource's gate reads it");
+            let help = format!(
+                "let a condition read `resources.?{name}` (what is live) or `adapter.outcomes.?{name}` (what was done)"
+            );
+            linter.warn(&path, message, help);
+        }
+    }
+    for (index, payload) in task.payloads.iter().enumerate() {
+        if !is_used(task, &payload.name) {
+            let message = format!("the payload `{}` is built, but nothing sends it", payload.name);
+            let help = format!("send it in the body of a post action: `body: \"{{{{ .{} }}}}\"`", payload.name);
+            linter.warn(&entry(&PAYLOADS, index).key("name"), message, help);
+        }
+    }
+    for (index, action) in task.actions.iter().enumerate() {
+        let Some(call) = &action.api_call else { continue };
+        if call.body.is_some() && !takes_body(call.method) {
+            let path = entry(&ACTIONS, index).key("api_call").key("body");
+            let message = format!("is never sent: a {} request has no body", call.method.as_str());
+            linter.warn(&path, message, "use POST, PUT or PATCH, or remove the body".to_owned());
+        }
+    }
+}
+
+/// Which entries of `resources`, or of what became of them, are read.
+#[derive(Default)]
+struct Reads {
+    any: bool,
+    names: BTreeSet<String>,
+}
+
+impl Reads {
+    /// What reports a resource: payloads, post actions and the gates of the others.
+    fn about(task: &Task, resource: &Resource) -> Self {
+        let mut reads = Self::default();
+        for payload in &task.payloads {
+            reads.payload(payload);
+        }
+        for action in &task.actions {
+            reads.action(action);
+        }
+        for other in task.resources.iter().filter(|other| other.name != resource.name) {
+            let gates = &other.gates;
+            let recreate = match &gates.recreate {
+                Some(Recreate::When(recreate)) => Some(recreate),
+                Some(Recreate::OnChange) | None => None,
+            };
+            let delete = gates.delete.as_ref().map(|delete| &delete.when);
+            gates.create.iter().chain(recreate).chain(delete).for_each(|gate| reads.expression(gate));
+        }
+        reads
+    }
+
+    /// Whether they include a resource, or an object found inside it.
+    fn cover(&self, resource: &Resource) -> bool {
+        let mut nested = resource.nested.iter();
+        self.any || self.names.contains(&resource.name) || nested.any(|nested| self.names.contains(&nested.name))
+    }
+
+    fn payload(&mut self, payload: &Payload) {
+        payload.when.iter().for_each(|when| self.expression(when));
+        visit(&payload.build, &mut |part| match part {
+            Part::Template(template) => self.template(template),
+            Part::Field(path) => self.path(&path.prefix()),
+            Part::Expression(expression) => self.expression(expression),
+        });
+    }
+
+    fn action(&mut self, action: &Action) {
+        action.when.iter().for_each(|when| self.expression(when));
+        templates(action).into_iter().for_each(|template| self.template(template));
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        self.entries(expression.resource_reads());
+        self.entries(&expression.reads_below("adapter", "outcomes"));
+        self.entries(&expression.reads_below("adapter", "resourceErrors"));
+    }
+
+    fn entries(&mut self, reads: &ResourceReads) {
+        match reads {
+            ResourceReads::Any => self.any = true,
+            ResourceReads::Only(names) => self.names.extend(names.iter().cloned()),
+        }
+    }
+
+    fn template(&mut self, template: &Template) {
+        self.any |= template.reads_root();
+        for path in template.variables() {
+            self.path(&path.split('.').collect::<Vec<_>>());
+        }
+    }
+
+    /// Reads below a dotted path; the empty one is everything.
+    fn path(&mut self, path: &[&str]) {
+        match path {
+            [] | ["resources" | "adapter"] | ["adapter", "outcomes" | "resourceErrors"] => self.any = true,
+            ["resources", name, ..] | ["adapter", "outcomes" | "resourceErrors", name, ..] => {
+                self.names.insert((*name).to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What of a payload reads variables.
+enum Part<'n> {
+    Template(&'n Template),
+    Field(&'n FieldPath),
+    Expression(&'n Expression),
+}
+
+fn visit<'n>(node: &'n PayloadNode, see: &mut dyn FnMut(Part<'n>)) {
+    match node {
+        PayloadNode::Literal(_) => {}
+        PayloadNode::Text(template) => see(Part::Template(template)),
+        PayloadNode::List(nodes) => nodes.iter().for_each(|node| visit(node, see)),
+        PayloadNode::Map(entries) => {
+            for (key, node) in entries {
+                see(Part::Template(key));
+                visit(node, see);
+            }
+        }
+        PayloadNode::Lookup { source: PayloadSource::Field(path), .. } => see(Part::Field(path)),
+        PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => see(Part::Expression(expression)),
+    }
+}
+
+/// Every template of an action.
+fn templates(action: &Action) -> Vec<&Template> {
+    let log = action.log.iter().map(|log| &log.message);
+    let calls = action.api_call.iter().flat_map(|call| {
+        let headers = call.headers.iter().map(|(_, value)| value);
+        headers.chain([&call.url]).chain(call.body.as_ref().filter(|_| takes_body(call.method)))
+    });
+    log.chain(calls).collect()
+}
+
+/// Whether an action or another payload reads a payload.
+fn is_used(task: &Task, name: &str) -> bool {
+    let in_template = |template: &Template| {
+        let mut variables = template.variables().iter();
+        template.reads_root() || variables.any(|path| path.split('.').next() == Some(name))
+    };
+    let in_expression = |expression: &Expression| {
+        expression.unknown_names(&|known| known != name).contains(&UnknownName::Variable(name.to_owned()))
+    };
+    let in_payload = |payload: &Payload| {
+        let mut used = payload.when.as_ref().is_some_and(in_expression);
+        visit(&payload.build, &mut |part| {
+            used |= match part {
+                Part::Template(template) => in_template(template),
+                Part::Field(path) => path.prefix().first().is_none_or(|first| *first == name),
+                Part::Expression(expression) => in_expression(expression),
+            };
+        });
+        used
+    };
+    let in_action = |action: &Action| {
+        action.when.as_ref().is_some_and(in_expression) || templates(action).into_iter().any(in_template)
+    };
+    task.actions.iter().any(in_action)
+        || task.payloads.iter().any(|payload| payload.name != name && in_payload(payload))
+}

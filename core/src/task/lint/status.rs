@@ -1,0 +1,142 @@
+//! Statuses that the API would refuse, or that leave out what somebody waits for.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::reports::sends_body;
+use super::{Linter, PAYLOADS, entry};
+use crate::document::Path;
+use crate::task::{Payload, PayloadNode};
+
+/// The conditions without which the API refuses a status, with what each says.
+const REQUIRED: [(&str, &str); 3] = [
+    ("Applied", "whether the objects were written"),
+    ("Available", "whether they work"),
+    ("Health", "whether the adapter itself is well"),
+];
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    let statuses: Vec<Status> =
+        task.payloads.iter().enumerate().filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
+    if statuses.is_empty() {
+        no_status(linter);
+        return;
+    }
+    for status in &statuses {
+        status.lint(linter);
+    }
+    finalized(linter, &statuses);
+}
+
+/// A payload that is an adapter's status: it has `adapter` and `conditions`.
+struct Status {
+    payload: String,
+    place: Path,
+    at_conditions: Path,
+    /// None if keys are templates.
+    keys: Option<BTreeSet<String>>,
+    /// The types of the conditions; none if only an event can tell.
+    conditions: Option<BTreeSet<String>>,
+}
+
+impl Status {
+    fn of(linter: &Linter<'_>, index: usize, payload: &Payload) -> Option<Self> {
+        let PayloadNode::Map(entries) = &payload.build else { return None };
+        let literal = |key: &str| entries.iter().find(|(name, _)| name.as_literal() == Some(key)).map(|(_, node)| node);
+        literal("adapter")?;
+        let conditions = types(literal("conditions")?);
+        let keys = entries.iter().map(|(key, _)| key.as_literal().map(str::to_owned)).collect();
+        let place = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
+        let conditions_key = place.key("conditions");
+        let at_conditions =
+            if linter.document.node(&conditions_key).is_some() { conditions_key } else { place.clone() };
+        Some(Self { payload: payload.name.clone(), place, at_conditions, keys, conditions })
+    }
+
+    fn lint(&self, linter: &mut Linter<'_>) {
+        let payload = &self.payload;
+        for (key, effect, example) in [
+            ("observed_generation", "the API refuses it", "observed_generation: {expression: event.generation}"),
+            (
+                "observed_time",
+                "the API takes the time of its arrival, and cannot tell a late status from a new one",
+                "observed_time: \"{{ .now }}\"",
+            ),
+        ] {
+            if self.keys.as_ref().is_some_and(|keys| !keys.contains(key)) {
+                let message = format!("the status `{payload}` has no `{key}`: {effect}");
+                linter.warn(&self.place, message, format!("add `{example}`"));
+            }
+        }
+        for (kind, meaning) in REQUIRED {
+            if self.conditions.as_ref().is_some_and(|types| !types.contains(kind)) {
+                let message = format!("`{kind}` is never reported: without it the API refuses the status `{payload}`");
+                let help = format!("add a condition with `type: {kind}` that says {meaning}");
+                linter.warn(&self.at_conditions, message, help);
+            }
+        }
+    }
+}
+
+/// The types of a list of conditions, if all are written down.
+fn types(conditions: &PayloadNode) -> Option<BTreeSet<String>> {
+    let PayloadNode::List(conditions) = conditions else { return None };
+    let kind = |condition: &PayloadNode| {
+        let PayloadNode::Map(entries) = condition else { return None };
+        match &entries.iter().find(|(key, _)| key.as_literal() == Some("type"))?.1 {
+            PayloadNode::Text(template) => template.as_literal().map(str::to_owned),
+            PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) | PayloadNode::Lookup { .. } => None,
+        }
+    };
+    conditions.iter().map(kind).collect()
+}
+
+/// Payloads are sent, and none of them is a status.
+fn no_status(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    let bodies = task.actions.iter().filter_map(|action| action.api_call.as_ref()).filter(|call| sends_body(call));
+    // A body that is more than one payload may be a status of its own making.
+    let mut bodies = bodies.filter_map(|call| call.body.as_ref());
+    let is_payload = |name: &str| task.payloads.iter().any(|payload| payload.name == name && is_known(&payload.build));
+    let is_certain = bodies.all(|body| {
+        let only = body.source().trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+        let only = only.and_then(|name| name.trim_matches(['-', ' ']).strip_prefix('.'));
+        only.is_some_and(is_payload)
+    });
+    if is_certain {
+        let message = "`Available` is never reported: no payload is an adapter's status".to_owned();
+        let help = "build a payload with `adapter`, `observed_generation`, `observed_time` and `conditions`, and send it to the \
+                    resource's statuses"
+            .to_owned();
+        linter.warn(&PAYLOADS.iter().fold(Path::root(), |path, key| path.key(key)), message, help);
+    }
+}
+
+/// Whether the keys of what is built are certain.
+fn is_known(build: &PayloadNode) -> bool {
+    match build {
+        PayloadNode::Map(entries) => entries.iter().all(|(key, _)| key.as_literal().is_some()),
+        PayloadNode::Literal(Value::String(_)) | PayloadNode::Text(_) | PayloadNode::Lookup { .. } => false,
+        PayloadNode::Literal(_) | PayloadNode::List(_) => true,
+    }
+}
+
+/// A deletion counts as done when every required adapter says so.
+fn finalized(linter: &mut Linter<'_>, statuses: &[Status]) {
+    let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
+    let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };
+    let lacks = |status: &Status| status.conditions.as_ref().is_some_and(|types| !types.contains("Finalized"));
+    if statuses.iter().all(lacks) {
+        let message = format!(
+            "`Finalized` is never reported, but `{}` has a delete gate: the API waits for ever for its deletion",
+            resource.name
+        );
+        let help = format!(
+            "add a condition with `type: Finalized` that is True when `adapter.outcomes.?{}.?finalized.orValue(false)`",
+            resource.name
+        );
+        linter.warn(&first.at_conditions, message, help);
+    }
+}

@@ -1,0 +1,54 @@
+#![expect(clippy::panic, reason = "tests")]
+
+use super::lint;
+use crate::diagnostics::Diagnostics;
+use crate::document::Document;
+use crate::task::compile::{Surroundings, compile};
+
+mod cases;
+
+const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
+
+fn lints(text: &str) -> Diagnostics {
+    let read = |file: &str| {
+        if file == "status.yaml" { Ok(STATUS_FILE.to_owned()) } else { Err(format!("no file {file}")) }
+    };
+    let compiled = compile("task.yaml", text, &Surroundings { read: &read, environment: &|_| None });
+    let task = compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics));
+    let document = Document::parse("task.yaml", text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    lint(&task, &document)
+}
+
+/// Every case as `check` would show it, one below the other.
+fn rendered(cases: &[(&str, String)]) -> String {
+    let render = |(name, text): &(&str, String)| format!("##### {name}\n{}\n", lints(text));
+    cases.iter().map(render).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn gates_that_cannot_hold() {
+    insta::assert_snapshot!(rendered(&cases::gates()));
+}
+
+#[test]
+fn conditions_that_cannot_hold() {
+    insta::assert_snapshot!(rendered(&cases::conditions()));
+}
+
+#[test]
+fn resources_that_nothing_reports() {
+    insta::assert_snapshot!(rendered(&cases::unreported()));
+}
+
+#[test]
+fn statuses_that_leave_something_out() {
+    insta::assert_snapshot!(rendered(&cases::statuses()));
+}
+
+#[test]
+fn what_is_in_order_is_left_in_peace() {
+    for (name, text) in cases::in_order() {
+        let lints = lints(&text);
+        assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
+    }
+}

@@ -1,0 +1,278 @@
+//! Tasks, each named by what is odd about it.
+
+/// The parts of a task in which nothing is odd; a case replaces one of them.
+struct Parts {
+    before: &'static str,
+    resources: String,
+    payloads: String,
+    actions: String,
+}
+
+const STATUS: &str = r#"    - name: status
+      build:
+        adapter: "{{ .adapter.name }}"
+        observed_generation: {expression: event.generation}
+        observed_time: "{{ .now }}"
+        conditions:
+          - {type: Applied, status: {expression: "resources.?job.hasValue() ? 'True' : 'False'"}}
+          - {type: Available, status: "True"}
+          - {type: Health, status: "True"}
+          - {type: Finalized, status: {expression: "adapter.outcomes.?job.?finalized.orValue(false) ? 'True' : 'False'"}}
+"#;
+const ACTION: &str =
+    "    - name: report\n      api_call: {method: PUT, url: /clusters/x/statuses, body: \"{{ .status }}\"}\n";
+
+impl Parts {
+    fn sound() -> Self {
+        Self { before: "", resources: resource("job", ""), payloads: STATUS.to_owned(), actions: ACTION.to_owned() }
+    }
+
+    fn text(&self) -> String {
+        let Self { before, resources, payloads, actions } = self;
+        let section = |name: &str, body: &str| if body.is_empty() { String::new() } else { format!("{name}:\n{body}") };
+        let post = section("  payloads", payloads) + &section("  post_actions", actions);
+        format!("{before}{}{}", section("resources", resources), section("post", &post))
+    }
+}
+
+/// An entry of `resources`, found by name.
+fn resource(name: &str, more: &str) -> String {
+    format!(
+        "  - name: {name}\n    manifest: {{apiVersion: batch/v1, kind: Job}}\n    discovery: {{by_name: x}}\n{more}"
+    )
+}
+
+fn selected(name: &str, more: &str) -> String {
+    resource(name, more).replace("by_name: x", "by_selectors: {label_selector: {app: x}}")
+}
+
+fn lifecycle(key: &str, expression: &str) -> String {
+    format!("    lifecycle:\n      {key}:\n        when:\n          expression: {expression}\n")
+}
+
+fn with_resources(resources: String) -> String {
+    Parts { resources, ..Parts::sound() }.text()
+}
+
+fn with_payloads(payloads: &str) -> String {
+    Parts { payloads: payloads.to_owned(), ..Parts::sound() }.text()
+}
+
+fn with_actions(actions: &str) -> String {
+    Parts { actions: actions.to_owned(), ..Parts::sound() }.text()
+}
+
+fn with_gate(key: &str, expression: &str) -> String {
+    with_resources(resource("job", &lifecycle(key, expression)))
+}
+
+pub(super) fn gates() -> Vec<(&'static str, String)> {
+    vec![
+        ("a create gate that is false", with_gate("create", "\"false\"")),
+        ("a create gate whose constants differ", with_gate("create", "event.kind == 'Cluster' && 1 > 2")),
+        ("a create gate that fails on constants", with_gate("create", "1 / 0 == 1")),
+        ("a create gate that demands its own resource", with_gate("create", "has(resources.job)")),
+        (
+            "a create gate that reads the status of its own resource",
+            with_gate("create", "resources.job.status.succeeded == 1"),
+        ),
+        (
+            "a create gate that looks for a condition of its own resource",
+            with_gate(
+                "create",
+                "|\n            resources.?job.?status.?conditions.orValue([])\n              .exists(c, c.type == 'Failed')",
+            ),
+        ),
+        (
+            "a create gate that demands its own resource, which a selector finds",
+            with_resources(selected("job", &lifecycle("create", "resources.?job.hasValue()"))),
+        ),
+        ("a recreate gate that is false", with_gate("recreate", "\"false\"")),
+        (
+            "a recreate gate that demands that its resource is absent",
+            with_gate("recreate", "\"!('job' in resources)\""),
+        ),
+        (
+            "a delete gate that demands that its resource is absent",
+            with_gate("delete", "event.kind == 'Cluster' && !resources.?job.hasValue()"),
+        ),
+        (
+            "a delete gate that fails while its resource is absent",
+            with_gate("delete", "resources.job.status.failed > 3"),
+        ),
+        ("a delete gate that is false", with_gate("delete", "size('') > 0")),
+    ]
+}
+
+pub(super) fn conditions() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "a precondition that is false",
+            Parts { before: "preconditions:\n  - {name: never, expression: \"1 > 2\"}\n", ..Parts::sound() }.text(),
+        ),
+        (
+            "a payload that is never built",
+            with_payloads(&STATUS.replace("status\n", "status\n      when: {expression: \"'' == 'x'\"}\n")),
+        ),
+        (
+            "an action that never runs",
+            with_actions(
+                &ACTION.replace("report\n", "report\n      when: {expression: \"false && event.id == 'x'\"}\n"),
+            ),
+        ),
+    ]
+}
+
+pub(super) fn unreported() -> Vec<(&'static str, String)> {
+    let two = |name: &str| resource("job", "") + &resource(name, "");
+    vec![
+        ("a resource beside one that is reported", with_resources(two("secret"))),
+        (
+            "a resource that only its own gate reads",
+            with_resources(
+                resource("job", "") + &resource("secret", &lifecycle("recreate", "resources.secret.stale == true")),
+            ),
+        ),
+        ("a resource with an alias", with_resources(two("secret").replace("name: secret", "alias: secret"))),
+        (
+            "a resource that only a body reads that is never sent",
+            Parts {
+                resources: two("secret"),
+                actions: format!(
+                    "{ACTION}    - name: peek\n      api_call: {{method: GET, url: /x, body: \"{{{{ .resources.secret }}}}\"}}\n"
+                ),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+        ("a payload that nothing sends", with_payloads(&format!("{STATUS}    - {{name: extra, build: {{a: 1}}}}\n"))),
+        ("a task without a post action", with_actions("")),
+        ("a task that only logs", with_actions("    - {name: note, log: {message: \"{{ .status }}\"}}\n")),
+        ("a task without post", Parts { payloads: String::new(), actions: String::new(), ..Parts::sound() }.text()),
+    ]
+}
+
+pub(super) fn statuses() -> Vec<(&'static str, String)> {
+    let without = |line: &str| {
+        let lines = STATUS.lines().filter(|kept| !kept.contains(line));
+        with_payloads(&lines.map(|line| format!("{line}\n")).collect::<String>())
+    };
+    vec![
+        ("no Available", without("type: Available")),
+        ("no Health", without("type: Health")),
+        ("no observed_generation", without("observed_generation")),
+        ("no observed_time", without("observed_time")),
+        (
+            "no conditions at all",
+            Parts {
+                resources: resource("job", &lifecycle("delete", "event.deleted")),
+                payloads:
+                    "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: \"{{ .now }}\", conditions: []}}\n    - {name: b, build: {a: {expression: resources.job}}}\n"
+                        .to_owned(),
+                actions: ACTION.replace("/clusters/x/statuses", "\"/x/{{ .b }}\""),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+        (
+            "a status in a file of its own",
+            Parts {
+                resources: String::new(),
+                payloads: "    - {name: status, build_ref: status.yaml}\n".to_owned(),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+        (
+            "no Finalized with a delete gate",
+            Parts {
+                resources: resource("job", &lifecycle("delete", "event.deleted")),
+                payloads: STATUS.lines().filter(|line| !line.contains("Finalized")).map(|line| format!("{line}\n")).collect(),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+        (
+            "a payload that is no status",
+            with_payloads("    - {name: status, build: {phase: {expression: resources.job.status.phase}}}\n"),
+        ),
+    ]
+}
+
+pub(super) fn in_order() -> Vec<(&'static str, String)> {
+    let two = || resource("job", "") + &resource("secret", "");
+    let reading = |payload: &str| {
+        Parts {
+            resources: two(),
+            payloads: format!("{STATUS}    - {{name: extra, build: {{a: {payload}}}}}\n"),
+            actions: ACTION.replace("status }}", "status }}{{ .extra }}"),
+            ..Parts::sound()
+        }
+        .text()
+    };
+    vec![
+        ("a sound task", Parts::sound().text()),
+        ("an empty task", "{}".to_owned()),
+        ("a create gate that waits for another resource", {
+            with_resources(
+                resource("secret", "") + &resource("job", &lifecycle("create", "resources.?secret.hasValue()")),
+            )
+        }),
+        ("a create gate that demands that its resource is absent", with_gate("create", "\"!has(resources.job)\"")),
+        ("a delete gate that reads its resource", with_gate("delete", "resources.?job.?stale.orValue(false)")),
+        ("a delete gate that may fail", with_gate("delete", "event.deleted && resources.job.done")),
+        ("a recreate gate that reads its resource", with_gate("recreate", "resources.job.status.failed > 3")),
+        ("a resource in an expression", reading("{expression: \"resources.?secret.hasValue()\"}")),
+        ("a resource in a field", reading("{field: resources.secret.metadata.name}")),
+        ("a resource in a filtered field", reading("{field: \"{.resources.secret.items[?(@.a)].b}\"}")),
+        ("a resource in a template", reading("\"{{ .resources.secret.metadata.name }}\"")),
+        ("all resources in a template", reading("\"{{ range .resources }}x{{ end }}\"")),
+        ("everything in a template", reading("\"{{ printf `%v` . }}\"")),
+        ("all resources in an expression", reading("{expression: \"size(resources)\"}")),
+        ("a resource's outcome", reading("{expression: \"adapter.outcomes.secret.decision\"}")),
+        ("all outcomes", reading("{expression: \"toJson(adapter.outcomes)\"}")),
+        ("a resource's error", reading("{field: adapter.resourceErrors.secret.message}")),
+        ("a field that may be anywhere", reading("{field: \"{..secret}\"}")),
+        (
+            "a resource in the condition of an action",
+            Parts {
+                resources: two(),
+                actions: ACTION.replace("report\n", "report\n      when: {expression: \"has(resources.secret)\"}\n"),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+        (
+            "a resource whose nested object is reported",
+            with_resources(resource("outer", "    nested_discoveries: [{name: job, discovery: {by_name: x}}]\n")),
+        ),
+        (
+            "a create gate whose name is also a nested object's",
+            with_resources(
+                resource("job", &lifecycle("create", "has(resources.job)"))
+                    + &resource("outer", "    nested_discoveries: [{name: job, discovery: {by_name: x}}]\n"),
+            ),
+        ),
+        (
+            "conditions that an expression makes",
+            with_payloads(
+                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: {expression: toJson(resources)}}}\n",
+            ),
+        ),
+        (
+            "a condition whose type is a template",
+            with_payloads(
+                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: [{type: \"{{ .event.kind }}\"}], b: {expression: resources}}}\n",
+            ),
+        ),
+        (
+            "a body that is a status of its own making",
+            Parts {
+                payloads: "    - {name: part, build: {a: {expression: resources}}}\n".to_owned(),
+                actions: ACTION.replace("{{ .status }}", "{adapter: x, conditions: {{ .part }}}"),
+                ..Parts::sound()
+            }
+            .text(),
+        ),
+    ]
+}

@@ -1,0 +1,120 @@
+//! The two values that an author can write in more than one shape.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::SourceMappingSpec;
+
+/// Where a param comes from.
+#[derive(Debug, Clone)]
+pub enum SourceSpec {
+    /// `event.id`, `env.REGION`.
+    Path(String),
+    /// `{ api_call | expression | file }`.
+    Mapping(Box<SourceMappingSpec>),
+}
+
+struct SourceVisitor;
+
+impl<'de> Visitor<'de> for SourceVisitor {
+    type Value = SourceSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a path (`event.id`) or a mapping with one of `api_call`, `expression` and `file`")
+    }
+
+    fn visit_str<E: Error>(self, path: &str) -> Result<SourceSpec, E> {
+        Ok(SourceSpec::Path(path.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SourceSpec, A::Error> {
+        SourceMappingSpec::deserialize(MapAccessDeserializer::new(map)).map(|spec| SourceSpec::Mapping(Box::new(spec)))
+    }
+}
+
+impl<'de> Deserialize<'de> for SourceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SourceVisitor)
+    }
+}
+
+impl JsonSchema for SourceSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "SourceSpec".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "string", "description": "A path: `event.id`, `env.REGION`, `config.adapter.name`, or into an earlier param." },
+                generator.subschema_for::<SourceMappingSpec>(),
+            ]
+        })
+    }
+}
+
+/// What a resource applies.
+#[derive(Debug, Clone)]
+pub enum ManifestSpec {
+    /// Written inline.
+    Inline(Map<String, Value>),
+    /// In a file beside the task file.
+    Reference(String),
+    /// A block of text.
+    Text(String),
+}
+
+struct ManifestVisitor;
+
+impl<'de> Visitor<'de> for ManifestVisitor {
+    type Value = ManifestSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping, a block of text, or `{ ref: file }`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ManifestSpec, E> {
+        Ok(ManifestSpec::Text(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ManifestSpec, A::Error> {
+        let map = Map::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(match map.get("ref") {
+            // No Kubernetes object has a `ref` at its top; one that comes with a `kind` is meant as an object.
+            Some(Value::String(file)) if !map.contains_key("kind") => ManifestSpec::Reference(file.clone()),
+            Some(_) | None => ManifestSpec::Inline(map),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ManifestSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ManifestVisitor)
+    }
+}
+
+impl JsonSchema for ManifestSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "ManifestSpec".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "string", "description": "A manifest as text: a template that renders to YAML." },
+                {
+                    "type": "object",
+                    "description": "A manifest, or `{ ref: file }` for a file beside the task file that holds its text.",
+                    "properties": { "ref": { "type": "string", "description": "The file." } },
+                    "additionalProperties": true
+                }
+            ]
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! What Go's parser refuses and the engine's does not, and what a template reads.
+//!
+//! Source text in; a tree whose every function, variable and jump is known out. Nothing is changed here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gotmpl::parse::{BranchNode, DefineNode, Expr, ListNode, Node, Parser, PipeNode, SmolStr, TemplateNode};
+
+use super::{TemplateError, functions};
+
+/// A parsed template and those that it defines.
+pub(super) struct Parsed {
+    pub(super) main: ListNode,
+    pub(super) defines: Vec<DefineNode>,
+}
+
+/// What a template reads.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) variables: BTreeSet<String>,
+    /// Whether the root is used other than by a path from it: printed, passed on, ranged over.
+    pub(super) reads_root: bool,
+    pub(super) reads_clock: bool,
+}
+
+/// Text that no template contains, put behind it: the parser stops at a stray `{{end}}` without a word.
+const SENTINEL: &str = "\u{1}end of template\u{1}";
+
+/// Parses, and makes sure that everything was parsed.
+pub(super) fn parse(source: &str) -> Result<Parsed, TemplateError> {
+    if source.contains(SENTINEL) {
+        return Err(error("the text contains a reserved control sequence"));
+    }
+    let guarded = format!("{source}{SENTINEL}");
+    let (mut main, defines) = tree(&guarded).map_err(|cause| {
+        // What the parser says of the text alone does not speak of the sentinel.
+        let cause = tree(source).err().unwrap_or(cause);
+        syntax_error(source, &cause)
+    })?;
+    match main.nodes.pop() {
+        Some(Node::Text(mut last)) if last.text.ends_with(SENTINEL) => {
+            if last.text.len() > SENTINEL.len() {
+                last.text = last.text[..last.text.len() - SENTINEL.len()].into();
+                main.nodes.push(Node::Text(last));
+            }
+        }
+        _ => return Err(error("an {{end}} is missing, or stands where nothing is open")),
+    }
+    check_names(&defines)?;
+    Ok(Parsed { main, defines })
+}
+
+fn tree(source: &str) -> Result<(ListNode, Vec<DefineNode>), gotmpl::TemplateError> {
+    Parser::new(source, "{{", "}}")?.parse()
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors; a parser gives no others")]
+fn syntax_error(source: &str, cause: &gotmpl::TemplateError) -> TemplateError {
+    let (message, position) = match cause {
+        gotmpl::TemplateError::Lex { line, col, message, .. }
+        | gotmpl::TemplateError::Parse { line, col, message, .. } => (message, (*line, *col)),
+        other => return error(other.to_string()),
+    };
+    if message != UNCLOSED {
+        return TemplateError { message: message.clone(), position: Some(position) };
+    }
+    // The parser notices at the end of the text, which may be far from where the author has to look.
+    let before = source.rfind("{{").map_or("", |opening| &source[..opening]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    TemplateError { message: "unclosed action: `}}` is missing".to_owned(), position: Some((line, column)) }
+}
+
+/// The engine's words for an action without an end.
+const UNCLOSED: &str = "unclosed action";
+
+/// Walks the whole tree.
+pub(super) fn check(parsed: &Parsed) -> Result<Findings, TemplateError> {
+    let mut walker = Walker {
+        defines: parsed.defines.iter().map(|define| (define.name.as_str(), &define.body)).collect(),
+        findings: Findings::default(),
+        names: Vec::new(),
+        loops: 0,
+        dollar_is_root: false,
+        rooted: BTreeSet::new(),
+        pending: vec![&parsed.main],
+    };
+    while let Some(body) = walker.pending.pop() {
+        walker.template(body, true)?;
+    }
+    for define in &parsed.defines {
+        walker.template(&define.body, false)?;
+    }
+    Ok(walker.findings)
+}
+
+fn error(message: impl Into<String>) -> TemplateError {
+    TemplateError { message: message.into(), position: None }
+}
+
+/// Whether a pipeline gives the root, in a place where the dot and `$` are the root.
+fn is_root(pipe: &PipeNode) -> bool {
+    match pipe.commands.as_slice() {
+        [command] => match command.args.as_slice() {
+            [Expr::Dot(_)] => true,
+            [Expr::Variable(_, name, fields)] => name == "$" && fields.is_empty(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether nothing can be piped into an expression.
+fn is_constant(expression: &Expr) -> bool {
+    matches!(expression, Expr::Dot(_) | Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_))
+}
+
+fn path(fields: &[SmolStr]) -> String {
+    fields.join(".")
+}
+
+/// Refuses two definitions of one name that both have content.
+fn check_names(defines: &[DefineNode]) -> Result<(), TemplateError> {
+    let mut seen = BTreeSet::new();
+    for define in defines {
+        if !define.body.is_empty_tree() && !seen.insert(define.name.as_str()) {
+            return Err(error(format!("multiple definition of template {:?}", define.name.as_str())));
+        }
+    }
+    Ok(())
+}
+
+struct Walker<'tree> {
+    defines: BTreeMap<&'tree str, &'tree ListNode>,
+    findings: Findings,
+    /// The variables in reach, as Go's parser counts them: a name lasts to the end of its control structure.
+    names: Vec<&'tree str>,
+    loops: usize,
+    dollar_is_root: bool,
+    /// The defined templates that are given the root as their dot.
+    rooted: BTreeSet<&'tree str>,
+    /// Those of them that were not walked yet. A list and no recursion, as a chain of them may be long.
+    pending: Vec<&'tree ListNode>,
+}
+
+impl<'tree> Walker<'tree> {
+    /// Walks a template from its beginning: no variable is in reach but `$`, and no loop is open.
+    fn template(&mut self, body: &'tree ListNode, at_root: bool) -> Result<(), TemplateError> {
+        self.names = vec!["$"];
+        self.loops = 0;
+        self.dollar_is_root = at_root;
+        self.list(body, at_root)
+    }
+
+    fn list(&mut self, list: &'tree ListNode, at_root: bool) -> Result<(), TemplateError> {
+        list.nodes.iter().try_for_each(|node| self.node(node, at_root))
+    }
+
+    fn node(&mut self, node: &'tree Node, at_root: bool) -> Result<(), TemplateError> {
+        match node {
+            Node::Text(_) | Node::Define(_) => Ok(()),
+            Node::List(list) => self.list(list, at_root),
+            Node::Action(action) => self.pipe(&action.pipe, at_root),
+            Node::If(branch) => self.branch(branch, at_root, at_root, 0),
+            Node::With(branch) => self.branch(branch, at_root, at_root && is_root(&branch.pipe), 0),
+            Node::Range(branch) => self.branch(branch, at_root, false, 1),
+            Node::Template(call) => self.call(call, at_root),
+            Node::Break(_) if self.loops == 0 => Err(error("{{break}} outside {{range}}")),
+            Node::Continue(_) if self.loops == 0 => Err(error("{{continue}} outside {{range}}")),
+            Node::Break(_) | Node::Continue(_) => Ok(()),
+        }
+    }
+
+    /// Walks a control structure, whose body is inside so many more loops; its `else` is not.
+    fn branch(
+        &mut self,
+        branch: &'tree BranchNode,
+        at_root: bool,
+        body_at_root: bool,
+        loops: usize,
+    ) -> Result<(), TemplateError> {
+        let in_reach = self.names.len();
+        self.pipe(&branch.pipe, at_root)?;
+        self.loops += loops;
+        self.list(&branch.body, body_at_root)?;
+        self.loops -= loops;
+        if let Some(body) = &branch.else_body {
+            self.list(body, at_root)?;
+        }
+        self.names.truncate(in_reach);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &'tree TemplateNode, at_root: bool) -> Result<(), TemplateError> {
+        let Some(pipe) = &call.pipe else { return Ok(()) };
+        // A template that is given the root reads from the root.
+        if at_root && is_root(pipe) {
+            if let Some((&name, &body)) = self.defines.get_key_value(call.name.as_str())
+                && self.rooted.insert(name)
+            {
+                self.pending.push(body);
+            }
+            if pipe.decl.is_empty() {
+                return Ok(());
+            }
+        }
+        self.pipe(pipe, at_root)
+    }
+
+    fn pipe(&mut self, pipe: &'tree PipeNode, at_root: bool) -> Result<(), TemplateError> {
+        for (stage, command) in pipe.commands.iter().enumerate() {
+            if stage > 0 && command.args.first().is_some_and(is_constant) {
+                return Err(error(format!("non executable command in pipeline stage {}", stage + 1)));
+            }
+            command.args.iter().try_for_each(|argument| self.expression(argument, at_root))?;
+        }
+        for name in &pipe.decl {
+            if pipe.is_assign {
+                self.variable(name.as_str())?;
+            } else {
+                self.names.push(name.as_str());
+            }
+        }
+        Ok(())
+    }
+
+    fn expression(&mut self, expression: &'tree Expr, at_root: bool) -> Result<(), TemplateError> {
+        match expression {
+            Expr::Field(_, fields) => {
+                if at_root {
+                    self.findings.variables.insert(path(fields));
+                }
+                Ok(())
+            }
+            Expr::Variable(_, name, fields) => {
+                if name == "$" && self.dollar_is_root {
+                    self.findings.reads_root |= fields.is_empty();
+                    self.findings.variables.extend((!fields.is_empty()).then(|| path(fields)));
+                }
+                self.variable(name.as_str())
+            }
+            Expr::Identifier(_, name) => {
+                self.findings.reads_clock |= name.as_str() == "now";
+                if functions::is_known(name.as_str()) {
+                    Ok(())
+                } else {
+                    Err(error(format!("function {:?} not defined", name.as_str())))
+                }
+            }
+            Expr::Pipe(_, pipe) => self.pipe(pipe, at_root),
+            Expr::Chain(_, inner, _) => self.expression(inner, at_root),
+            Expr::Dot(_) => {
+                self.findings.reads_root |= at_root;
+                Ok(())
+            }
+            Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => Ok(()),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<(), TemplateError> {
+        if self.names.contains(&name) { Ok(()) } else { Err(error(format!("undefined variable {name:?}"))) }
+    }
+}

@@ -1,0 +1,234 @@
+//! The functions that templates can call beyond the engine's own.
+//!
+//! The order of arguments is that of the Go function behind each name, so the subject comes first
+//! (`replace s old new`), and not last as in Sprig. Go's functions are typed: text is asked for where
+//! they ask for it, and anything else is an error. What turns values into text is replaced here, for
+//! the engine would write Rust's numbers, and without a limit.
+
+use std::sync::{Arc, LazyLock};
+
+use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
+use jiff::Timestamp;
+
+use super::text::{check_length, text};
+use super::time;
+use crate::value::convert::truncate;
+
+mod printf;
+mod words;
+
+/// `member base "a" "b"`: base.a.b. The name cannot be written in a template.
+pub(super) const MEMBER: &str = "\u{0}member";
+/// What an action prints.
+pub(super) const SHOW: &str = "\u{0}show";
+/// Nothing.
+pub(super) const NIL: &str = "\u{0}nil";
+
+type Result = gotmpl::Result<Value>;
+type Function = fn(&[Value]) -> Result;
+
+/// The engine's functions that need no change.
+const BUILT_IN: [&str; 13] = ["and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "slice", "len", "call"];
+
+static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
+    let functions: [(&str, Function); 29] = [
+        (MEMBER, member),
+        (SHOW, show),
+        (NIL, |_| Ok(Value::Nil)),
+        ("print", |values| printf::print(values)),
+        ("println", |values| printf::println(values)),
+        ("printf", |values| printf::printf(values)),
+        ("html", |values| escaped(values, gotmpl::html_escape)),
+        ("js", |values| escaped(values, gotmpl::js_escape)),
+        ("urlquery", |values| escaped(values, gotmpl::url_encode)),
+        // Bound to the event's clock when a template that calls it is rendered.
+        ("now", |_| failure("now is not bound")),
+        ("date", |values| date("date", values)),
+        ("dateFormat", |values| date("dateFormat", values)),
+        ("lower", |values| string(on_text("lower", values)?.to_lowercase())),
+        ("upper", |values| string(on_text("upper", values)?.to_uppercase())),
+        ("title", |values| string(words::title(on_text("title", values)?))),
+        ("trim", |values| string(on_text("trim", values)?.trim().to_owned())),
+        ("trimPrefix", |values| {
+            let [subject, prefix] = texts("trimPrefix", values)?;
+            string(subject.strip_prefix(prefix).unwrap_or(subject).to_owned())
+        }),
+        ("trimSuffix", |values| {
+            let [subject, suffix] = texts("trimSuffix", values)?;
+            string(subject.strip_suffix(suffix).unwrap_or(subject).to_owned())
+        }),
+        ("replace", replace),
+        ("contains", |values| texts("contains", values).map(|[subject, part]| Value::Bool(subject.contains(part)))),
+        ("hasPrefix", |values| {
+            texts("hasPrefix", values).map(|[subject, part]| Value::Bool(subject.starts_with(part)))
+        }),
+        ("hasSuffix", |values| texts("hasSuffix", values).map(|[subject, part]| Value::Bool(subject.ends_with(part)))),
+        ("quote", |values| string(words::quote(on_text("quote", values)?))),
+        ("default", default),
+        ("int", |values| integer("int", values)),
+        ("int64", |values| integer("int64", values)),
+        ("float", |values| float("float", values)),
+        ("float64", |values| float("float64", values)),
+        ("string", |values| {
+            let [value] = arguments("string", values)?;
+            string(text(value)?.into_owned())
+        }),
+    ];
+    functions.into_iter().map(|(name, function)| (name.to_owned(), Arc::new(function) as ValueFunc)).collect()
+});
+
+/// Every function that replaces one of the engine's or comes on top.
+pub(super) fn all() -> FuncMap {
+    FUNCTIONS.clone()
+}
+
+/// Whether a template may call a function of this name.
+pub(super) fn is_known(name: &str) -> bool {
+    BUILT_IN.contains(&name) || FUNCTIONS.contains_key(name)
+}
+
+/// The function `now` of one event.
+pub(super) fn clock(now: Timestamp) -> impl Fn(&[Value]) -> Result + Send + Sync + 'static {
+    let now: Arc<str> = time::text(now).into();
+    move |values| {
+        let [] = arguments("now", values)?;
+        Ok(Value::String(Arc::clone(&now)))
+    }
+}
+
+fn failure<T>(message: impl Into<String>) -> gotmpl::Result<T> {
+    Err(TemplateError::Exec(message.into()))
+}
+
+fn string(text: String) -> Result {
+    check_length(text.len())?;
+    Ok(Value::String(text.into()))
+}
+
+fn arguments<'values, const COUNT: usize>(
+    name: &str,
+    values: &'values [Value],
+) -> gotmpl::Result<&'values [Value; COUNT]> {
+    values
+        .try_into()
+        .map_err(|_| TemplateError::Exec(format!("wrong number of args for {name}: want {COUNT} got {}", values.len())))
+}
+
+fn texts<'values, const COUNT: usize>(name: &str, values: &'values [Value]) -> gotmpl::Result<[&'values str; COUNT]> {
+    let mut texts = [""; COUNT];
+    for (slot, value) in texts.iter_mut().zip(arguments::<COUNT>(name, values)?) {
+        *slot = match value {
+            Value::String(text) => text,
+            Value::Nil => return failure(format!("invalid value for {name}; expected string")),
+            other @ (Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Function(_)) => {
+                return failure(format!("wrong type for value of {name}; expected string; got {}", other.type_name()));
+            }
+        };
+    }
+    Ok(texts)
+}
+
+fn on_text<'values>(name: &str, values: &'values [Value]) -> gotmpl::Result<&'values str> {
+    texts(name, values).map(|[subject]| subject)
+}
+
+/// Reads fields one below the other; each must be there, and stand in a mapping.
+fn member(values: &[Value]) -> Result {
+    let Some((base, names)) = values.split_first() else { return Ok(Value::Nil) };
+    let mut value = base;
+    for name in names {
+        let Value::String(name) = name else { return failure("a field name is not text") };
+        value = match value {
+            Value::Map(map) => {
+                map.get(name.as_ref()).ok_or_else(|| TemplateError::MissingKey { key: name.to_string() })?
+            }
+            Value::Nil => return failure(format!("nil data; no entry for key {name:?}")),
+            other @ (Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Float(_)
+            | Value::String(_)
+            | Value::List(_)
+            | Value::Function(_)) => {
+                return failure(format!("can't evaluate field {name} in type {}", other.type_name()));
+            }
+        };
+    }
+    Ok(value.clone())
+}
+
+fn show(values: &[Value]) -> Result {
+    match values {
+        [value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_))] => {
+            Ok(value.clone())
+        }
+        [value] => string(text(value)?.into_owned()),
+        _ => failure("nothing to show"),
+    }
+}
+
+fn escaped(values: &[Value], escape: fn(&str) -> String) -> Result {
+    let written = printf::concatenate(values)?;
+    string(escape(&written))
+}
+
+fn replace(values: &[Value]) -> Result {
+    let [subject, old, new] = texts("replace", values)?;
+    let places = if old.is_empty() { subject.chars().count() + 1 } else { subject.matches(old).count() };
+    check_length(subject.len() + places.saturating_mul(new.len()))?;
+    string(subject.replace(old, new))
+}
+
+fn default(values: &[Value]) -> Result {
+    let [fallback, value] = arguments("default", values)?;
+    let empty = match value {
+        Value::Nil => true,
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Float(_)
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Function(_) => false,
+    };
+    Ok(if empty { fallback.clone() } else { value.clone() })
+}
+
+/// Zero stands for what is no number.
+fn integer(name: &str, values: &[Value]) -> Result {
+    let [value] = arguments(name, values)?;
+    Ok(Value::Int(match value {
+        Value::Int(integer) => *integer,
+        Value::Uint(integer) => i64::try_from(*integer).unwrap_or(0),
+        Value::Float(float) => truncate(*float).unwrap_or(0),
+        Value::String(text) => text.parse().unwrap_or(0),
+        Value::Nil | Value::Bool(_) | Value::List(_) | Value::Map(_) | Value::Function(_) => 0,
+    }))
+}
+
+fn float(name: &str, values: &[Value]) -> Result {
+    let [value] = arguments(name, values)?;
+    #[expect(clippy::cast_precision_loss, reason = "as Go converts an integer")]
+    Ok(Value::Float(match value {
+        Value::Int(integer) => *integer as f64,
+        Value::Uint(integer) => *integer as f64,
+        Value::Float(float) => *float,
+        Value::String(text) => text.parse().unwrap_or(0.0),
+        Value::Nil | Value::Bool(_) | Value::List(_) | Value::Map(_) | Value::Function(_) => 0.0,
+    }))
+}
+
+fn date(name: &str, values: &[Value]) -> Result {
+    let [layout, moment] = texts(name, values)?;
+    match time::parse(moment) {
+        Some(moment) => string(time::format(layout, moment)),
+        None => failure(format!("{name}: {moment:?} is not a time")),
+    }
+}

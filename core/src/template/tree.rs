@@ -1,0 +1,212 @@
+//! A YAML value whose strings are templates.
+//!
+//! A value in, a tree of prepared nodes out; at event time, a value of the same shape. The structure is
+//! never text again.
+
+use serde_json::{Map, Value};
+
+use super::{RenderError, Template, TemplateError, yaml_scalar};
+use crate::scope::Scope;
+use crate::value::number::through_json;
+
+/// A part of a tree.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// No template in it.
+    Literal(Value),
+    Text(Scalar),
+    List(Vec<Node>),
+    /// Keys as they are written in the manifest, in their order.
+    Map(Vec<(Scalar, Node)>),
+}
+
+/// A templated string.
+#[derive(Debug, Clone)]
+pub(super) struct Scalar {
+    template: Template,
+    /// Whether Go's encoder would leave it without quotes, so that its type is decided by what it renders to.
+    plain: bool,
+}
+
+/// Parses a value.
+pub(super) fn parse(value: &Value) -> Result<Node, Vec<(String, TemplateError)>> {
+    let mut mistakes = Vec::new();
+    let node = build(value, "", &mut mistakes);
+    if mistakes.is_empty() { Ok(node) } else { Err(mistakes) }
+}
+
+fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Node {
+    match value {
+        Value::Null | Value::Bool(_) => Node::Literal(value.clone()),
+        // An integral double is an integer after the way through YAML and JSON.
+        Value::Number(number) if number.is_f64() => {
+            Node::Literal(number.as_f64().and_then(through_json).unwrap_or(Value::Null))
+        }
+        Value::Number(_) => Node::Literal(value.clone()),
+        Value::String(text) => match scalar(text, place, mistakes) {
+            Some(scalar) => Node::Text(scalar),
+            None => Node::Literal(value.clone()),
+        },
+        Value::Array(items) => {
+            let nodes: Vec<Node> = items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| build(item, &format!("{place}[{index}]"), mistakes))
+                .collect();
+            if nodes.iter().all(is_literal) {
+                return Node::Literal(nodes.into_iter().map(literal).collect());
+            }
+            Node::List(nodes)
+        }
+        Value::Object(map) => {
+            let mut entries = Vec::with_capacity(map.len());
+            for (key, item) in map {
+                let place = below(place, key);
+                let node = build(item, &place, mistakes);
+                entries.push((key, scalar(key, &place, mistakes), node));
+            }
+            if entries.iter().all(|(_, key, node)| key.is_none() && is_literal(node)) {
+                return Node::Literal(entries.into_iter().map(|(key, _, node)| (key.clone(), literal(node))).collect());
+            }
+            let entry = |(key, scalar, node): (&String, Option<Scalar>, Node)| {
+                (scalar.unwrap_or_else(|| Scalar { template: Template::literal(key), plain: false }), node)
+            };
+            Node::Map(entries.into_iter().map(entry).collect())
+        }
+    }
+}
+
+/// Parses a string; `None` if there is no template in it, or none that parses.
+fn scalar(text: &str, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Option<Scalar> {
+    match Template::parse(text) {
+        Ok(template) if template.is_literal() => None,
+        Ok(template) => Some(Scalar { plain: yaml_scalar::is_written_plain(text), template }),
+        Err(mistake) => {
+            mistakes.push((place.to_owned(), mistake));
+            None
+        }
+    }
+}
+
+fn below(place: &str, key: &str) -> String {
+    if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
+}
+
+fn is_literal(node: &Node) -> bool {
+    matches!(node, Node::Literal(_))
+}
+
+/// The value of a node that was found to be literal.
+fn literal(node: Node) -> Value {
+    match node {
+        Node::Literal(value) => value,
+        Node::Text(_) | Node::List(_) | Node::Map(_) => Value::Null,
+    }
+}
+
+/// Every path read from the root, with the place that reads it.
+pub(super) fn variables(node: &Node) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    collect(node, "", &mut found);
+    found
+}
+
+fn collect(node: &Node, place: &str, found: &mut Vec<(String, String)>) {
+    let mut reads = |template: &Template, place: &str| {
+        found.extend(template.variables().iter().map(|path| (path.clone(), place.to_owned())));
+    };
+    match node {
+        Node::Literal(_) => {}
+        Node::Text(scalar) => reads(&scalar.template, place),
+        Node::List(nodes) => {
+            for (index, node) in nodes.iter().enumerate() {
+                collect(node, &format!("{place}[{index}]"), found);
+            }
+        }
+        Node::Map(entries) => {
+            for (key, node) in entries {
+                let place = below(place, key.template.source());
+                found.extend(key.template.variables().iter().map(|path| (path.clone(), place.clone())));
+                collect(node, &place, found);
+            }
+        }
+    }
+}
+
+/// Renders a tree.
+pub(super) fn render(node: &Node, scope: &Scope) -> Result<Value, RenderError> {
+    let mut place = Vec::new();
+    walk(node, scope, &mut place)
+}
+
+/// A step on the way to a scalar, to name it when it fails.
+enum Step<'tree> {
+    Key(&'tree str),
+    Index(usize),
+}
+
+fn walk<'tree>(node: &'tree Node, scope: &Scope, place: &mut Vec<Step<'tree>>) -> Result<Value, RenderError> {
+    match node {
+        Node::Literal(value) => Ok(value.clone()),
+        Node::Text(scalar) => render_value(scalar, scope).map_err(|message| at(place, &message)),
+        Node::List(nodes) => {
+            let mut items = Vec::with_capacity(nodes.len());
+            for (index, node) in nodes.iter().enumerate() {
+                place.push(Step::Index(index));
+                items.push(walk(node, scope, place)?);
+                place.pop();
+            }
+            Ok(Value::Array(items))
+        }
+        Node::Map(entries) => {
+            let mut map = Map::new();
+            for (key, node) in entries {
+                place.push(Step::Key(key.template.source()));
+                let key = render_key(key, scope).map_err(|message| at(place, &message))?;
+                if map.contains_key(&key) {
+                    return Err(at(place, &format!("another key of the same mapping renders to {key:?} too")));
+                }
+                map.insert(key, walk(node, scope, place)?);
+                place.pop();
+            }
+            Ok(Value::Object(map))
+        }
+    }
+}
+
+fn render_value(scalar: &Scalar, scope: &Scope) -> Result<Value, String> {
+    let text = scalar.template.render(scope).map_err(|error| error.message)?;
+    match plain(scalar, &text) {
+        Some(text) => yaml_scalar::resolve(text).map_err(|_| format!("{text} is a number that JSON cannot carry")),
+        None => Ok(Value::String(text.into_owned())),
+    }
+}
+
+fn render_key(scalar: &Scalar, scope: &Scope) -> Result<String, String> {
+    let text = scalar.template.render(scope).map_err(|error| error.message)?;
+    match plain(scalar, &text) {
+        Some(text) => yaml_scalar::resolve_key(text).map_err(|_| format!("{text} cannot be a key")),
+        None => Ok(text.into_owned()),
+    }
+}
+
+/// The rendered text as a parser would see it, if it would see a plain scalar: without blanks around
+/// it. Text that has come to span lines is no longer plain; it is kept as it is.
+fn plain<'text>(scalar: &Scalar, text: &'text str) -> Option<&'text str> {
+    (scalar.plain && !text.contains(['\n', '\r'])).then(|| text.trim_matches([' ', '\t']))
+}
+
+fn at(place: &[Step<'_>], message: &str) -> RenderError {
+    let mut path = String::new();
+    for step in place {
+        match step {
+            Step::Key(key) => path = below(&path, key),
+            Step::Index(index) => path = format!("{path}[{index}]"),
+        }
+    }
+    let message = if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") };
+    RenderError { message }
+}
+
+#[cfg(test)]
+mod tests;
