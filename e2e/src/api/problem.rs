@@ -1,0 +1,47 @@
+//! Errors in the API's format: RFC 9457 problem documents.
+
+use axum::body::Body;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// A problem document; `fields` are the (field, message) pairs of a validation failure.
+pub(super) fn problem(status: u16, detail: &str, instance: &str, fields: &[(String, String)]) -> Response<Body> {
+    let (code, slug) = match status {
+        400 | 422 => ("VAL-000", "validation-error"),
+        401 => ("AUT-001", "authentication-error"),
+        403 => ("AUZ-001", "permission-denied"),
+        404 => ("NTF-001", "not-found"),
+        409 => ("CNF-003", "conflict"),
+        429 => ("LMT-001", "rate-limit"),
+        501 => ("INT-003", "not-implemented"),
+        503 => ("SVC-001", "service-unavailable"),
+        504 => ("SVC-002", "service-unavailable"),
+        _ => ("INT-001", "internal-error"),
+    };
+    // A number that is no status would be the test's mistake; 500 makes it visible.
+    let http = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut document = json!({
+        "type": format!("https://api.hyperfleet.io/errors/{slug}"),
+        "title": http.canonical_reason().unwrap_or_default(),
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+        "code": format!("HYPERFLEET-{code}"),
+        "timestamp": jiff::Timestamp::now(),
+        "trace_id": Uuid::now_v7().to_string(),
+    });
+    if !fields.is_empty() {
+        document["errors"] =
+            fields.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
+    }
+    json_response(http, "application/problem+json", &document)
+}
+
+pub(super) fn json_response(status: StatusCode, content_type: &'static str, document: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(document.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

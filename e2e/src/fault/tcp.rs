@@ -1,0 +1,115 @@
+//! A proxy in front of anything that speaks TCP.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, yield_now};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::stream::{Ending, Stream};
+
+/// Passes bytes on until the test cuts the line.
+///
+/// It lives in the runtime of the test that made it, and its connections break when it is dropped.
+pub struct TcpProxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _accepting: AbortOnDropHandle<()>,
+}
+
+struct Shared {
+    upstream: String,
+    /// The current line; cutting it replaces it. `None` refuses.
+    line: watch::Sender<Option<CancellationToken>>,
+    accepted: watch::Sender<usize>,
+}
+
+impl TcpProxy {
+    /// Starts a proxy in front of `host:port`.
+    pub async fn before(upstream: &str) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("failed to listen")?;
+        let address = listener.local_addr().context("failed to listen")?;
+        let shared = Arc::new(Shared {
+            upstream: upstream.to_owned(),
+            line: watch::Sender::new(Some(CancellationToken::new())),
+            accepted: watch::Sender::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, shared.clone()));
+        Ok(Self { address, shared, _accepting: AbortOnDropHandle::new(accepting) })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Resets all connections; new ones pass.
+    pub fn cut(&self) {
+        self.replace(Some(CancellationToken::new()));
+    }
+
+    /// Resets all connections and every new one, until [`restore`](Self::restore).
+    pub fn refuse(&self) {
+        self.replace(None);
+    }
+
+    /// Lets new connections pass again.
+    pub fn restore(&self) {
+        self.replace(Some(CancellationToken::new()));
+    }
+
+    /// How many connections came, refused ones included.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        *self.shared.accepted.borrow()
+    }
+
+    /// Waits until so many connections have come, refused ones included.
+    pub async fn await_connections(&self, wanted: usize) {
+        // The sender lives in `self`, so the channel cannot be closed.
+        let _ = self.shared.accepted.subscribe().wait_for(|accepted| *accepted >= wanted).await;
+    }
+
+    fn replace(&self, line: Option<CancellationToken>) {
+        if let Some(old) = self.shared.line.send_replace(line) {
+            old.cancel();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((client, _)) = listener.accept().await else {
+            yield_now().await;
+            continue;
+        };
+        let ending = Ending::default();
+        let client = Stream::new(client, ending.clone());
+        let line = shared.line.borrow().clone();
+        shared.accepted.send_modify(|accepted| *accepted += 1);
+        match line {
+            Some(line) => drop(connections.spawn(pass(client, ending, shared.clone(), line))),
+            None => ending.reset(),
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn pass(mut client: Stream, ending: Ending, shared: Arc<Shared>, line: CancellationToken) {
+    let copied = line.run_until_cancelled(async {
+        let mut server = TcpStream::connect(&shared.upstream).await?;
+        copy_bidirectional(&mut client, &mut server).await
+    });
+    match copied.await {
+        Some(Ok(_)) => {}
+        // Cut, or broken on either side: the client is not to mistake it for an orderly end.
+        Some(Err(_)) | None => ending.reset(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Certificates for servers on the loopback interface.
+
+use anyhow::Context;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+
+/// A certificate authority of its own, so that a client that trusts it trusts nothing else by accident.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// The authority's certificate, PEM.
+    pub(crate) certificate: String,
+}
+
+/// A server's certificate and key, PEM.
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl Authority {
+    pub(crate) fn new(name: &str) -> anyhow::Result<Self> {
+        let key = KeyPair::generate().context("failed to make a key")?;
+        let mut params = CertificateParams::new(Vec::new()).context("failed to describe a certificate authority")?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key).context("failed to sign a certificate authority")?.pem();
+        Ok(Self { issuer: Issuer::new(params, key), certificate })
+    }
+
+    /// Certifies a server for the loopback interface.
+    pub(crate) fn loopback(&self) -> anyhow::Result<Identity> {
+        let key = KeyPair::generate().context("failed to make a key")?;
+        let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let mut params = CertificateParams::new(names).context("failed to describe a server certificate")?;
+        params.distinguished_name.push(DnType::CommonName, "loopback");
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let certificate = params.signed_by(&key, &self.issuer).context("failed to sign a server certificate")?.pem();
+        Ok(Identity { certificate, key: key.serialize_pem() })
+    }
+}
+
+/// A key pair for service-account tokens, PEM.
+pub(crate) struct SigningKey {
+    pub(crate) private: String,
+    pub(crate) public: String,
+}
+
+impl SigningKey {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let key = KeyPair::generate().context("failed to make a key")?;
+        Ok(Self { private: key.serialize_pem(), public: key.public_key_pem() })
+    }
+}

@@ -1,0 +1,163 @@
+//! The three processes of a control plane, and the order in which they can start.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
+
+use super::access::Access;
+use super::pki::{Authority, SigningKey};
+use crate::run::{Instance, free_port};
+
+pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Access> {
+    let tools = tools()?;
+    let files = Files::write(instance.directory())?;
+    let etcd = etcd(instance, &tools).await?;
+    let access = apiserver(instance, &tools, &files, etcd).await?;
+    controller_manager(instance, &tools, &files, &access).await?;
+    Ok(access)
+}
+
+/// The directory of the built programs, as `e2e/tools/build` names it.
+fn tools() -> anyhow::Result<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/build");
+    let output = Command::new(&script).args(["--where", "kube"]).output().context("failed to run `e2e/tools/build`")?;
+    ensure!(output.status.success(), "`e2e/tools/build` failed: {}", String::from_utf8_lossy(&output.stderr));
+    let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    for program in ["etcd", "kube-apiserver", "kube-controller-manager"] {
+        ensure!(
+            directory.join(program).is_file(),
+            "`{program}` is not built; run `./test --setup` once, it builds the control plane"
+        );
+    }
+    Ok(directory)
+}
+
+/// The files that more than one process reads.
+struct Files {
+    authority: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+    signing_key: PathBuf,
+    verifying_key: PathBuf,
+    tokens: PathBuf,
+    token: String,
+    kubeconfig: PathBuf,
+}
+
+impl Files {
+    fn write(directory: &Path) -> anyhow::Result<Self> {
+        let write = |name: &str, content: &str| -> anyhow::Result<PathBuf> {
+            let path = directory.join(name);
+            fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+            Ok(path)
+        };
+        let authority = Authority::new("lifecycle-e2e control plane")?;
+        let server = authority.loopback()?;
+        let accounts = SigningKey::new()?;
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        Ok(Self {
+            authority: write("ca.crt", &authority.certificate)?,
+            certificate: write("apiserver.crt", &server.certificate)?,
+            key: write("apiserver.key", &server.key)?,
+            signing_key: write("service-accounts.key", &accounts.private)?,
+            verifying_key: write("service-accounts.pub", &accounts.public)?,
+            tokens: write("tokens.csv", &format!("{token},admin,1,system:masters\n"))?,
+            token,
+            kubeconfig: directory.join("kubeconfig.json"),
+        })
+    }
+}
+
+async fn etcd(instance: &mut Instance, tools: &Path) -> anyhow::Result<u16> {
+    let (client, peer) = (free_port()?, free_port()?);
+    let argv = [
+        tools.join("etcd").display().to_string(),
+        format!("--data-dir={}", instance.data("etcd")?.display()),
+        format!("--listen-client-urls=http://127.0.0.1:{client}"),
+        format!("--advertise-client-urls=http://127.0.0.1:{client}"),
+        format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
+        format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
+        format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
+        // Nothing in here has to survive a power cut.
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+    ];
+    instance.spawn("etcd", &[], &argv)?;
+    instance.await_port("etcd to listen", client).await?;
+    Ok(client)
+}
+
+async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u16) -> anyhow::Result<Access> {
+    let port = free_port()?;
+    let argv = [
+        tools.join("kube-apiserver").display().to_string(),
+        format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+        format!("--cert-dir={}", instance.data("apiserver")?.display()),
+        format!("--tls-cert-file={}", files.certificate.display()),
+        format!("--tls-private-key-file={}", files.key.display()),
+        "--bind-address=127.0.0.1".to_owned(),
+        // Otherwise it looks for a default route, which a test machine need not have.
+        "--advertise-address=127.0.0.1".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        format!("--secure-port={port}"),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", files.verifying_key.display()),
+        format!("--service-account-signing-key-file={}", files.signing_key.display()),
+        format!("--token-auth-file={}", files.tokens.display()),
+        "--authorization-mode=RBAC".to_owned(),
+        "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+        // Pods would wait for a token volume that no kubelet mounts.
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        // Tests of a whole workspace in parallel are one user to fair queueing.
+        "--enable-priority-and-fairness=false".to_owned(),
+    ];
+    instance.spawn("kube-apiserver", &[], &argv)?;
+    let access = Access::write(
+        files.kubeconfig.clone(),
+        format!("https://127.0.0.1:{port}"),
+        files.authority.clone(),
+        files.token.clone(),
+        None,
+    )?;
+    let client = access.client().await?;
+    instance
+        .await_up("kube-apiserver to be ready", async || {
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            client.request_text(request).await?;
+            Ok(())
+        })
+        .await?;
+    Ok(access)
+}
+
+async fn controller_manager(
+    instance: &mut Instance,
+    tools: &Path,
+    files: &Files,
+    access: &Access,
+) -> anyhow::Result<()> {
+    let argv = [
+        tools.join("kube-controller-manager").display().to_string(),
+        format!("--kubeconfig={}", files.kubeconfig.display()),
+        format!("--cert-dir={}", instance.data("controller-manager")?.display()),
+        "--leader-elect=false".to_owned(),
+        "--controllers=*".to_owned(),
+        format!("--service-account-private-key-file={}", files.signing_key.display()),
+        format!("--root-ca-file={}", files.authority.display()),
+        // Nobody asks for its health or metrics: whether it works shows in what it does.
+        "--secure-port=0".to_owned(),
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
+    ];
+    instance.spawn("kube-controller-manager", &[], &argv)?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(access.client().await?, "default");
+    instance
+        .await_up("kube-controller-manager to make the first service account", async || {
+            Ok(accounts.get("default").await.map(drop)?)
+        })
+        .await
+}

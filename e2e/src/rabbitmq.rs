@@ -1,0 +1,207 @@
+//! A real RabbitMQ broker.
+//!
+//! In: nothing. Out: the address of a broker on the loopback interface. The *shared* one serves all tests of
+//! the run, each on [`Topic`]s of its own; a [`PrivateBroker`] belongs to one test, which may restart it.
+//!
+//! Set `LIFECYCLE_E2E_AMQP_URL` to use a broker that runs already in place of the shared one.
+
+mod start;
+mod topic;
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use lapin::options::QueueDeclareOptions;
+use lapin::types::FieldTable;
+use lapin::{Connection, ConnectionProperties};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::task::block_in_place;
+
+pub use topic::{Message, Topic};
+
+use crate::fault::TcpProxy;
+use crate::run::{Instance, Lifetime, Run, start_or_join};
+
+/// A broker, by its address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broker {
+    url: String,
+}
+
+/// The messages and consumers of a queue, as the broker counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth {
+    /// Messages ready for delivery; those delivered and not yet acknowledged do not count.
+    pub ready: u32,
+    /// Consumers subscribed.
+    pub consumers: u32,
+}
+
+impl Broker {
+    /// Joins the run's broker, or starts it; a start takes a few seconds.
+    pub async fn shared() -> anyhow::Result<Self> {
+        static SHARED: OnceCell<Broker> = OnceCell::const_new();
+        crate::init();
+        let broker = SHARED
+            .get_or_try_init(|| async {
+                match std::env::var("LIFECYCLE_E2E_AMQP_URL") {
+                    Ok(url) => Ok(Self { url }),
+                    Err(_) => start_or_join("rabbitmq", start_shared, answers).await,
+                }
+            })
+            .await?;
+        Ok(broker.clone())
+    }
+
+    /// The broker's address with user and password, as `broker.rabbitmq.url` wants it.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Opens a connection for the calling runtime.
+    pub async fn connect(&self) -> anyhow::Result<Connection> {
+        Connection::connect(&self.url, ConnectionProperties::default()).await.context("failed to reach RabbitMQ")
+    }
+
+    /// Declares an exchange that no other test uses.
+    pub async fn topic(&self) -> anyhow::Result<Topic> {
+        Topic::declare(self, crate::unique("topic")).await
+    }
+
+    /// Looks at a queue without changing it; a queue that does not exist is an error.
+    pub async fn depth(&self, queue: &str) -> anyhow::Result<Depth> {
+        let connection = self.connect().await?;
+        let channel = connection.create_channel().await.context("failed to open a channel")?;
+        let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let seen = channel
+            .queue_declare(queue.into(), passive, FieldTable::default())
+            .await
+            .with_context(|| format!("failed to look at queue `{queue}`"))?;
+        connection.close(200, "done".into()).await.context("failed to close the connection")?;
+        Ok(Depth { ready: seen.message_count(), consumers: seen.consumer_count() })
+    }
+
+    /// Puts a proxy in front of the broker; clients reach it by [`Broker::through`].
+    pub async fn proxy(&self) -> anyhow::Result<TcpProxy> {
+        TcpProxy::before(self.authority()?).await
+    }
+
+    /// The same broker as seen through a proxy.
+    pub fn through(&self, proxy: &TcpProxy) -> anyhow::Result<Self> {
+        Ok(Self { url: self.url.replacen(self.authority()?, &proxy.address().to_string(), 1) })
+    }
+
+    /// `host:port` out of `amqp://user:password@host:port/vhost`.
+    fn authority(&self) -> anyhow::Result<&str> {
+        let rest = self.url.strip_prefix("amqp://").context("only amqp:// addresses can be proxied")?;
+        let authority = rest.split('/').next().unwrap_or(rest);
+        Ok(authority.rsplit_once('@').map_or(authority, |(_, address)| address))
+    }
+}
+
+async fn start_shared(instance: &mut Instance) -> anyhow::Result<Broker> {
+    let ports = start::Ports::choose()?;
+    start::start(instance, &ports).await
+}
+
+async fn answers(broker: &Broker) -> bool {
+    match broker.authority() {
+        Ok(address) => TcpStream::connect(address).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// A broker that belongs to one test and ends with this value.
+pub struct PrivateBroker {
+    broker: Broker,
+    ports: start::Ports,
+    instance: Instance,
+    /// The shared lock on it keeps the servers running; `None` while they restart.
+    lease: Option<File>,
+    directory: TempDir,
+}
+
+impl PrivateBroker {
+    /// Starts a broker for the calling test alone.
+    pub async fn start() -> anyhow::Result<Self> {
+        let run = Run::join().await?;
+        let directory = tempfile::Builder::new().prefix("private-").tempdir_in(&run.directory)?;
+        let ports = start::Ports::choose()?;
+        let (instance, lease, broker) = launch(&directory, &ports).await?;
+        Ok(Self { broker, ports, instance, lease: Some(lease), directory })
+    }
+
+    /// The broker; its address stays the same when it restarts.
+    #[must_use]
+    pub fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
+    /// Shuts the broker down cleanly and starts it again on the same port, with the durable queues it had.
+    pub async fn restart(&mut self) -> anyhow::Result<()> {
+        self.stop()?;
+        self.resume().await
+    }
+
+    /// Shuts the broker down cleanly; connections break and new ones are refused.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        fs::write(self.keep(), []).context("failed to mark the broker's data for keeping")?;
+        self.lease = None;
+        wait(&mut self.instance)
+    }
+
+    /// Starts the broker again after [`stop`](Self::stop).
+    pub async fn resume(&mut self) -> anyhow::Result<()> {
+        let (instance, lease, broker) = launch(&self.directory, &self.ports).await?;
+        fs::remove_file(self.keep()).context("failed to release the broker's data")?;
+        (self.instance, self.lease, self.broker) = (instance, Some(lease), broker);
+        Ok(())
+    }
+
+    /// Runs the broker's own administration tool, `rabbitmqctl`: what AMQP cannot do, such as setting a policy.
+    pub async fn control(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        start::control(&self.instance, &self.ports, arguments).await
+    }
+
+    fn keep(&self) -> PathBuf {
+        self.directory.path().join("keep")
+    }
+}
+
+impl Drop for PrivateBroker {
+    fn drop(&mut self) {
+        self.lease = None;
+        // The directory goes next, and the servers must not write into it any more.
+        let _ = wait(&mut self.instance);
+    }
+}
+
+async fn launch(directory: &TempDir, ports: &start::Ports) -> anyhow::Result<(Instance, File, Broker)> {
+    let lease_path = directory.path().join("lease");
+    let lease = File::create(&lease_path).context("failed to create the broker's lease")?;
+    lease.lock_shared().context("failed to lock the broker's lease")?;
+    let lifetime = Lifetime { lease: lease_path, linger: Duration::ZERO };
+    let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
+    match start::start(&mut instance, ports).await {
+        Ok(broker) => {
+            instance.publish(&broker)?;
+            Ok((instance, lease, broker))
+        }
+        Err(error) => Err(error.context(format!("failed to start a private broker: {}", instance.last_words()))),
+    }
+}
+
+/// Waits for the end of the servers without holding up other tasks, where the runtime can do that.
+fn wait(instance: &mut Instance) -> anyhow::Result<()> {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(|| instance.wait()),
+        _ => instance.wait(),
+    }
+}

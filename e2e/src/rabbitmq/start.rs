@@ -1,0 +1,110 @@
+//! A RabbitMQ node that shares nothing with any other on the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::Broker;
+use crate::run::{Instance, free_port};
+
+/// Debian's own start script. `/usr/sbin/rabbitmq-server` is a wrapper that changes user and directory.
+const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
+
+/// The ports of one node, kept when it restarts.
+pub(super) struct Ports {
+    amqp: u16,
+    distribution: u16,
+    epmd: u16,
+}
+
+impl Ports {
+    pub(super) fn choose() -> anyhow::Result<Self> {
+        Ok(Self { amqp: free_port()?, distribution: free_port()?, epmd: free_port()? })
+    }
+}
+
+pub(super) async fn start(instance: &mut Instance, ports: &Ports) -> anyhow::Result<Broker> {
+    let epmd = epmd()?;
+    anyhow::ensure!(
+        Path::new(SERVER).is_file(),
+        "RabbitMQ is not installed; run `./test --setup` once, it installs the package rabbitmq-server"
+    );
+    let environment = environment(instance, ports)?;
+    // Erlang would start a port mapper that outlives everybody; one that runs already prevents that.
+    let argv = [epmd.display().to_string(), "-port".to_owned(), ports.epmd.to_string()];
+    instance.spawn("epmd", &environment, &argv)?;
+    instance.await_port("epmd to listen", ports.epmd).await?;
+    instance.spawn("rabbitmq", &environment, &[SERVER.to_owned()])?;
+    let broker = Broker { url: format!("amqp://guest:guest@127.0.0.1:{}/%2f", ports.amqp) };
+    instance
+        .await_up("RabbitMQ to accept connections", async || {
+            let connection = broker.connect().await?;
+            Ok(connection.close(200, "ready".into()).await?)
+        })
+        .await?;
+    Ok(broker)
+}
+
+/// Runs the administration tool against the node that `instance` runs.
+pub(super) async fn control(instance: &Instance, ports: &Ports, arguments: &[&str]) -> anyhow::Result<()> {
+    let output = tokio::process::Command::new(CONTROL)
+        .args(arguments)
+        .envs(environment(instance, ports)?)
+        .output()
+        .await
+        .context("failed to run rabbitmqctl")?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "rabbitmqctl {arguments:?} failed: {words}");
+    Ok(())
+}
+
+fn epmd() -> anyhow::Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|directory| directory.join("epmd"))
+        .find(|candidate| candidate.is_file())
+        .context("Erlang's `epmd` is not in PATH; run `./test --setup` once, it installs RabbitMQ with it")
+}
+
+fn environment(instance: &Instance, ports: &Ports) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let directory = instance.directory();
+    let write = |name: &str, content: String| -> anyhow::Result<String> {
+        let path = directory.join(name);
+        fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+        Ok(path.display().to_string())
+    };
+    let configuration = format!(
+        "listeners.tcp.1 = 127.0.0.1:{}\n\
+         log.console = true\n\
+         log.console.level = info\n\
+         log.file = false\n\
+         disk_free_limit.absolute = 50MB\n",
+        ports.amqp
+    );
+    Ok(vec![
+        // Its name and its cookie (in HOME) make the node one that no other node or tool can mistake for its own.
+        ("RABBITMQ_NODENAME", format!("e2e-{}@localhost", ports.amqp)),
+        ("HOME", instance.data("home")?.display().to_string()),
+        ("RABBITMQ_CONFIG_FILE", write("rabbitmq.conf", configuration)?),
+        ("RABBITMQ_ADVANCED_CONFIG_FILE", directory.join("none").display().to_string()),
+        ("RABBITMQ_CONF_ENV_FILE", directory.join("none").display().to_string()),
+        ("RABBITMQ_ENABLED_PLUGINS_FILE", write("enabled_plugins", "[].\n".to_owned())?),
+        ("RABBITMQ_MNESIA_BASE", instance.data("mnesia")?.display().to_string()),
+        ("RABBITMQ_LOG_BASE", instance.data("log")?.display().to_string()),
+        ("RABBITMQ_PID_FILE", directory.join("rabbitmq.pid").display().to_string()),
+        ("RABBITMQ_NODE_PORT", ports.amqp.to_string()),
+        ("RABBITMQ_DIST_PORT", ports.distribution.to_string()),
+        ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
+        ("ERL_EPMD_PORT", ports.epmd.to_string()),
+        (
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+            // Two schedulers that do not spin: other tests want the processor, too.
+            "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}".to_owned(),
+        ),
+        // Makes the start script become the server instead of its parent, so that killing the one kills the other.
+        ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
+    ])
+}

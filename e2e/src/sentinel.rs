@@ -1,0 +1,112 @@
+//! Events as the Sentinel writes them.
+//!
+//! In: what an event is about. Out: the bytes on the wire: a CloudEvent in structured mode, its members in the
+//! Sentinel's order, and without those that the Sentinel never sets (`time`, `subject`). This module does not decide
+//! when an event is due; a test does.
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+/// A CloudEvent that asks for the reconciliation of one API resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Always `1.0`.
+    pub specversion: String,
+    /// A fresh UUID of version 7.
+    pub id: String,
+    /// Always `hyperfleet-sentinel`.
+    pub source: String,
+    /// `com.redhat.hyperfleet.<kind in lower case>.reconcile`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Always `application/json`.
+    pub datacontenttype: String,
+    /// What the Sentinel's `message_data` makes of the resource.
+    pub data: Map<String, Value>,
+    /// The W3C trace context, if the Sentinel traces.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub traceparent: Option<String>,
+}
+
+impl Event {
+    /// Announces a cluster at a generation.
+    #[must_use]
+    pub fn cluster(id: &str, generation: i64) -> Self {
+        Self::about("Cluster", id, &format!("/api/hyperfleet/v1/clusters/{id}"), generation)
+    }
+
+    /// Announces a node pool of a cluster at a generation.
+    #[must_use]
+    pub fn node_pool(cluster: &str, id: &str, generation: i64) -> Self {
+        let owner = format!("/api/hyperfleet/v1/clusters/{cluster}");
+        Self::about("NodePool", id, &format!("{owner}/nodepools/{id}"), generation)
+            .with("owner_references", json!({"id": cluster, "href": owner, "kind": "Cluster"}))
+    }
+
+    /// Announces a resource of any kind.
+    #[must_use]
+    pub fn about(kind: &str, id: &str, href: &str, generation: i64) -> Self {
+        let data = [
+            ("id".to_owned(), json!(id)),
+            ("kind".to_owned(), json!(kind)),
+            ("href".to_owned(), json!(href)),
+            ("generation".to_owned(), json!(generation)),
+        ];
+        Self {
+            specversion: "1.0".to_owned(),
+            id: Uuid::now_v7().to_string(),
+            source: "hyperfleet-sentinel".to_owned(),
+            kind: format!("com.redhat.hyperfleet.{}.reconcile", kind.to_lowercase()),
+            datacontenttype: "application/json".to_owned(),
+            data: data.into_iter().collect(),
+            traceparent: None,
+        }
+    }
+
+    /// Adds or replaces one member of the data.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Value) -> Self {
+        self.data.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Adds the trace context.
+    #[must_use]
+    pub fn traced(mut self, traceparent: &str) -> Self {
+        self.traceparent = Some(traceparent.to_owned());
+        self
+    }
+
+    /// The message's body.
+    pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
+        serde_json::to_vec(self).context("failed to write an event")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_in_the_senders_order_and_nothing_else_is_set() -> anyhow::Result<()> {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let event = Event::cluster("c1", 3).traced(trace);
+        let id = &event.id;
+        let expected = format!(
+            r#"{{"specversion":"1.0","id":"{id}","source":"hyperfleet-sentinel","type":"com.redhat.hyperfleet.cluster.reconcile","datacontenttype":"application/json","data":{{"generation":3,"href":"/api/hyperfleet/v1/clusters/c1","id":"c1","kind":"Cluster"}},"traceparent":"{trace}"}}"#
+        );
+        assert_eq!(String::from_utf8(event.to_bytes()?)?, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_pool_names_its_cluster_as_one_object() {
+        let event = Event::node_pool("c1", "n1", 1);
+        assert_eq!(event.kind, "com.redhat.hyperfleet.nodepool.reconcile");
+        assert_eq!(event.data.get("href"), Some(&json!("/api/hyperfleet/v1/clusters/c1/nodepools/n1")));
+        let owner = json!({"id": "c1", "href": "/api/hyperfleet/v1/clusters/c1", "kind": "Cluster"});
+        assert_eq!(event.data.get("owner_references"), Some(&owner));
+    }
+}

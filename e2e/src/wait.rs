@@ -1,0 +1,78 @@
+//! Waiting for a condition instead of for a time.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+
+/// How long a test waits for something that a healthy server does within a second or two.
+///
+/// Generous, because a loaded machine is slow and only a failing test waits to the end.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// Asks `probe` again and again until it answers `Ok`.
+///
+/// The probe says with its error what it saw instead; the last of these ends up in the error of a wait that
+/// took longer than `limit`. `what` completes the sentence "timed out waiting for …".
+pub async fn await_condition<T>(
+    what: &str,
+    limit: Duration,
+    mut probe: impl AsyncFnMut() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + limit;
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = None;
+    loop {
+        ticks.tick().await;
+        match timeout_at(deadline, probe()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => last = Some(format!("{error:#}")),
+            Err(_) => last = last.or_else(|| Some("the last look did not end in time".to_owned())),
+        }
+        if Instant::now() >= deadline {
+            let seen = last.unwrap_or_default();
+            bail!("timed out waiting for {what} after {} s; last seen: {seen}", limit.as_secs_f32());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use anyhow::{anyhow, ensure};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn returns_what_the_first_success_says() -> anyhow::Result<()> {
+        let mut looks = 0;
+        let seen = await_condition("the third look", PATIENCE, async || {
+            looks += 1;
+            ensure!(looks >= 3, "look {looks}");
+            Ok(looks)
+        })
+        .await?;
+        assert_eq!(seen, 3);
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_says_what_was_waited_for_and_what_was_seen() {
+        let limit = Duration::from_secs(2);
+        let error = await_condition::<()>("the pod to run", limit, async || Err(anyhow!("phase is Pending"))).await;
+        let error = error.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
+        assert_eq!(error, "timed out waiting for the pod to run after 2 s; last seen: phase is Pending");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_that_hangs_is_given_up_at_the_limit() {
+        let started = Instant::now();
+        let result = await_condition::<()>("an answer", Duration::from_secs(5), async || pending().await).await;
+        assert!(result.is_err());
+        assert_eq!(started.elapsed(), Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,131 @@
+//! The stand-in answers as the lifecycle API does.
+
+use lifecycle_e2e::PATIENCE;
+use lifecycle_e2e::api::{Reception, StandIn};
+use lifecycle_e2e::fault::{Fault, When};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+fn client() -> Client {
+    lifecycle_e2e::init();
+    Client::new()
+}
+
+async fn get(api: &StandIn, path: &str) -> anyhow::Result<(u16, Value)> {
+    let response = client().get(format!("{}/api/hyperfleet/v1/{path}", api.url())).send().await?;
+    Ok((response.status().as_u16(), response.json().await?))
+}
+
+async fn put_status(api: &StandIn, path: &str, body: &Value) -> anyhow::Result<u16> {
+    let request = client().put(format!("{}/api/hyperfleet/v1/{path}/statuses", api.url())).json(body);
+    Ok(request.send().await?.status().as_u16())
+}
+
+fn report(available: &str, generation: i64) -> Value {
+    let conditions = ["Available", "Applied", "Health"].map(|kind| json!({"type": kind, "status": available}));
+    json!({"adapter": "a", "observed_generation": generation, "conditions": conditions})
+}
+
+#[tokio::test]
+async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    api.put_cluster("c1", 3);
+    api.put_cluster("c2", 1);
+    api.put_node_pool("c1", "n1", 2);
+
+    let (status, cluster) = get(&api, "clusters/c1").await?;
+    assert_eq!((status, &cluster["kind"], &cluster["generation"]), (200, &json!("Cluster"), &json!(3)));
+    assert_eq!(cluster["href"], "/api/hyperfleet/v1/clusters/c1");
+    let (_, nested) = get(&api, "clusters/c1/nodepools/n1").await?;
+    assert_eq!(nested["owner_references"]["id"], "c1");
+    let (_, flat) = get(&api, "nodepools/n1").await?;
+    assert_eq!(flat, nested, "a child is found below its plural alone, too");
+
+    for (path, expected) in [
+        ("clusters", vec!["c1", "c2"]),
+        ("clusters?page=2&size=1", vec!["c2"]),
+        ("clusters/c1/nodepools", vec!["n1"]),
+        ("clusters/c2/nodepools", vec![]),
+        ("nodepools", vec!["n1"]),
+    ] {
+        let (_, list) = get(&api, path).await?;
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<&str> = items.iter().filter_map(|item| item["id"].as_str()).collect();
+        assert_eq!(ids, expected, "{path}");
+        assert_eq!(list["size"], expected.len(), "{path}: the size is that of the page");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_a_problem_document() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    let response = client().get(format!("{}/api/hyperfleet/v1/clusters/none", api.url())).send().await?;
+    assert_eq!(response.status(), 404);
+    let content_type = response.headers().get("content-type").cloned();
+    assert_eq!(content_type.as_ref().and_then(|value| value.to_str().ok()), Some("application/problem+json"));
+    let problem: Value = response.json().await?;
+    assert_eq!(problem["code"], "HYPERFLEET-NTF-001");
+    assert_eq!(problem["type"], "https://api.hyperfleet.io/errors/not-found");
+    assert_eq!(problem["instance"], "/api/hyperfleet/v1/clusters/none");
+    assert_eq!(put_status(&api, "clusters/none", &report("True", 1)).await?, 404);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_resource_is_readable_until_it_is_removed() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    let path = api.put_cluster("c1", 1);
+    api.mark_deleted(&path)?;
+    let (status, cluster) = get(&api, &path).await?;
+    assert_eq!((status, &cluster["generation"]), (200, &json!(2)));
+    assert!(cluster["deleted_time"].is_string());
+    api.remove(&path);
+    assert_eq!(get(&api, &path).await?.0, 404);
+    Ok(())
+}
+
+#[tokio::test]
+async fn reports_are_recorded_with_what_became_of_them() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    let path = api.put_cluster("c1", 2);
+    assert_eq!(put_status(&api, &path, &report("True", 3)).await?, 204, "ahead of the resource");
+    assert_eq!(put_status(&api, &path, &json!({"adapter": "a"})).await?, 400);
+    assert_eq!(put_status(&api, &path, &report("True", 2)).await?, 201);
+    let receptions: Vec<Reception> = api.reports(&path).iter().map(|report| report.reception).collect();
+    assert_eq!(receptions, [Reception::Discarded, Reception::Invalid, Reception::Stored]);
+
+    let stored = api.await_status(&path, PATIENCE, |body| body["observed_generation"] == 2).await?;
+    assert_eq!(stored, report("True", 2));
+    let (_, list) = get(&api, "clusters/c1/statuses").await?;
+    assert_eq!((&list["total"], &list["items"][0]["adapter"]), (&json!(1), &json!("a")));
+    assert!(list["items"][0]["conditions"][0]["last_transition_time"].is_string());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fault_hits_the_chosen_request_and_no_other() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    let path = api.put_cluster("c1", 1);
+    api.inject(When::method("PUT").path_ends("/statuses").nth(1), Fault::Status(503));
+    api.inject(When::method("PUT").nth(2), Fault::ResetAfter);
+    assert_eq!(put_status(&api, &path, &report("True", 1)).await?, 503);
+    assert!(api.reports(&path).is_empty(), "the refused report was not stored");
+    assert!(put_status(&api, &path, &report("True", 1)).await.is_err());
+    assert_eq!(api.reports(&path).len(), 1, "the report whose answer was lost was stored");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fixed_answer_comes_before_all_others() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    api.respond("POST", "/hooks/done", 202, json!({"ok": true}));
+    let response = client().post(format!("{}/hooks/done", api.url())).send().await?;
+    assert_eq!(response.status(), 202);
+    assert_eq!(response.json::<Value>().await?, json!({"ok": true}));
+    let unknown = client().post(format!("{}/hooks/other", api.url())).send().await?;
+    assert_eq!(unknown.status(), 404);
+    let wrong = client().delete(format!("{}/api/hyperfleet/v1/clusters/c1", api.url())).send().await?;
+    assert_eq!(wrong.status(), 405);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Servers are shared while somebody uses them, and gone when nobody does.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, ensure};
+use lifecycle_e2e::rabbitmq::{Broker, PrivateBroker};
+use lifecycle_e2e::{PATIENCE, await_condition};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// This test again as a process with a run of its own: it starts the broker, says so, and stays until it is killed.
+#[tokio::test]
+#[ignore = "run as a process by the tests below"]
+async fn starts_the_broker_and_stays() -> anyhow::Result<()> {
+    let report = std::env::var_os("LIFECYCLE_E2E_REPORT").context("LIFECYCLE_E2E_REPORT is not set")?;
+    let broker = Broker::shared().await?;
+    let partial = std::path::Path::new(&report).with_extension("partial");
+    fs::write(&partial, broker.url())?;
+    fs::rename(&partial, &report)?;
+    std::future::pending().await
+}
+
+/// Kills the process when a test fails in between.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn another_process(run: &TempDir, number: usize) -> anyhow::Result<Process> {
+    let child = Command::new(std::env::current_exe()?)
+        .args(["--exact", "lifetime::starts_the_broker_and_stays", "--include-ignored"])
+        .env("LIFECYCLE_E2E_RUN_DIR", run.path())
+        .env("LIFECYCLE_E2E_REPORT", run.path().join(format!("report-{number}")))
+        .env_remove("LIFECYCLE_E2E_AMQP_URL")
+        .stdout(Stdio::null())
+        .spawn()?;
+    Ok(Process(child))
+}
+
+async fn reported_address(run: &TempDir, number: usize) -> anyhow::Result<String> {
+    let path = run.path().join(format!("report-{number}"));
+    let url =
+        await_condition("the process to have a broker", 2 * PATIENCE, async || Ok(fs::read_to_string(&path)?)).await?;
+    let address = url.split_once('@').and_then(|(_, rest)| rest.split_once('/')).map(|(address, _)| address.to_owned());
+    address.with_context(|| format!("`{url}` has no address"))
+}
+
+async fn await_silence(address: &str) -> anyhow::Result<()> {
+    await_condition("the broker to be gone", PATIENCE, async || {
+        ensure!(TcpStream::connect(address).await.is_err(), "it listens");
+        Ok(())
+    })
+    .await
+}
+
+/// The processes whose environment or arguments name the run.
+fn processes_of(run: &TempDir) -> anyhow::Result<Vec<String>> {
+    let needle = run.path().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let (arguments, environment) = (read("cmdline"), read("environ"));
+        let names_it = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&needle);
+        if names_it(&arguments) || names_it(&environment) {
+            found.push(String::from_utf8_lossy(&arguments).replace('\0', " "));
+        }
+    }
+    Ok(found)
+}
+
+#[tokio::test]
+async fn two_processes_share_a_broker_which_goes_when_both_were_killed() -> anyhow::Result<()> {
+    let run = TempDir::new()?;
+    let (first, second) = (another_process(&run, 1)?, another_process(&run, 2)?);
+    let address = reported_address(&run, 1).await?;
+    assert_eq!(reported_address(&run, 2).await?, address, "the second joins what the first started");
+
+    drop(first);
+    TcpStream::connect(&address).await.context("one user is left, so the broker stays")?;
+    drop(second);
+    await_silence(&address).await?;
+    await_condition("every process of the run to end", PATIENCE, async || {
+        let left = processes_of(&run)?;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_private_broker_is_gone_when_its_handle_is() -> anyhow::Result<()> {
+    let private = PrivateBroker::start().await?;
+    let url = private.broker().url().to_owned();
+    let address = url.split_once('@').and_then(|(_, rest)| rest.split_once('/')).map(|(address, _)| address);
+    let address = address.with_context(|| format!("`{url}` has no address"))?.to_owned();
+    drop(private);
+    ensure!(TcpStream::connect(&address).await.is_err(), "it listens");
+    Ok(())
+}
