@@ -1,0 +1,189 @@
+//! The adapter as a process: configured, started, asked, stopped.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::ops::Sub;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, ensure};
+use lifecycle_e2e::await_condition;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use super::options::Options;
+use super::process::Process;
+use super::{PATIENCE, patiently, task};
+
+/// Where the adapter's servers are, and what it is to do there.
+pub(crate) struct Deployment<'a> {
+    pub(crate) broker_url: &'a str,
+    pub(crate) topic: &'a str,
+    pub(crate) subscription: &'a str,
+    pub(crate) api_url: String,
+    pub(crate) kubeconfig: &'a Path,
+    pub(crate) namespace: &'a str,
+    pub(crate) options: &'a Options,
+}
+
+/// An adapter that runs; it is killed when this is dropped.
+pub(crate) struct Adapter {
+    _child: Child,
+    process: Process,
+    metrics_url: String,
+    client: reqwest::Client,
+    directory: TempDir,
+}
+
+/// Calls to Kubernetes, by verb.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calls(pub(crate) BTreeMap<String, u64>);
+
+impl Sub for Calls {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        let since = |(verb, count): (String, u64)| {
+            let before = earlier.0.get(&verb).copied().unwrap_or_default();
+            (verb, count - before)
+        };
+        Self(self.0.into_iter().map(since).filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+impl Adapter {
+    pub(crate) async fn start(deployment: &Deployment<'_>) -> anyhow::Result<Self> {
+        let directory = TempDir::new().context("failed to make a directory")?;
+        let write = |name: &str, text: String| -> anyhow::Result<_> {
+            let path = directory.path().join(name);
+            fs::write(&path, text).with_context(|| format!("failed to write {name}"))?;
+            Ok(path)
+        };
+        let config = write("config.yaml", deployment.config())?;
+        let task = write("task.yaml", task::task(deployment.namespace, deployment.options.shape))?;
+        let broker = write("broker.yaml", deployment.broker())?;
+        let log = File::create(directory.path().join(LOG)).context("failed to make a log")?;
+        let built = Path::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
+        let child = Command::new(deployment.options.binary.as_deref().unwrap_or(built))
+            .arg("serve")
+            .arg("--config")
+            .arg(config)
+            .arg("--task-config")
+            .arg(task)
+            .env("BROKER_CONFIG_FILE", broker)
+            .stdout(log.try_clone().context("failed to share the log")?)
+            .stderr(log)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .context("failed to start the adapter")?;
+        let process = Process(child.id().context("the adapter ended at once")?);
+        let log = directory.path().join(LOG);
+        let up = await_condition("the adapter to be ready", PATIENCE, async || {
+            let text = fs::read_to_string(&log)?;
+            ensure!(text.contains("ready to process events"), "it says:\n{text}");
+            listening_address(&text).context("it does not say where it listens")
+        });
+        let metrics_url = format!("http://{}/metrics", up.await?);
+        // Whoever profiles attaches to it.
+        print_note(&format!("the adapter is process {}", process.0));
+        // The adapter's own start-up does this for its process; nothing did for this one.
+        lifecycle_e2e::init();
+        let client = reqwest::Client::builder().build().context("failed to make a client")?;
+        Ok(Self { _child: child, process, metrics_url, client, directory })
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
+    }
+
+    /// How often it has called Kubernetes.
+    pub(crate) async fn calls(&self) -> anyhow::Result<Calls> {
+        let mut calls = Calls::default();
+        for line in self.metrics().await?.lines() {
+            let Some(series) = line.strip_prefix("hyperfleet_adapter_api_requests_total") else { continue };
+            if label(series, "api") == Some("kubernetes") {
+                let verb = label(series, "method").unwrap_or_default();
+                *calls.0.entry(verb.to_owned()).or_default() += value(series)?;
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Fails unless every one of so many passes succeeded.
+    pub(crate) async fn check(&self, events: usize) -> anyhow::Result<()> {
+        let metrics = self.metrics().await?;
+        let passes = metrics.lines().filter_map(|line| line.strip_prefix("hyperfleet_adapter_events_processed_total"));
+        for series in passes {
+            let (status, count) = (label(series, "status").unwrap_or_default(), value(series)?);
+            let expected = if status == "success" { events as u64 } else { 0 };
+            ensure!(count == expected, "{count} passes of status {status}, expected {expected}");
+        }
+        Ok(())
+    }
+
+    /// The end of its log.
+    pub(crate) fn tail(&self) -> String {
+        const LINES: usize = 20;
+        let log = fs::read_to_string(self.directory.path().join(LOG)).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+
+    async fn metrics(&self) -> anyhow::Result<String> {
+        patiently("the adapter's metrics", async {
+            Ok(self.client.get(&self.metrics_url).send().await?.error_for_status()?.text().await?)
+        })
+        .await
+    }
+}
+
+impl Deployment<'_> {
+    fn config(&self) -> String {
+        let Self { topic, subscription, api_url, .. } = self;
+        let (kubeconfig, log_level) = (self.kubeconfig.display(), &self.options.log_level);
+        format!(
+            "adapter: {{ name: bench }}\n\
+             log: {{ level: {log_level} }}\n\
+             health: {{ listen: '127.0.0.1:0' }}\n\
+             metrics: {{ listen: '127.0.0.1:0' }}\n\
+             clients:\n  \
+               hyperfleet_api: {{ base_url: '{api_url}' }}\n  \
+               broker: {{ topic: {topic}, subscription_id: {subscription} }}\n  \
+               kubernetes: {{ kube_config_path: '{kubeconfig}' }}\n"
+        )
+    }
+
+    fn broker(&self) -> String {
+        let Self { broker_url, options: Options { parallelism, .. }, .. } = self;
+        format!(
+            "subscriber: {{ parallelism: {parallelism} }}\n\
+             broker: {{ type: rabbitmq, rabbitmq: {{ url: '{broker_url}', exchange_type: topic }} }}\n"
+        )
+    }
+}
+
+const LOG: &str = "adapter.log";
+
+/// Where the log says that metrics are served.
+fn listening_address(log: &str) -> Option<String> {
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let line = lines.into_iter().find(|line| line["purpose"] == "metrics")?;
+    Some(line["address"].as_str()?.to_owned())
+}
+
+fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = series.split_once(&format!("{name}=\""))?;
+    rest.split('"').next()
+}
+
+fn value(series: &str) -> anyhow::Result<u64> {
+    let text = series.rsplit(' ').next().unwrap_or_default();
+    Ok(text.parse::<f64>().with_context(|| format!("no number in `{series}`"))? as u64)
+}
+
+#[expect(clippy::print_stderr, reason = "a note beside the result")]
+fn print_note(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,145 @@
+//! What an event costs the adapter, measured from outside, against real servers.
+//!
+//! `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane and a minimal API run
+//! on the same machine; the adapter is the release binary. Its CPU time and memory are the kernel's account of
+//! it, its calls are its own metrics'. Beside each figure stand the Go adapter's, on the same shape of task on two cores,
+//! the ratio, and the target. `docs/performance.md` says how to read them.
+//!
+//! Fails if the adapter did not do what it was timed for; never for being slow.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use lifecycle_e2e::Stack;
+use lifecycle_e2e::rabbitmq::Topic;
+use lifecycle_e2e::sentinel::Event;
+use tokio::time::{Instant, sleep, timeout};
+
+mod adapter;
+mod options;
+mod process;
+mod report;
+mod stand_in;
+mod task;
+
+use adapter::{Adapter, Calls, Deployment};
+use options::Options;
+use process::{Usage, busy_time};
+use report::{Idle, Measured, Memory, Phase};
+use stand_in::StandIn;
+
+const SUBSCRIPTION: &str = "bench";
+/// How many events are on their way to the broker at once.
+const PUBLISHING: usize = 64;
+/// How long nothing may happen before a phase counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the adapter gets for what follows its last report: an acknowledgement and a log line.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long idle CPU is watched.
+const IDLE: Duration = Duration::from_secs(5);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let stack = Stack::join().await?;
+    let namespace = stack.control_plane.namespace().await?;
+    let topic = stack.broker.topic().await?;
+    topic.subscribe(SUBSCRIPTION).await?;
+    let api = StandIn::start().await?;
+    let deployment = Deployment {
+        broker_url: stack.broker.url(),
+        topic: topic.name(),
+        subscription: SUBSCRIPTION,
+        api_url: api.url(),
+        kubeconfig: stack.control_plane.kubeconfig_path(),
+        namespace: namespace.name(),
+        options: &options,
+    };
+    let adapter = Adapter::start(&deployment).await?;
+    let bench = Bench { adapter, api, topic, options: &options };
+    let measured = bench.run().await.with_context(|| format!("the adapter's last words:\n{}", bench.adapter.tail()))?;
+    report::print(&options, &measured);
+    Ok(())
+}
+
+struct Bench<'a> {
+    adapter: Adapter,
+    api: StandIn,
+    topic: Topic,
+    options: &'a Options,
+}
+
+impl Bench<'_> {
+    async fn run(&self) -> anyhow::Result<Measured> {
+        let at_start = self.idle().await?;
+        let create = self.phase(self.options.events()).await?;
+        let steady = self.phase(self.options.events()).await?;
+        let loaded = self.adapter.process().usage()?.resident;
+        let mut at_end = loaded;
+        if self.options.soak() > 0 {
+            self.phase(self.options.soak()).await?;
+            at_end = self.adapter.process().usage()?.resident;
+        }
+        let at_rest = self.idle().await?;
+        ensure!(self.api.unhappy() == 0, "{} reports were not all True", self.api.unhappy());
+        self.adapter.check(2 * self.options.events() + self.options.soak()).await?;
+        let memory = Memory { idle: at_start.resident, loaded, soaked: at_end };
+        Ok(Measured { create, steady, memory, idle_cpu: at_rest.cpu })
+    }
+
+    /// Sends so many events, over the same resources each time, and waits until each is reported.
+    async fn phase(&self, events: usize) -> anyhow::Result<Phase> {
+        let (calls, usage, busy) = self.snapshot().await?;
+        let (reads, reports) = (self.api.reads(), self.api.reports());
+        let start = Instant::now();
+        let published = self.publish(events);
+        let reported = self.api.await_reports(reports + events as u64, PATIENCE);
+        let took = tokio::try_join!(published, async { reported.await.map(|()| start.elapsed()) })?.1;
+        sleep(SETTLE).await;
+        // The clock of CPU time is read before the metrics are: answering is not part of an event.
+        let (usage_after, busy_after) = (self.adapter.process().usage()?, busy_time()?);
+        let calls = self.adapter.calls().await? - calls;
+        let cpu = usage_after.cpu - usage.cpu;
+        Ok(Phase {
+            events,
+            took,
+            cpu,
+            share_of_busy: cpu.as_secs_f64() / (busy_after - busy).as_secs_f64(),
+            calls,
+            api_calls: self.api.reads() - reads + self.api.reports() - reports,
+        })
+    }
+
+    async fn snapshot(&self) -> anyhow::Result<(Calls, Usage, Duration)> {
+        let calls = self.adapter.calls().await?;
+        Ok((calls, self.adapter.process().usage()?, busy_time()?))
+    }
+
+    async fn publish(&self, events: usize) -> anyhow::Result<()> {
+        stream::iter(0..events)
+            .map(|number| {
+                let event = Event::cluster(&task::resource_id(number % self.options.events()), 1);
+                async move { self.topic.publish(&event).await }
+            })
+            .buffered(PUBLISHING)
+            .try_collect()
+            .await
+    }
+
+    async fn idle(&self) -> anyhow::Result<Idle> {
+        sleep(SETTLE).await;
+        let before = self.adapter.process().usage()?;
+        sleep(IDLE).await;
+        let after = self.adapter.process().usage()?;
+        Ok(Idle { resident: after.resident, cpu: (after.cpu - before.cpu).as_secs_f64() / IDLE.as_secs_f64() })
+    }
+}
+
+/// Waits for a future that gives up when nothing has happened for too long.
+async fn patiently<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let ended = timeout(PATIENCE, work).await;
+    ensure!(ended.is_ok(), "gave up waiting for {what}");
+    ended?
+}

@@ -1,0 +1,48 @@
+//! What is measured.
+
+/// Measures what an event costs the adapter, against real servers.
+#[derive(Debug, clap::Parser)]
+pub(crate) struct Options {
+    /// How many resources; each phase sends one event for each.
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..))]
+    events: u32,
+    /// How many more events are sent before memory is looked at again.
+    #[arg(long, default_value_t = 6000)]
+    soak: u32,
+    /// How the live object is found.
+    #[arg(long, value_enum, default_value_t = Shape::ByName)]
+    pub(crate) shape: Shape,
+    /// Passes at once; the Go adapter was measured with 10.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) parallelism: u16,
+    /// The adapter's log level.
+    #[arg(long, default_value = "info")]
+    pub(crate) log_level: String,
+    /// Another binary than the one just built.
+    #[arg(long)]
+    pub(crate) binary: Option<std::path::PathBuf>,
+    /// Given by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+impl Options {
+    /// How many resources there are.
+    pub(crate) fn events(&self) -> usize {
+        self.events as usize
+    }
+
+    /// How many events come after both phases.
+    pub(crate) fn soak(&self) -> usize {
+        self.soak as usize
+    }
+}
+
+/// How the live object is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Shape {
+    /// One GET.
+    ByName,
+    /// One LIST by a label.
+    Selector,
+}

@@ -1,0 +1,125 @@
+//! The result: each figure beside the Go adapter's, their ratio, and the target.
+
+use std::time::Duration;
+
+use super::adapter::Calls;
+use super::options::{Options, Shape};
+
+/// What was measured.
+pub(crate) struct Measured {
+    pub(crate) create: Phase,
+    pub(crate) steady: Phase,
+    pub(crate) memory: Memory,
+    /// The share of one core that the adapter takes with nothing to do.
+    pub(crate) idle_cpu: f64,
+}
+
+/// One phase: so many events from the first publication to the last report.
+pub(crate) struct Phase {
+    pub(crate) events: usize,
+    pub(crate) took: Duration,
+    /// The adapter's own CPU time.
+    pub(crate) cpu: Duration,
+    /// Its part of all CPU time that the machine spent meanwhile.
+    pub(crate) share_of_busy: f64,
+    pub(crate) calls: Calls,
+    /// Requests that the API got.
+    pub(crate) api_calls: u64,
+}
+
+/// An adapter with nothing to do.
+pub(crate) struct Idle {
+    pub(crate) resident: u64,
+    pub(crate) cpu: f64,
+}
+
+/// Resident memory in KiB.
+pub(crate) struct Memory {
+    pub(crate) idle: u64,
+    pub(crate) loaded: u64,
+    pub(crate) soaked: u64,
+}
+
+/// The Go adapter on the same shape, two cores shared with the servers, without its client rate limit, parallelism 10.
+struct Go {
+    create: GoPhase,
+    steady: GoPhase,
+    memory: (f64, f64),
+}
+
+struct GoPhase {
+    per_second: Option<f64>,
+    cpu: f64,
+    calls: f64,
+}
+
+fn go(shape: Shape) -> Go {
+    let memory = (45.0, 61.0);
+    match shape {
+        Shape::ByName => Go {
+            create: GoPhase { per_second: Some(149.0), cpu: 6.0, calls: 3.0 },
+            steady: GoPhase { per_second: Some(171.0), cpu: 6.2, calls: 2.0 },
+            memory,
+        },
+        // The better end of what was measured; its rate was not.
+        Shape::Selector => Go {
+            create: GoPhase { per_second: None, cpu: 9.0, calls: 4.0 },
+            steady: GoPhase { per_second: None, cpu: 9.0, calls: 3.0 },
+            memory,
+        },
+    }
+}
+
+/// Prints the table.
+pub(crate) fn print(options: &Options, measured: &Measured) {
+    let Measured { create, steady, memory, idle_cpu } = measured;
+    let go = go(options.shape);
+    print_line(&format!(
+        "{:?}, {} resources, parallelism {}, log level {}",
+        options.shape, create.events, options.parallelism, options.log_level
+    ));
+    print_row("", ["adapter", "Go", "ratio", "target"].map(str::to_owned));
+    print_phase("create", create, &go.create, 2.0);
+    print_phase("steady", steady, &go.steady, 1.0);
+    let mebibytes = |kibibytes: u64| kibibytes as f64 / 1024.0;
+    print_figure("memory, idle, MiB", mebibytes(memory.idle), Some(go.memory.0), "≤ 16");
+    let name = format!("memory, {} events, MiB", create.events + steady.events);
+    print_figure(&name, mebibytes(memory.loaded), Some(go.memory.1), "≤ 24");
+    if options.soak() > 0 {
+        let name = format!("memory, {} events, MiB", create.events + steady.events + options.soak());
+        print_figure(&name, mebibytes(memory.soaked), Some(go.memory.1), "≤ 24");
+    }
+    print_figure("idle, % of a core", idle_cpu * 100.0, None, "≈ 0");
+}
+
+fn print_phase(name: &str, phase: &Phase, go: &GoPhase, target_calls: f64) {
+    let events = phase.events as f64;
+    let per_second = events / phase.took.as_secs_f64();
+    let cpu = phase.cpu.as_secs_f64() * 1000.0 / events;
+    let calls = phase.calls.0.values().sum::<u64>() as f64 / events;
+    print_figure(&format!("{name}: events/s"), per_second, go.per_second, "");
+    print_figure(&format!("{name}: CPU, ms an event"), cpu, Some(go.cpu), "≤ 0.6");
+    print_figure(&format!("{name}: Kubernetes calls an event"), calls, Some(go.calls), &format!("{target_calls}"));
+    print_figure(&format!("{name}: API calls an event"), phase.api_calls as f64 / events, Some(2.0), "2");
+    print_figure(&format!("{name}: share of busy CPU, %"), phase.share_of_busy * 100.0, None, "");
+    let verbs: Vec<String> = phase.calls.0.iter().map(|(verb, count)| format!("{count} {verb}")).collect();
+    print_line(&format!("    {}", verbs.join(", ")));
+}
+
+fn print_figure(name: &str, ours: f64, go: Option<f64>, target: &str) {
+    let (go, ratio) = match go {
+        Some(go) => (format!("{go:.1}"), format!("{:.2}", ours / go)),
+        None => ("–".to_owned(), "–".to_owned()),
+    };
+    print_row(name, [format!("{ours:.2}"), go, ratio, target.to_owned()]);
+}
+
+fn print_row(name: &str, columns: [String; 4]) {
+    let [ours, go, ratio, target] = columns;
+    print_line(&format!("{name:<36} {ours:>10} {go:>8} {ratio:>8} {target:>8}"));
+}
+
+#[expect(clippy::print_stdout, reason = "the result of a benchmark")]
+fn print_line(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,101 @@
+//! The least that answers as the API does, so that it takes little of the two cores.
+//!
+//! Any cluster exists and is the same but for its id; any report is taken unread, unless it says that something is
+//! not `True`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::{get, put};
+use axum::serve::ListenerExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+/// The API; it ends when it is dropped.
+pub(crate) struct StandIn {
+    address: SocketAddr,
+    counts: Arc<Counts>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Counts {
+    reads: AtomicU64,
+    reports: watch::Sender<u64>,
+    unhappy: AtomicU64,
+}
+
+impl StandIn {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let counts = Arc::new(Counts::default());
+        let router = Router::new()
+            .route("/api/hyperfleet/v1/clusters/{id}", get(cluster))
+            .route("/api/hyperfleet/v1/clusters/{id}/statuses", put(report))
+            .with_state(Arc::clone(&counts));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("failed to listen")?;
+        let address = listener.local_addr().context("failed to listen")?;
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let serving = tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        Ok(Self { address, counts, _serving: AbortOnDropHandle::new(serving) })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// How often a cluster was read.
+    pub(crate) fn reads(&self) -> u64 {
+        self.counts.reads.load(Ordering::Relaxed)
+    }
+
+    /// How many reports came.
+    pub(crate) fn reports(&self) -> u64 {
+        *self.counts.reports.borrow()
+    }
+
+    /// How many of them had a condition that is not `True`.
+    pub(crate) fn unhappy(&self) -> u64 {
+        self.counts.unhappy.load(Ordering::Relaxed)
+    }
+
+    /// Waits for so many reports in all, as long as they keep coming.
+    pub(crate) async fn await_reports(&self, wanted: u64, patience: Duration) -> anyhow::Result<()> {
+        let mut reports = self.counts.reports.subscribe();
+        loop {
+            let seen = *reports.borrow_and_update();
+            if seen >= wanted {
+                return Ok(());
+            }
+            timeout(patience, reports.changed())
+                .await
+                .with_context(|| format!("no report since the {seen}th of {wanted}"))??;
+        }
+    }
+}
+
+async fn cluster(State(counts): State<Arc<Counts>>, Path(id): Path<String>) -> impl IntoResponse {
+    counts.reads.fetch_add(1, Ordering::Relaxed);
+    let document = format!(
+        r#"{{"id":"{id}","kind":"Cluster","name":"{id}","href":"/api/hyperfleet/v1/clusters/{id}","generation":1,"spec":{{"release":"4.20.1","region":"eu-west-1","nodes":6}},"labels":{{"team":"storage"}},"created_time":"2026-01-01T12:00:00Z","updated_time":"2026-01-01T12:00:00Z","created_by":"someone@example.com","updated_by":"someone@example.com","status":{{"conditions":[{{"type":"Reconciled","status":"False","observed_generation":1}}]}}}}"#
+    );
+    ([(CONTENT_TYPE, "application/json")], document)
+}
+
+async fn report(State(counts): State<Arc<Counts>>, body: Bytes) -> impl IntoResponse {
+    if String::from_utf8_lossy(&body).contains(r#""status":"False""#) {
+        counts.unhappy.fetch_add(1, Ordering::Relaxed);
+    }
+    counts.reports.send_modify(|count| *count += 1);
+    (StatusCode::CREATED, [(CONTENT_TYPE, "application/json")], "{}")
+}

@@ -1,0 +1,267 @@
+//! When a call is tried again.
+//!
+//! In: a policy, a deadline, and a way to make one attempt. Out: the last attempt's outcome and how many there were.
+//! Any method is retried, POST included: the API's writes are idempotent. It waits on Tokio's clock only, and takes
+//! its randomness as an argument.
+
+use std::future::Future;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use lifecycle_core::api_call::Backoff;
+use tokio::time::{Instant, sleep};
+
+/// How far a delay is moved either way, so that clients that failed together do not return together.
+const JITTER: f64 = 0.1;
+
+/// How often, and after which delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts in total; none counts as one.
+    pub attempts: u32,
+    /// How the delay grows.
+    pub backoff: Backoff,
+    /// The first delay.
+    pub base_delay: Duration,
+    /// No delay is longer, whatever the growth or the server says.
+    pub max_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: 3,
+            backoff: Backoff::Exponential,
+            base_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The delay after the n-th failed attempt, with a `jitter` from -1 to 1.
+    #[must_use]
+    pub fn delay(&self, failed: u32, jitter: f64) -> Duration {
+        let failed = failed.max(1);
+        let factor = match self.backoff {
+            Backoff::Exponential => 2_u32.saturating_pow(failed - 1),
+            Backoff::Linear => failed,
+            Backoff::Constant => 1,
+        };
+        let grown = self.base_delay.saturating_mul(factor).min(self.max_delay.saturating_mul(2));
+        grown.mul_f64(1.0 + JITTER * jitter.clamp(-1.0, 1.0)).min(self.max_delay)
+    }
+}
+
+/// What one attempt gave.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Attempt {
+    /// The server answered.
+    Answered {
+        status: u16,
+        body: String,
+        retry_after: Option<Duration>,
+        /// The answer was about a credential that has been replaced since: once, it is tried again at once.
+        stale_credential: bool,
+    },
+    /// There was no answer.
+    Failed {
+        message: String,
+        /// Whether another attempt can end otherwise.
+        retryable: bool,
+    },
+}
+
+/// Whether another attempt at a request that got this status can end otherwise.
+pub(super) fn is_worth_retrying(status: u16) -> bool {
+    status >= 500 || status == 408 || status == 429
+}
+
+/// Makes attempts until one is final, the policy is used up, or the deadline leaves no room for the next one.
+pub(super) async fn run<F, Fut>(
+    policy: RetryPolicy,
+    deadline: Option<Instant>,
+    mut jitter: impl FnMut() -> f64,
+    mut attempt: F,
+) -> (Attempt, u32)
+where
+    F: FnMut(u32) -> Fut,
+    Fut: Future<Output = Attempt>,
+{
+    let mut allowed = policy.attempts.max(1);
+    let mut renewed = false;
+    let mut made = 0;
+    loop {
+        made += 1;
+        let outcome = attempt(made).await;
+        let server_delay = match &outcome {
+            Attempt::Answered { stale_credential: true, .. } if !renewed => {
+                renewed = true;
+                allowed += 1;
+                continue;
+            }
+            Attempt::Answered { status, retry_after, .. } if is_worth_retrying(*status) => *retry_after,
+            Attempt::Failed { retryable: true, .. } => None,
+            Attempt::Answered { .. } | Attempt::Failed { .. } => return (outcome, made),
+        };
+        let delay = policy.delay(made, jitter()).max(server_delay.unwrap_or_default().min(policy.max_delay));
+        if made >= allowed || deadline.is_some_and(|deadline| Instant::now() + delay >= deadline) {
+            return (outcome, made);
+        }
+        let reason = match &outcome {
+            Attempt::Answered { status, .. } => format!("the server answered {status}"),
+            Attempt::Failed { message, .. } => message.clone(),
+        };
+        tracing::warn!(
+            attempt = made,
+            delay_ms = delay.as_millis() as u64,
+            error = reason,
+            "API call will be tried again"
+        );
+        sleep(delay).await;
+    }
+}
+
+/// Reads `Retry-After`: seconds, or a date to be compared with `now`.
+pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
+    }
+    let date = DateTimeParser::new().parse_timestamp(value).ok()?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::expect_used, reason = "tests")]
+
+    use std::cell::RefCell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        attempts: 4,
+        backoff: Backoff::Exponential,
+        base_delay: Duration::from_secs(1),
+        max_delay: Duration::from_secs(5),
+    };
+
+    #[test]
+    fn delays_grow_by_the_strategy_and_stop_at_the_cap() {
+        let cases = [
+            ("exponential", Backoff::Exponential, [1, 2, 4, 5, 5]),
+            ("linear", Backoff::Linear, [1, 2, 3, 4, 5]),
+            ("constant", Backoff::Constant, [1, 1, 1, 1, 1]),
+        ];
+        for (name, backoff, seconds) in cases {
+            let policy = RetryPolicy { backoff, ..POLICY };
+            let delays = [1, 2, 3, 4, 5].map(|failed| policy.delay(failed, 0.0).as_secs());
+            assert_eq!(delays, seconds, "{name}");
+        }
+        let edges = [-1.0, 1.0].map(|jitter| POLICY.delay(1, jitter).as_millis());
+        assert_eq!(edges, [900, 1100], "a tenth either way");
+        assert_eq!(POLICY.delay(4, -1.0), POLICY.max_delay, "the cap comes after the jitter");
+    }
+
+    proptest! {
+        #[test]
+        fn no_delay_is_over_the_cap(failed in any::<u32>(), jitter in any::<f64>(), base in 0_u64..1 << 40) {
+            let policy = RetryPolicy { base_delay: Duration::from_millis(base), ..POLICY };
+            prop_assert!(policy.delay(failed, jitter) <= policy.max_delay);
+        }
+    }
+
+    fn answered(status: u16) -> Attempt {
+        Attempt::Answered { status, body: String::new(), retry_after: None, stale_credential: false }
+    }
+
+    fn busy(seconds: u64) -> Attempt {
+        let retry_after = Some(Duration::from_secs(seconds));
+        Attempt::Answered { status: 429, body: String::new(), retry_after, stale_credential: false }
+    }
+
+    fn stale() -> Attempt {
+        Attempt::Answered { status: 401, body: String::new(), retry_after: None, stale_credential: true }
+    }
+
+    fn failed(retryable: bool) -> Attempt {
+        Attempt::Failed { message: "reset".to_owned(), retryable }
+    }
+
+    /// Runs a script of outcomes; gives the seconds at which attempts were made, and the last outcome.
+    async fn play(script: Vec<Attempt>, attempts: u32, deadline: Option<u64>) -> (Vec<u64>, Attempt) {
+        let start = Instant::now();
+        let times = RefCell::new(Vec::new());
+        let deadline = deadline.map(|seconds| start + Duration::from_secs(seconds));
+        let (last, made) = run(
+            RetryPolicy { attempts, ..POLICY },
+            deadline,
+            || 0.0,
+            |number| {
+                times.borrow_mut().push(start.elapsed().as_secs());
+                let outcome = script[number as usize - 1].clone();
+                async move { outcome }
+            },
+        )
+        .await;
+        let times = times.into_inner();
+        assert_eq!(made as usize, times.len());
+        (times, last)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tries_again_only_what_can_end_otherwise() {
+        let ok = || answered(200);
+        let cases = [
+            ("success", vec![ok()], 3, None, vec![0], ok()),
+            ("a refusal is final", vec![answered(409)], 3, None, vec![0], answered(409)),
+            ("a missing resource is final", vec![answered(404)], 3, None, vec![0], answered(404)),
+            ("a request that cannot be made is final", vec![failed(false)], 3, None, vec![0], failed(false)),
+            ("a broken connection", vec![failed(true), ok()], 3, None, vec![0, 1], ok()),
+            ("a failing server", vec![answered(500), answered(503), ok()], 3, None, vec![0, 1, 3], ok()),
+            (
+                "a time-out and too many requests",
+                vec![answered(408), answered(429), ok()],
+                3,
+                None,
+                vec![0, 1, 3],
+                ok(),
+            ),
+            ("the policy is used up", vec![answered(500); 4], 3, None, vec![0, 1, 3], answered(500)),
+            ("one attempt only", vec![answered(500); 4], 1, None, vec![0], answered(500)),
+            ("none counts as one", vec![answered(500); 4], 0, None, vec![0], answered(500)),
+            ("the server asks for a longer wait", vec![busy(4), ok()], 3, None, vec![0, 4], ok()),
+            ("the server asks for a shorter wait", vec![busy(0), ok()], 3, None, vec![0, 1], ok()),
+            ("the server asks for more than the cap", vec![busy(3600), ok()], 3, None, vec![0, 5], ok()),
+            ("the deadline comes before the wait ends", vec![answered(500); 4], 4, Some(3), vec![0, 1], answered(500)),
+            ("the server's wait is beyond the deadline", vec![busy(5), ok()], 3, Some(4), vec![0], busy(5)),
+            ("a renewed token is tried at once", vec![stale(), ok()], 1, None, vec![0, 0], ok()),
+            ("but only once", vec![stale(), stale(), ok()], 3, None, vec![0, 0], stale()),
+        ];
+        for (name, script, attempts, deadline, times, last) in cases {
+            assert_eq!(play(script, attempts, deadline).await, (times, last), "{name}");
+        }
+    }
+
+    #[test]
+    fn reads_both_forms_of_retry_after() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
+        let cases = [
+            ("seconds", "120", Some(120)),
+            ("no wait", "0", Some(0)),
+            ("a date to come", "Sun, 01 Mar 2026 12:01:30 GMT", Some(90)),
+            ("a date that has passed", "Sun, 01 Mar 2026 11:00:00 GMT", Some(0)),
+            ("more digits than a number holds", "99999999999999999999999", Some(u64::MAX)),
+            ("negative", "-1", None),
+            ("words", "soon", None),
+            ("nothing", "", None),
+        ];
+        for (name, value, seconds) in cases {
+            assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{name}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The bearer token, from a file that somebody else rotates.
+//!
+//! In: a path and for how long a token may be used without looking. Out: the token, or why there is none. A token that
+//! cannot be read again is not used any longer. It never writes, and never shows what it read.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::secret::Secret;
+
+/// A file written this shortly before it was read may change again within one tick of its clock: looking equal
+/// then proves nothing.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// A token file that gives no token.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TokenError {
+    #[error("reading token file {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("token file {} is empty", path.display())]
+    Empty { path: PathBuf },
+}
+
+/// Reads a token when it is asked for, as seldom as it may.
+#[derive(Debug)]
+pub(super) struct TokenFile {
+    path: PathBuf,
+    lifetime: Duration,
+    cached: Mutex<Option<Cached>>,
+}
+
+#[derive(Debug)]
+struct Cached {
+    token: Secret<String>,
+    read_at: Instant,
+    /// What the file looked like, if looking the same proves that it is the same.
+    stamp: Option<Stamp>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            length: metadata.len(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(self.changed.0).unwrap_or(0));
+        now.duration_since(changed).is_ok_and(|age| age > SETTLED)
+    }
+}
+
+impl TokenFile {
+    /// With a `lifetime` of zero the file is looked at for each request, and read if it has changed.
+    pub(super) fn new(path: PathBuf, lifetime: Duration) -> Self {
+        Self { path, lifetime, cached: Mutex::default() }
+    }
+
+    /// The token to send.
+    pub(super) async fn token(&self) -> Result<Secret<String>, TokenError> {
+        let mut cached = self.cached.lock().await;
+        if let Some(known) = cached.as_ref() {
+            let fresh = known.read_at.elapsed() < self.lifetime;
+            if fresh || known.stamp.is_some() && known.stamp == self.stamp().await {
+                return Ok(known.token.clone());
+            }
+        }
+        self.read_into(&mut cached).await
+    }
+
+    /// Whether the file holds another token than the one that was refused. Forgets the cached one.
+    pub(super) async fn has_replaced(&self, refused: &Secret<String>) -> bool {
+        let mut cached = self.cached.lock().await;
+        self.read_into(&mut cached).await.is_ok_and(|token| token != *refused)
+    }
+
+    async fn read_into(&self, cached: &mut Option<Cached>) -> Result<Secret<String>, TokenError> {
+        *cached = None;
+        // Before reading: a change in between must not be taken for what was read.
+        let stamp = self.stamp().await.filter(|stamp| stamp.is_settled(SystemTime::now()));
+        let read_at = Instant::now();
+        let text = tokio::fs::read_to_string(&self.path)
+            .await
+            .map_err(|source| TokenError::Unreadable { path: self.path.clone(), source })?;
+        let token = Secret::new(text.trim().to_owned());
+        if token.expose().is_empty() {
+            return Err(TokenError::Empty { path: self.path.clone() });
+        }
+        *cached = Some(Cached { token: token.clone(), read_at, stamp });
+        Ok(token)
+    }
+
+    async fn stamp(&self) -> Option<Stamp> {
+        tokio::fs::metadata(&self.path).await.ok().map(|metadata| Stamp::of(&metadata))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shown(file: &TokenFile) -> String {
+        match file.token().await {
+            Ok(token) => token.expose().clone(),
+            Err(error) => crate::logging::Chain(&error).to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn follows_the_file_at_once_without_a_lifetime() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("token");
+        let file = TokenFile::new(path.clone(), Duration::ZERO);
+        assert!(shown(&file).await.starts_with("reading token file"), "missing");
+        for token in ["one", "two", "thr"] {
+            std::fs::write(&path, format!(" {token}\n"))?;
+            assert_eq!(shown(&file).await, token, "even if it is written twice within one tick");
+        }
+        std::fs::write(&path, " \n")?;
+        assert!(shown(&file).await.ends_with("is empty"), "blank");
+        std::fs::remove_file(&path)?;
+        assert!(shown(&file).await.starts_with("reading token file"), "gone");
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keeps_a_token_for_its_lifetime_unless_it_is_refused() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("token");
+        let file = TokenFile::new(path.clone(), Duration::from_secs(30));
+        std::fs::write(&path, "one")?;
+        assert_eq!(shown(&file).await, "one");
+        std::fs::write(&path, "two")?;
+        tokio::time::advance(Duration::from_secs(29)).await;
+        assert_eq!(shown(&file).await, "one", "within its lifetime");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(shown(&file).await, "two", "after its lifetime");
+
+        let two = Secret::new("two".to_owned());
+        assert!(!file.has_replaced(&two).await, "the same token again is no news");
+        std::fs::write(&path, "three")?;
+        assert!(file.has_replaced(&two).await, "a new one is");
+        assert_eq!(shown(&file).await, "three");
+        Ok(())
+    }
+
+    #[test]
+    fn trusts_only_a_file_that_has_settled() {
+        let stamp = Stamp { device: 1, inode: 1, length: 1, changed: (1000, 0) };
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let cases = [("long ago", 1010, true), ("just now", 1001, false), ("in the future, by its clock", 900, false)];
+        for (name, now, expected) in cases {
+            assert_eq!(stamp.is_settled(at(now)), expected, "{name}");
+        }
+    }
+}

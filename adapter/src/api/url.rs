@@ -1,0 +1,176 @@
+//! From the URL that a task wrote to the one that is called.
+//!
+//! In: a rendered URL, the API's base and version. Out: a path below the base (with its query), or a foreign URL as it
+//! is. Nothing fails here: a URL that makes no sense fails when it is called.
+
+use reqwest::Url;
+
+/// The version in paths where none is configured.
+const DEFAULT_VERSION: &str = "v1";
+
+/// Rewrites a URL for the API at `base`.
+///
+/// A relative URL gets the API's prefix unless it begins with `api/`. An absolute one on the API's own origin loses
+/// origin and base path; any other is foreign and left alone, as is everything if no base is configured. Paths are
+/// cleaned of `.`, `..` and superfluous slashes; queries are kept, fragments are not.
+#[must_use]
+pub fn resolve(url: &str, base: Option<&Url>, version: &str) -> String {
+    let Some(base) = base else { return url.to_owned() };
+    let (target, prefix) = match url.split_once("://") {
+        // `://` further back stands in a path or a query.
+        Some((scheme, _)) if scheme.contains(['/', '?', '#']) => (url, None),
+        None => (url, None),
+        Some((_, rest)) => match Url::parse(url) {
+            Ok(absolute) if absolute.origin() == base.origin() => {
+                let path = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+                (path, Some(base.path().trim_end_matches('/')))
+            }
+            _ => return url.to_owned(),
+        },
+    };
+    let target = target.split_once('#').map_or(target, |(before, _)| before);
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let path = clean(path);
+    let mut resolved = match prefix {
+        Some(prefix) => match path.strip_prefix(prefix) {
+            Some("") => "/".to_owned(),
+            Some(below) if below.starts_with('/') => below.to_owned(),
+            // On the API's host, but beside its base.
+            _ => return url.to_owned(),
+        },
+        None if path.starts_with("/api/") => path,
+        None => {
+            let version = if version.is_empty() { DEFAULT_VERSION } else { version };
+            format!("/api/hyperfleet/{version}{}", path.trim_end_matches('/'))
+        }
+    };
+    if let Some(query) = query {
+        resolved.push('?');
+        resolved.push_str(query);
+    }
+    resolved
+}
+
+/// The URL that is called, given what [`resolve`] made of it.
+pub(super) fn locate(resolved: &str, base: &Url) -> Option<Url> {
+    if resolved.starts_with('/') {
+        Url::parse(&format!("{}{resolved}", base.as_str().trim_end_matches('/'))).ok()
+    } else {
+        Url::parse(resolved).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+    }
+}
+
+fn clean(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::expect_used, reason = "tests")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn base(text: &str) -> Url {
+        Url::parse(text).expect("a URL")
+    }
+
+    #[test]
+    fn rewrites_urls() {
+        let plain = "http://api:8000";
+        let nested = "https://gate.example/fleet/";
+        let cases = [
+            ("relative", plain, "v1", "clusters/a", "/api/hyperfleet/v1/clusters/a"),
+            ("relative with a slash", plain, "v1", "/clusters/a", "/api/hyperfleet/v1/clusters/a"),
+            ("no version configured", plain, "", "clusters/a", "/api/hyperfleet/v1/clusters/a"),
+            ("another version", plain, "v2", "clusters", "/api/hyperfleet/v2/clusters"),
+            ("begins with api", plain, "v2", "api/hyperfleet/v1/clusters", "/api/hyperfleet/v1/clusters"),
+            ("begins with a slash and api", plain, "v2", "/api/other", "/api/other"),
+            ("begins with api by chance", plain, "v1", "apiary/x", "/api/hyperfleet/v1/apiary/x"),
+            ("needs cleaning", plain, "v1", "//clusters/./a//b/../", "/api/hyperfleet/v1/clusters/a"),
+            ("climbs over the root", plain, "v1", "../../x", "/api/hyperfleet/v1/x"),
+            ("empty", plain, "v1", "", "/api/hyperfleet/v1"),
+            (
+                "a query is kept",
+                plain,
+                "v1",
+                "clusters?search=name='a/../b'&page=2",
+                "/api/hyperfleet/v1/clusters?search=name='a/../b'&page=2",
+            ),
+            ("a fragment is not", plain, "v1", "clusters?a=b#c", "/api/hyperfleet/v1/clusters?a=b"),
+            ("absolute, on the API", plain, "v1", "http://api:8000/api/x/?a=b", "/api/x?a=b"),
+            ("absolute, on the API, no version added", plain, "v1", "http://api:8000/clusters", "/clusters"),
+            ("absolute, on the API, no path", plain, "v1", "http://api:8000", "/"),
+            ("absolute, the default port spelt out", "http://api", "v1", "http://api:80/x", "/x"),
+            ("absolute, another port", plain, "v1", "http://api:9000/x/", "http://api:9000/x/"),
+            ("absolute, another scheme", plain, "v1", "https://api:8000/x", "https://api:8000/x"),
+            ("absolute, another host", plain, "v1", "http://else.example//x?y", "http://else.example//x?y"),
+            ("absolute, below the base path", nested, "v1", "https://gate.example/fleet/api/x", "/api/x"),
+            ("absolute, the base path itself", nested, "v1", "https://gate.example/fleet", "/"),
+            (
+                "absolute, beside the base path",
+                nested,
+                "v1",
+                "https://gate.example/fleets/x",
+                "https://gate.example/fleets/x",
+            ),
+            (
+                "a URL in a query is no absolute URL",
+                plain,
+                "v1",
+                "hooks?to=http://api:8000/x",
+                "/api/hyperfleet/v1/hooks?to=http://api:8000/x",
+            ),
+        ];
+        for (name, at, version, url, expected) in cases {
+            assert_eq!(resolve(url, Some(&base(at)), version), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn leaves_everything_alone_without_a_base() {
+        for url in ["clusters/a?b=c", "http://api/x", ""] {
+            assert_eq!(resolve(url, None, "v1"), url);
+        }
+    }
+
+    #[test]
+    fn locates_paths_below_the_base() {
+        let cases = [
+            ("at a root", "http://api:8000", "/api/x?a=b", Some("http://api:8000/api/x?a=b")),
+            ("below a base path", "http://api:8000/fleet/", "/api/x", Some("http://api:8000/fleet/api/x")),
+            ("foreign", "http://api:8000", "https://else.example/x", Some("https://else.example/x")),
+            ("no web address", "http://api:8000", "ftp://else.example/x", None),
+            ("no address at all", "http://api:8000", "http://", None),
+        ];
+        for (name, at, resolved, expected) in cases {
+            assert_eq!(locate(resolved, &base(at)).as_ref().map(Url::as_str), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_relative_url_never_leaves_the_api(path in "[a-z./%-]{0,30}") {
+            let at = base("http://api:8000/fleet");
+            let located = locate(&resolve(&path, Some(&at), "v1"), &at).expect("a URL");
+            prop_assert_eq!(located.origin(), at.origin());
+            prop_assert!(!located.path().contains("/../") && !located.path().contains("//"), "{}", located);
+        }
+
+        #[test]
+        fn what_is_resolved_stays_as_it_is(path in "api/[a-z./]{0,20}") {
+            let at = base("http://api:8000");
+            let once = resolve(&path, Some(&at), "v1");
+            prop_assert_eq!(resolve(&once, Some(&at), "v1"), once);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The command line.
+//!
+//! In: the process's arguments. Out: an [`Invocation`], or clap's own help and error texts. Flags that set a
+//! configuration key come from the loader's table ([`SETTINGS`]), so that neither can have one that the other lacks.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use crate::config::Overrides;
+use crate::config::settings::{ADAPTER_FILE, FlagKind, SETTINGS, TASK_FILE};
+
+/// What the process was asked to do.
+#[derive(Debug)]
+pub enum Invocation {
+    /// Take events and reconcile, or play one event if [`LegacyDryRun::is_asked_for`].
+    Serve {
+        /// The configuration.
+        source: ConfigSource,
+        /// The Go adapter's dry-run flags.
+        dry_run: LegacyDryRun,
+    },
+    /// Print the merged configuration, secrets redacted.
+    ConfigDump(ConfigSource),
+    /// Say every mistake of both files.
+    Check {
+        /// The configuration.
+        source: ConfigSource,
+        /// Whether warnings count as errors.
+        strict: bool,
+        /// How the mistakes are printed.
+        output: OutputFormat,
+    },
+    /// Print the JSON Schema of a configuration file.
+    Schema(SchemaOf),
+    /// Play a scenario folder.
+    DryRun(DryRunArgs),
+    /// Print the version.
+    Version,
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Default)]
+pub struct ConfigSource {
+    /// `--config`.
+    pub adapter: Option<String>,
+    /// `--task-config`.
+    pub task: Option<String>,
+    /// Keys set by flags.
+    pub overrides: Overrides,
+}
+
+/// The Go adapter's dry-run flags.
+#[derive(Debug, Default)]
+pub struct LegacyDryRun {
+    /// `--dry-run-event`.
+    pub event: Option<PathBuf>,
+    /// `--dry-run-api-responses`.
+    pub api_responses: Option<PathBuf>,
+    /// `--dry-run-discovery`.
+    pub discovery: Option<PathBuf>,
+    /// `--dry-run-verbose`.
+    pub verbose: bool,
+    /// `--dry-run-output`; anything but `json` is text, as in the Go adapter.
+    pub output: OutputFormat,
+}
+
+impl LegacyDryRun {
+    /// Whether one of the flags that select a dry run is there.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        self.event.is_some() || self.api_responses.is_some()
+    }
+}
+
+/// The arguments of `dry-run`.
+#[derive(Debug)]
+pub struct DryRunArgs {
+    /// The scenario folder.
+    pub scenario: PathBuf,
+    /// How the trace is printed.
+    pub output: OutputFormat,
+    /// Whether manifests and bodies are printed.
+    pub verbose: bool,
+    /// Whether the folder's expected traces are rewritten.
+    pub update: bool,
+    /// Whether the trace is compared with the folder's expected ones.
+    pub check: bool,
+}
+
+/// For people or for machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutputFormat {
+    /// Text.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// A configuration file that has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaOf {
+    /// The deployment file.
+    Adapter,
+    /// The task file.
+    Task,
+    /// The broker file.
+    Broker,
+}
+
+/// Parses the arguments.
+///
+/// # Errors
+/// Clap's: what is wrong, or the help that was asked for.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.len() == 1 {
+        // Not to name a command is to ask which there are: as with the Go adapter, no mistake.
+        arguments.push("help".into());
+    }
+    let matches = command().try_get_matches_from(arguments)?;
+    Ok(match matches.subcommand() {
+        Some(("serve", matches)) => {
+            Invocation::Serve { source: config_source(matches), dry_run: legacy_dry_run(matches) }
+        }
+        Some(("config-dump", matches)) => Invocation::ConfigDump(config_source(matches)),
+        Some(("check", matches)) => Invocation::Check {
+            source: config_source(matches),
+            strict: matches.get_flag("strict"),
+            output: output_format(matches),
+        },
+        Some(("schema", matches)) => Invocation::Schema(match text(matches, "file").as_deref() {
+            Some("adapter") => SchemaOf::Adapter,
+            Some("broker") => SchemaOf::Broker,
+            _ => SchemaOf::Task,
+        }),
+        Some(("dry-run", matches)) => Invocation::DryRun(DryRunArgs {
+            scenario: path(matches, "scenario").unwrap_or_default(),
+            output: output_format(matches),
+            verbose: matches.get_flag("verbose"),
+            update: matches.get_flag("update"),
+            check: matches.get_flag("check"),
+        }),
+        _ => Invocation::Version,
+    })
+}
+
+/// The whole command line, for parsing and for the documentation's test.
+#[must_use]
+pub fn command() -> Command {
+    let output = || {
+        Arg::new("output")
+            .long("output")
+            .short('o')
+            .value_name("FORMAT")
+            .value_parser(["text", "json"])
+            .default_value("text")
+            .help("Print for people (text) or for machines (json)")
+    };
+    Command::new("hyperfleet-adapter")
+        .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
+        .subcommand_required(true)
+        .disable_help_subcommand(false)
+        .subcommand(
+            with_config(
+                Command::new("serve").about("Take events from the broker or by HTTP, and reconcile until stopped"),
+            )
+            .args(legacy_flags()),
+        )
+        .subcommand(with_config(Command::new("config-dump").about("Print the merged configuration, secrets redacted")))
+        .subcommand(
+            with_config(Command::new("check").about("List every mistake of both configuration files, with its place"))
+                .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Count warnings as errors"))
+                .arg(output()),
+        )
+        .subcommand(
+            Command::new("schema").about("Print the JSON Schema of a configuration file, for editors").arg(
+                Arg::new("file").value_parser(["adapter", "task", "broker"]).default_value("task").help("Which file"),
+            ),
+        )
+        .subcommand(
+            Command::new("dry-run")
+                .about("Play a scenario folder on an embedded world, and print what would happen and why")
+                .arg(
+                    Arg::new("scenario")
+                        .required(true)
+                        .value_name("FOLDER")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The scenario, such as examples/01-create-cluster"),
+                )
+                .arg(output())
+                .arg(flag("verbose", "Print rendered manifests and bodies too").short('v'))
+                .arg(flag("check", "Compare with the folder's expected traces; exit 1 if they differ"))
+                .arg(flag("update", "Rewrite the folder's expected traces").conflicts_with("check")),
+        )
+        .subcommand(Command::new("version").about("Print version, commit and build date"))
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn with_config(command: Command) -> Command {
+    let files = [
+        Arg::new(ADAPTER_FILE.0).long(ADAPTER_FILE.0).short('c').value_name("FILE").help(format!(
+            "The deployment file [env: {}] [default: /etc/hyperfleet/config.yaml, then ./configs/config.yaml]",
+            ADAPTER_FILE.1
+        )),
+        Arg::new(TASK_FILE.0)
+            .long(TASK_FILE.0)
+            .short('t')
+            .value_name("FILE")
+            .help(format!("The task file [env: {}]", TASK_FILE.1)),
+    ];
+    let keys = SETTINGS.iter().filter_map(|setting| {
+        let name = setting.flag?;
+        let variables = setting.variables.join(", ");
+        let arg = Arg::new(name)
+            .long(name)
+            .help_heading("Configuration keys")
+            .help(format!("Sets {} [env: {variables}]", setting.key));
+        Some(match setting.kind {
+            FlagKind::Text => arg.value_name("VALUE").allow_hyphen_values(true),
+            FlagKind::Switch => {
+                arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
+            }
+        })
+    });
+    command.args(files).args(keys)
+}
+
+fn legacy_flags() -> Vec<Arg> {
+    let file = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
+    let legacy = [
+        file("dry-run-event", "Play this CloudEvent instead of serving"),
+        file("dry-run-api-responses", "Answer API calls from this file"),
+        file("dry-run-discovery", "Objects that are taken to be live, by name"),
+        flag("dry-run-verbose", "Print rendered manifests and bodies too"),
+        Arg::new("dry-run-output").long("dry-run-output").value_name("FORMAT").help("text or json [default: text]"),
+    ];
+    legacy.into_iter().map(|arg| arg.help_heading("Dry run, as in the Go adapter (see also `dry-run`)")).collect()
+}
+
+fn text(matches: &ArgMatches, name: &str) -> Option<String> {
+    matches.get_one::<String>(name).cloned()
+}
+
+fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
+    matches.get_one::<PathBuf>(name).filter(|path| !path.as_os_str().is_empty()).cloned()
+}
+
+fn output_format(matches: &ArgMatches) -> OutputFormat {
+    match text(matches, "output").as_deref() {
+        Some("json") => OutputFormat::Json,
+        _ => OutputFormat::Text,
+    }
+}
+
+fn config_source(matches: &ArgMatches) -> ConfigSource {
+    let mut overrides = Overrides::default();
+    for name in SETTINGS.iter().filter_map(|setting| setting.flag) {
+        if let Some(value) = text(matches, name) {
+            overrides.set(name, value);
+        }
+    }
+    ConfigSource { adapter: text(matches, ADAPTER_FILE.0), task: text(matches, TASK_FILE.0), overrides }
+}
+
+fn legacy_dry_run(matches: &ArgMatches) -> LegacyDryRun {
+    // An empty path is no path, as in the Go adapter.
+    let file = |name| text(matches, name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    LegacyDryRun {
+        event: file("dry-run-event"),
+        api_responses: file("dry-run-api-responses"),
+        discovery: file("dry-run-discovery"),
+        verbose: matches.get_flag("dry-run-verbose"),
+        output: match text(matches, "dry-run-output").as_deref() {
+            Some("json") => OutputFormat::Json,
+            _ => OutputFormat::Text,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, clap::Error> {
+        parse(std::iter::once("hyperfleet-adapter").chain(line.split_whitespace()).map(OsString::from))
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_with_a_flag_is_taken_by_serve() {
+        for setting in SETTINGS {
+            let Some(flag) = setting.flag else { continue };
+            let line = format!("serve --{flag}=true");
+            assert!(matches!(parsed(&line), Ok(Invocation::Serve { .. })), "{line}");
+        }
+    }
+
+    #[test]
+    fn discovery_alone_does_not_select_a_dry_run() {
+        let asked = |line: &str| match parsed(line) {
+            Ok(Invocation::Serve { dry_run, .. }) => dry_run.is_asked_for(),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert!(!asked("serve --dry-run-discovery live.json"));
+        assert!(asked("serve --dry-run-event event.json"));
+        assert!(asked("serve --dry-run-api-responses answers.json"));
+        assert!(!asked("serve --dry-run-event="));
+    }
+
+    #[test]
+    fn any_legacy_output_but_json_is_text() {
+        for (line, expected) in [
+            ("serve --dry-run-output json", OutputFormat::Json),
+            ("serve --dry-run-output yaml", OutputFormat::Text),
+            ("serve", OutputFormat::Text),
+        ] {
+            match parsed(line) {
+                Ok(Invocation::Serve { dry_run, .. }) => assert_eq!(dry_run.output, expected, "{line}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_flag_is_refused() {
+        assert!(parsed("serve --no-such-flag").is_err());
+    }
+}

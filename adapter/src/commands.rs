@@ -1,0 +1,191 @@
+//! The commands, each from its arguments to an exit code.
+//!
+//! What a command prints for its user goes to standard output; mistakes go to standard error, with file, place and
+//! cure. Log lines go where the configuration says.
+
+mod dry_run;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use serde_json::json;
+
+use crate::args::{ConfigSource, OutputFormat, SchemaOf};
+use crate::config::{self, Environment, Loaded, LogConfig, LogFormat, LogLevel, LogOutput, Paths, broker, dump};
+use crate::logging::{self, Format, Identity, LogSettings, Output};
+use crate::serve::Setup;
+use crate::trace::{Tracing, TracingSettings};
+use crate::version;
+
+pub use dry_run::{dry_run, legacy_dry_run};
+
+/// What the exporter of traces gets to send what is left.
+const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Runs the adapter until it is told to stop.
+///
+/// # Errors
+/// The configuration is refused, or the adapter could not start or go on.
+pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<ExitCode> {
+    let loaded = match load(source, &environment) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    let broker = match load_broker(&environment) {
+        Ok(broker) => broker,
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    anyhow::ensure!(
+        broker.is_some() || loaded.adapter.http_listen.is_some(),
+        "there is nothing to take events from: write a broker file (BROKER_CONFIG_FILE, or broker.yaml beside the \
+         program) with `broker.type`, or set `inputs.http.listen`"
+    );
+    // Ring is what every TLS client of this process is built with; a second call changes nothing.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
+    runtime.block_on(async {
+        let identity = Identity {
+            component: loaded.adapter.name.clone(),
+            version: version::THIS.number.to_owned(),
+            hostname: logging::hostname(),
+        };
+        let settings = TracingSettings::from_environment(|name| environment.get(name).cloned(), &identity.component);
+        let exporter = settings.export.as_ref().map(|export| Tracing::start(export, &identity)).transpose()?;
+        let subscriber = logging::subscriber(log_settings(loaded.adapter.log), &identity, exporter.as_ref());
+        tracing::subscriber::set_global_default(subscriber).context("failed to install the log")?;
+        for warning in &settings.warnings {
+            tracing::warn!("{warning}");
+        }
+        for mistake in loaded.warnings.mistakes() {
+            tracing::warn!(file = mistake.file, line = mistake.line, "{}: {}", mistake.path, mistake.message);
+        }
+        let propagate = settings.propagate;
+        let served =
+            crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;
+        if let Err(error) = &served {
+            tracing::error!(error = %format!("{error:#}"), "adapter failed");
+        }
+        if let Some(exporter) = exporter {
+            exporter.shutdown(FLUSH).await;
+        }
+        served
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the merged configuration.
+///
+/// # Errors
+/// It cannot be printed.
+pub fn config_dump(source: &ConfigSource, environment: &Environment) -> anyhow::Result<ExitCode> {
+    match load(source, environment) {
+        Ok(loaded) => print(&dump::yaml(&loaded)?),
+        Err(mistakes) => refuse(&mistakes),
+    }
+}
+
+/// Lists every mistake of both files, and what a sound task probably does not mean.
+///
+/// # Errors
+/// They cannot be printed.
+pub fn check(
+    source: &ConfigSource,
+    strict: bool,
+    output: OutputFormat,
+    environment: &Environment,
+) -> anyhow::Result<ExitCode> {
+    let mistakes = match paths(source, environment) {
+        Ok(paths) => config::check(&paths, environment, &source.overrides, version::THIS.number),
+        Err(mistakes) => mistakes,
+    };
+    let mistakes = if strict { mistakes.strict() } else { mistakes };
+    match output {
+        OutputFormat::Json => {
+            let (errors, warnings) = (mistakes.count(Severity::Error), mistakes.count(Severity::Warning));
+            let listed = json!({
+                "errors": errors,
+                "warnings": warnings,
+                "omitted": mistakes.omitted(),
+                "mistakes": mistakes.mistakes(),
+            });
+            print(&format!("{listed:#}\n"))?;
+        }
+        OutputFormat::Text => {
+            print(&format!("{mistakes}\n"))?;
+        }
+    }
+    Ok(if mistakes.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Prints the JSON Schema of a configuration file.
+///
+/// # Errors
+/// It cannot be printed.
+pub fn schema(file: SchemaOf) -> anyhow::Result<ExitCode> {
+    let schema = match file {
+        SchemaOf::Adapter => config::adapter_schema(),
+        SchemaOf::Task => config::task_schema(),
+        SchemaOf::Broker => broker::schema(),
+    };
+    print(&format!("{schema:#}\n"))
+}
+
+/// Prints which build this is.
+///
+/// # Errors
+/// It cannot be printed.
+pub fn version() -> anyhow::Result<ExitCode> {
+    print(&format!("{}\n", version::THIS))
+}
+
+fn load(source: &ConfigSource, environment: &Environment) -> Result<Loaded, Diagnostics> {
+    config::load(&paths(source, environment)?, environment, &source.overrides, version::THIS.number)
+}
+
+fn paths(source: &ConfigSource, environment: &Environment) -> Result<Paths, Diagnostics> {
+    Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists)
+}
+
+/// The broker's file, if there is one or a variable names a broker. Whether events can come another way is for `serve` to say.
+fn load_broker(environment: &Environment) -> Result<Option<broker::BrokerConfig>, Diagnostics> {
+    let program = std::env::current_exe().ok();
+    let path = broker::find(environment, program.as_deref().and_then(Path::parent), &Path::exists);
+    let has_type = environment.get("BROKER_TYPE").is_some_and(|kind| !kind.is_empty());
+    if path.is_none() && !has_type {
+        return Ok(None);
+    }
+    broker::load(path.as_deref(), environment).map(|(config, _)| Some(config))
+}
+
+fn refuse(mistakes: &Diagnostics) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "{mistakes}").context("failed to print the mistakes")?;
+    Ok(ExitCode::FAILURE)
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    std::io::stdout().write_all(text.as_bytes()).context("failed to print")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn log_settings(config: LogConfig) -> LogSettings {
+    use tracing::level_filters::LevelFilter;
+    LogSettings {
+        level: match config.level {
+            LogLevel::Debug => LevelFilter::DEBUG,
+            LogLevel::Info => LevelFilter::INFO,
+            LogLevel::Warn => LevelFilter::WARN,
+            LogLevel::Error => LevelFilter::ERROR,
+        },
+        format: match config.format {
+            LogFormat::Json => Format::Json,
+            LogFormat::Text => Format::Text,
+        },
+        output: match config.output {
+            LogOutput::Stdout => Output::Stdout,
+            LogOutput::Stderr => Output::Stderr,
+        },
+    }
+}

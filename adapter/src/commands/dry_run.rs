@@ -1,0 +1,73 @@
+//! `dry-run`, and `serve` with the Go adapter's dry-run flags.
+
+use std::io::{Stderr, Stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use tracing::level_filters::LevelFilter;
+
+use super::refuse;
+use crate::args::{ConfigSource, DryRunArgs, LegacyDryRun};
+use crate::config::{Environment, Paths};
+use crate::dry_run::legacy::Request;
+use crate::dry_run::{DryRunError, Ending, Streams, run_legacy, run_scenario};
+use crate::logging::{self, Format, Identity, LogSettings, Output};
+use crate::version;
+
+/// Plays a scenario folder.
+///
+/// # Errors
+/// It cannot be loaded, or a trace cannot be printed or written.
+pub fn dry_run(arguments: &DryRunArgs) -> anyhow::Result<ExitCode> {
+    let mut streams = standard_streams();
+    play(run_scenario(arguments, Timestamp::now(), &mut streams))
+}
+
+/// Plays what the Go adapter's flags describe.
+///
+/// # Errors
+/// An input cannot be used, or the trace cannot be printed.
+pub fn legacy_dry_run(
+    source: &ConfigSource,
+    flags: &LegacyDryRun,
+    environment: &Environment,
+) -> anyhow::Result<ExitCode> {
+    let paths = match Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists) {
+        Ok(paths) => paths,
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    let request = Request {
+        flags,
+        paths: &paths,
+        environment,
+        overrides: &source.overrides,
+        version: &version::THIS,
+        now: Timestamp::now(),
+    };
+    let mut streams = standard_streams();
+    play(run_legacy(&request, &mut streams))
+}
+
+fn standard_streams() -> Streams<Stdout, Stderr> {
+    let choice = anstream::AutoStream::choice(&std::io::stdout());
+    Streams { out: std::io::stdout(), err: std::io::stderr(), colour: choice != anstream::ColorChoice::Never }
+}
+
+fn play(run: impl Future<Output = Result<Ending, DryRunError>>) -> anyhow::Result<ExitCode> {
+    let identity = Identity {
+        component: "dry-run".to_owned(),
+        version: version::THIS.number.to_owned(),
+        hostname: logging::hostname(),
+    };
+    let settings = LogSettings { level: LevelFilter::WARN, format: Format::Text, output: Output::Stderr };
+    tracing::subscriber::set_global_default(logging::subscriber(settings, &identity, None))
+        .context("failed to install the log")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    match runtime.context("failed to start the runtime")?.block_on(run) {
+        Ok(ending) => Ok(ending.exit_code().into()),
+        Err(DryRunError::Configuration(mistakes)) => refuse(&mistakes),
+        Err(error) => Err(error.into()),
+    }
+}

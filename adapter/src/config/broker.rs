@@ -1,0 +1,410 @@
+//! The broker's own file: which broker, where it is, and how much is taken from it at once.
+//!
+//! The file is that of the broker library that the Go adapter uses: keys that it does not know are ignored, and
+//! `BROKER_RABBITMQ_URL` and its like override it. Unlike there, they do so even for keys that the file does
+//! not have. What is subscribed to stands in the deployment file instead.
+
+mod spec;
+
+use std::fmt;
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
+use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_core::document::{Document, Path};
+use lifecycle_core::duration::{self, Units};
+use serde_json::Value;
+
+use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};
+use super::settings::{Environment, Origins, insert};
+
+/// Events handled at once, unless the file says otherwise.
+const DEFAULT_PARALLELISM: u16 = 16;
+
+/// How events are received.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BrokerConfig {
+    /// Whether the configuration is logged.
+    pub log_config: bool,
+    /// How many events are handled at once.
+    pub parallelism: u16,
+    /// Which broker.
+    pub kind: BrokerKind,
+}
+
+/// A broker.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BrokerKind {
+    /// `RabbitMQ`.
+    RabbitMq(RabbitMqConfig),
+    /// Google Cloud Pub/Sub.
+    GooglePubSub(PubSubConfig),
+}
+
+/// `RabbitMQ`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RabbitMqConfig {
+    /// Where it is, with user and password.
+    pub url: SecretUrl,
+    /// The exchange; the topic's name if none.
+    pub exchange: Option<String>,
+    /// The exchange's type.
+    pub exchange_type: ExchangeType,
+    /// The first part of the queue's name; the topic's name if none.
+    pub queue: Option<String>,
+    /// Messages that the server sends ahead.
+    pub prefetch_count: u16,
+    /// The consumer's tag; one of the client's making if none.
+    pub consumer_tag: Option<String>,
+}
+
+/// The type of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in AMQP")]
+pub enum ExchangeType {
+    Direct,
+    Fanout,
+    Topic,
+    Headers,
+}
+
+impl ExchangeType {
+    /// The type's name in AMQP.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Fanout => "fanout",
+            Self::Topic => "topic",
+            Self::Headers => "headers",
+        }
+    }
+}
+
+/// Google Cloud Pub/Sub.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PubSubConfig {
+    /// The project.
+    pub project_id: String,
+    /// The time to acknowledge a message in.
+    pub ack_deadline: Option<Duration>,
+    /// How long an unacknowledged message is kept.
+    pub message_retention: Option<Duration>,
+    /// The time without use after which the subscription goes; zero for never.
+    pub expiration_ttl: Option<Duration>,
+    /// The shortest time before a redelivery.
+    pub retry_min_backoff: Option<Duration>,
+    /// The longest time before a redelivery.
+    pub retry_max_backoff: Option<Duration>,
+    /// Deliveries before a message is dead-lettered.
+    pub dead_letter_max_attempts: u32,
+    /// Whether messages of one ordering key come in order.
+    pub enable_message_ordering: bool,
+    /// Messages that the client holds at once; its own default if none.
+    pub max_outstanding_messages: Option<u32>,
+    /// Bytes that the client holds at once; its own default if none.
+    pub max_outstanding_bytes: Option<u64>,
+    /// Whether a topic that is missing is created.
+    pub create_topic_if_missing: bool,
+    /// Whether a subscription that is missing is created.
+    pub create_subscription_if_missing: bool,
+}
+
+/// A URL whose password is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretUrl(String);
+
+impl SecretUrl {
+    /// The whole URL, to connect with.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((scheme, rest)) = self.0.split_once("://") else { return f.write_str("***") };
+        // A password may hold a `/` or an `@` that nobody escaped: all before the last `@` counts as credentials.
+        let Some((credentials, host)) = rest.rsplit_once('@') else { return write!(f, "{scheme}://{rest}") };
+        match credentials.split_once(':') {
+            Some((user, _)) => write!(f, "{scheme}://{user}:***@{host}"),
+            None => write!(f, "{scheme}://{credentials}@{host}"),
+        }
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// The file to read: the one that `BROKER_CONFIG_FILE` names, else `broker.yaml` beside the program or here.
+#[must_use]
+pub fn find(
+    environment: &Environment,
+    program_directory: Option<&FilePath>,
+    exists: &dyn Fn(&FilePath) -> bool,
+) -> Option<PathBuf> {
+    let named = environment.get("BROKER_CONFIG_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let usual = program_directory.into_iter().chain([FilePath::new(".")]).map(|place| place.join("broker.yaml"));
+    named.or_else(|| usual.into_iter().find(|path| exists(path)))
+}
+
+/// Loads the broker's file, if there is one, and its variables.
+///
+/// # Errors
+/// Every mistake of the file and of the variables; the broker's URL is never quoted.
+pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
+    let name = path.map_or_else(|| "broker.yaml".to_owned(), |path| path.display().to_string());
+    let text = match path.map(|path| (path.exists(), super::files::read(path))) {
+        None | Some((false, _)) => "{}".to_owned(),
+        Some((true, Ok(text))) => text,
+        Some((true, Err(mistake))) => {
+            let mut diagnostics = Diagnostics::default();
+            diagnostics.push(*mistake);
+            return Err(diagnostics);
+        }
+    };
+    parse(&name, &text, environment)
+}
+
+/// Reads the text of a broker's file.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
+    let document = Document::parse_secret(file, text)?;
+    let mut diagnostics = Diagnostics::default();
+    let schema = schema_of::<BrokerFileSpec>();
+    let mut value = normalize(&document, &schema, Typing::Weak, &std::collections::BTreeSet::new(), &mut diagnostics);
+    let mut origins = Origins::default();
+    let mut keys = Vec::new();
+    leaves(&schema, &schema, String::new(), &mut keys);
+    for key in keys {
+        let variable = key.to_uppercase().replace('.', "_");
+        let Some(text) = environment.get(&variable).filter(|text| !text.is_empty()) else { continue };
+        match coerce(&schema, &Path::of_keys(&key), text) {
+            Ok(converted) => {
+                insert(&mut value, &key, converted);
+                origins.note_variable(&key, &variable);
+            }
+            Err(message) => {
+                diagnostics.push(Mistake::outside("environment", &variable, format!("{key} {message}"), None));
+            }
+        }
+    }
+    let mut validator = Validator { document: &document, origins, diagnostics };
+    let config = match serde_json::from_value::<BrokerFileSpec>(value) {
+        Ok(spec) => validator.settle(spec),
+        Err(error) => {
+            validator.error("", error.to_string(), None);
+            None
+        }
+    };
+    let mut diagnostics = validator.diagnostics;
+    diagnostics.sort();
+    match config {
+        Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
+        Some(_) | None => Err(diagnostics),
+    }
+}
+
+/// The JSON Schema of the broker's file.
+#[must_use]
+pub fn schema() -> Value {
+    schema_of::<BrokerFileSpec>()
+}
+
+fn leaves(root: &Value, schema: &Value, path: String, keys: &mut Vec<String>) {
+    let reference = |schema: &Value| schema.get("$ref").and_then(Value::as_str).map(|path| path[1..].to_owned());
+    let alternative = schema.get("anyOf").and_then(|all| all.get(0)).unwrap_or(schema);
+    let resolved = match reference(alternative) {
+        Some(pointer) => root.pointer(&pointer).unwrap_or(alternative),
+        None => alternative,
+    };
+    match resolved.get("properties").and_then(Value::as_object) {
+        Some(properties) => {
+            for (key, property) in properties {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                leaves(root, property, below, keys);
+            }
+        }
+        None => keys.push(path),
+    }
+}
+
+struct Validator<'v> {
+    document: &'v Document,
+    origins: Origins,
+    diagnostics: Diagnostics,
+}
+
+impl Validator<'_> {
+    fn report(&mut self, severity: Severity, key: &str, message: String, help: Option<&str>) {
+        self.diagnostics.push(self.origins.mistake(self.document, severity, key, message, help));
+    }
+
+    fn error(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.report(Severity::Error, key, message.into(), help);
+    }
+
+    fn settle(&mut self, spec: BrokerFileSpec) -> Option<BrokerConfig> {
+        let parallelism = match spec.subscriber.unwrap_or_default().parallelism {
+            None => DEFAULT_PARALLELISM,
+            Some(..=0) => 1,
+            Some(wanted) => u16::try_from(wanted).unwrap_or_else(|_| {
+                self.error("subscriber.parallelism", format!("must be at most {}", u16::MAX), None);
+                DEFAULT_PARALLELISM
+            }),
+        };
+        let broker = spec.broker.unwrap_or_default();
+        let kind = match broker.kind.as_deref().unwrap_or_default() {
+            "rabbitmq" => BrokerKind::RabbitMq(self.rabbitmq(broker.rabbitmq.unwrap_or_default(), parallelism)?),
+            "googlepubsub" => BrokerKind::GooglePubSub(self.pubsub(&broker.googlepubsub.unwrap_or_default())),
+            "" => {
+                let help = "write rabbitmq or googlepubsub, or set BROKER_TYPE";
+                self.error("broker.type", "is required", Some(help));
+                return None;
+            }
+            other => {
+                let message = format!("unsupported broker type \"{other}\" (allowed: rabbitmq, googlepubsub)");
+                self.error("broker.type", message, None);
+                return None;
+            }
+        };
+        Some(BrokerConfig { log_config: spec.log_config, parallelism, kind })
+    }
+
+    fn rabbitmq(&mut self, spec: RabbitMqSpec, parallelism: u16) -> Option<RabbitMqConfig> {
+        let url = spec.url.unwrap_or_default();
+        if url.is_empty() {
+            self.error("broker.rabbitmq.url", "is required", Some("write it, or set BROKER_RABBITMQ_URL"));
+        } else if !url.starts_with("amqp://") && !url.starts_with("amqps://") {
+            self.error("broker.rabbitmq.url", "must begin with `amqp://` or `amqps://`", None);
+        }
+        let exchange_type = match spec.exchange_type.as_deref().unwrap_or_default() {
+            "" | "fanout" => ExchangeType::Fanout,
+            "direct" => ExchangeType::Direct,
+            "topic" => ExchangeType::Topic,
+            "headers" => ExchangeType::Headers,
+            other => {
+                let message = format!("\"{other}\" is invalid (allowed: direct, fanout, topic, headers)");
+                self.error("broker.rabbitmq.exchange_type", message, None);
+                ExchangeType::Fanout
+            }
+        };
+        let prefetch = spec.prefetch_count.unwrap_or_default();
+        let prefetch_count = match u16::try_from(prefetch) {
+            Ok(0) => parallelism.saturating_mul(2),
+            Ok(count) => count,
+            Err(_) => {
+                let message = format!("must be between 0 and {}, but is {prefetch}", u16::MAX);
+                self.error("broker.rabbitmq.prefetch_count", message, None);
+                1
+            }
+        };
+        match spec.prefetch_size.unwrap_or_default() {
+            0 => {}
+            ..0 => self.error("broker.rabbitmq.prefetch_size", "must not be negative", None),
+            1.. => {
+                let message = "is ignored: RabbitMQ does not implement it".to_owned();
+                self.report(Severity::Warning, "broker.rabbitmq.prefetch_size", message, None);
+            }
+        }
+        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+        Some(RabbitMqConfig {
+            url: SecretUrl(url),
+            exchange: some(spec.exchange),
+            exchange_type,
+            queue: some(spec.queue),
+            prefetch_count,
+            consumer_tag: some(spec.consumer_tag),
+        })
+    }
+
+    fn pubsub(&mut self, spec: &PubSubSpec) -> PubSubConfig {
+        const MINUTE: u64 = 60;
+        const DAY: u64 = 24 * 60 * MINUTE;
+        let project_id = spec.project_id.clone().unwrap_or_default();
+        if project_id.is_empty() {
+            self.error("broker.googlepubsub.project_id", "is required", None);
+        }
+        let ack = spec.ack_deadline_seconds.unwrap_or_default();
+        if ack != 0 && !(10..=600).contains(&ack) {
+            let message = format!("must be between 10 and 600, but is {ack}");
+            self.error("broker.googlepubsub.ack_deadline_seconds", message, None);
+        }
+        let retention = 10 * MINUTE..=31 * DAY;
+        let message_retention =
+            self.duration("message_retention_duration", spec.message_retention_duration.as_deref(), retention.clone());
+        self.duration("topic_retention_duration", spec.topic_retention_duration.as_deref(), retention);
+        let expiration_ttl = match spec.expiration_ttl.as_deref() {
+            Some("0" | "0s") => Some(Duration::ZERO),
+            text => self.duration("expiration_ttl", text, DAY..=u64::MAX),
+        };
+        let backoff = 0..=600;
+        let retry_min_backoff = self.duration("retry_min_backoff", spec.retry_min_backoff.as_deref(), backoff.clone());
+        let retry_max_backoff = self.duration("retry_max_backoff", spec.retry_max_backoff.as_deref(), backoff);
+        if retry_min_backoff.zip(retry_max_backoff).is_some_and(|(min, max)| min > max) {
+            self.error("broker.googlepubsub.retry_min_backoff", "must not be above `retry_max_backoff`", None);
+        }
+        let attempts = spec.dead_letter_max_attempts.unwrap_or_default();
+        if attempts != 0 && !(5..=100).contains(&attempts) {
+            let message = format!("must be between 5 and 100, but is {attempts}");
+            self.error("broker.googlepubsub.dead_letter_max_attempts", message, None);
+        }
+        let messages = self.not_negative("max_outstanding_messages", spec.max_outstanding_messages);
+        let bytes = self.not_negative("max_outstanding_bytes", spec.max_outstanding_bytes);
+        self.not_negative("num_goroutines", spec.num_goroutines);
+        PubSubConfig {
+            project_id,
+            ack_deadline: u64::try_from(ack).ok().filter(|ack| *ack > 0).map(Duration::from_secs),
+            message_retention,
+            expiration_ttl,
+            retry_min_backoff,
+            retry_max_backoff,
+            dead_letter_max_attempts: u32::try_from(attempts).ok().filter(|n| *n > 0).unwrap_or(5),
+            enable_message_ordering: spec.enable_message_ordering,
+            max_outstanding_messages: messages.and_then(|count| u32::try_from(count).ok()),
+            max_outstanding_bytes: bytes,
+            create_topic_if_missing: spec.create_topic_if_missing,
+            create_subscription_if_missing: spec.create_subscription_if_missing,
+        }
+    }
+
+    fn not_negative(&mut self, key: &str, value: Option<i64>) -> Option<u64> {
+        let value = value.filter(|value| *value != 0)?;
+        let converted = u64::try_from(value).ok();
+        if converted.is_none() {
+            self.error(&format!("broker.googlepubsub.{key}"), format!("must not be negative, but is {value}"), None);
+        }
+        converted
+    }
+
+    fn duration(&mut self, key: &str, text: Option<&str>, seconds: std::ops::RangeInclusive<u64>) -> Option<Duration> {
+        let text = text.filter(|text| !text.is_empty())?;
+        let key = format!("broker.googlepubsub.{key}");
+        let duration = match duration::parse(text, Units::GoAndDays) {
+            Ok(duration) => duration,
+            Err(error) => {
+                self.error(&key, error.to_string(), None);
+                return None;
+            }
+        };
+        if !seconds.contains(&duration.as_secs()) {
+            let word = |seconds: u64| duration::format(Duration::from_secs(seconds));
+            let message = match *seconds.end() {
+                u64::MAX => format!("must be at least {}, but is {text}", word(*seconds.start())),
+                end => format!("must be between {} and {}, but is {text}", word(*seconds.start()), word(end)),
+            };
+            self.error(&key, message, None);
+        }
+        Some(duration)
+    }
+}
+
+#[cfg(test)]
+mod tests;

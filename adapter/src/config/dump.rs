@@ -1,0 +1,138 @@
+//! The merged configuration, for people and for `config.` sources.
+//!
+//! Keys that say nothing (false, zero, empty) are left out, durations are in Go's notation, and what could
+//! be a secret is replaced by a mark.
+
+use lifecycle_core::decode::{DURATION, without_zeros};
+use lifecycle_core::duration::{Units, format_nanoseconds, parse_nanoseconds};
+use serde::ser::{Error, SerializeMap};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::Loaded;
+
+/// What stands for a secret.
+pub const REDACTED: &str = "**REDACTED**";
+
+/// Paths whose values are replaced.
+const SECRET_KEYS: [&str; 4] = ["ca_file", "cert_file", "key_file", "http_ca_file"];
+
+/// Parts of header names that announce a credential.
+const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "token", "secret", "key", "password"];
+
+/// The order of the keys, outermost first; keys that are not named follow.
+const TOP: [&str; 14] = [
+    "post",
+    "log",
+    "adapter",
+    "params",
+    "preconditions",
+    "resources",
+    "clients",
+    "debug_config",
+    "stamp",
+    "event_deadline",
+    "shutdown_grace",
+    "inputs",
+    "health",
+    "metrics",
+];
+const CLIENTS: [&str; 4] = ["maestro", "broker", "kubernetes", "hyperfleet_api"];
+
+/// A checked value as it is shown: without zeros, with durations as Go prints them.
+pub(super) fn visible(schema: &Value, value: &Value) -> Value {
+    let mut value = without_zeros(schema, value);
+    go_durations(schema, schema, &mut value);
+    value
+}
+
+fn go_durations(root: &Value, schema: &Value, value: &mut Value) {
+    let schema = match schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#')) {
+        Some(pointer) => root.pointer(pointer).unwrap_or(schema),
+        None => schema,
+    };
+    if let Some(alternatives) = schema.get("anyOf").and_then(Value::as_array) {
+        alternatives.iter().for_each(|alternative| go_durations(root, alternative, value));
+    }
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                if let Some(property) = schema.get("properties").and_then(|properties| properties.get(key)) {
+                    go_durations(root, property, value);
+                }
+            }
+        }
+        Value::String(text) if schema.get("format").and_then(Value::as_str) == Some(DURATION) => {
+            if let Ok(nanoseconds) = parse_nanoseconds(text, Units::Go) {
+                *text = format_nanoseconds(nanoseconds);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {}
+    }
+}
+
+/// The deployment with secrets replaced.
+pub(super) fn redacted(values: &Value) -> Value {
+    let mut values = values.clone();
+    if let Some(Value::Object(files)) = values.pointer_mut("/clients/maestro/auth/tls_config") {
+        for (_, file) in files.iter_mut().filter(|(key, _)| SECRET_KEYS.contains(&key.as_str())) {
+            *file = Value::String(REDACTED.to_owned());
+        }
+    }
+    if let Some(Value::Object(headers)) = values.pointer_mut("/clients/hyperfleet_api/default_headers") {
+        let is_secret = |name: &str| SECRET_HEADERS.iter().any(|part| name.to_lowercase().contains(part));
+        for (_, value) in headers.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = Value::String(REDACTED.to_owned());
+        }
+    }
+    values
+}
+
+/// A task with the texts of the manifests that it refers to.
+pub(super) fn with_manifests(mut task: Value, read: &dyn Fn(&str) -> Result<String, String>) -> Value {
+    for resource in task.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(manifest) = resource.get_mut("manifest") else { continue };
+        let reference = manifest.get("ref").and_then(Value::as_str).filter(|_| manifest.get("kind").is_none());
+        if let Some(Ok(text)) = reference.map(read) {
+            *manifest = Value::String(text);
+        }
+    }
+    task
+}
+
+/// The merged configuration as YAML, secrets redacted.
+///
+/// # Errors
+/// A value cannot be written as YAML, which no value that came from YAML is.
+pub fn yaml(loaded: &Loaded) -> Result<String, serde_saphyr::SerializeError> {
+    let mut merged = Map::new();
+    for part in [&loaded.adapter.redacted, &loaded.task_values()] {
+        let fields = part.as_object().into_iter().flatten();
+        merged.extend(fields.map(|(key, value)| (key.clone(), value.clone())));
+    }
+    let options = serde_saphyr::ser_options! { indent_step: 4, compact_list_indent: false };
+    serde_saphyr::to_string_with_options(&Ordered { value: &Value::Object(merged), order: &TOP }, options)
+}
+
+/// A mapping with its keys in an order.
+struct Ordered<'v> {
+    value: &'v Value,
+    order: &'v [&'v str],
+}
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let object = self.value.as_object().ok_or_else(|| S::Error::custom("not a mapping"))?;
+        let rank = |key: &String| self.order.iter().position(|known| known == key).unwrap_or(self.order.len());
+        let mut fields: Vec<_> = object.iter().collect();
+        fields.sort_by_key(|(key, _)| rank(key));
+        let mut map = serializer.serialize_map(Some(fields.len()))?;
+        for (key, value) in fields {
+            match key.as_str() {
+                "clients" => map.serialize_entry(key, &Ordered { value, order: &CLIENTS })?,
+                _ => map.serialize_entry(key, value)?,
+            }
+        }
+        map.end()
+    }
+}

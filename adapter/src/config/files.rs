@@ -1,0 +1,101 @@
+//! Which files are read, and the files that a task may refer to.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use lifecycle_core::diagnostics::{Diagnostics, Mistake};
+
+use super::settings::{ADAPTER_FILE, Environment, TASK_FILE};
+
+/// Where the deployment file is looked for if nothing names one.
+const ADAPTER_DEFAULTS: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/config.yaml"];
+
+/// The two files of an adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The deployment file.
+    pub adapter: PathBuf,
+    /// The task file.
+    pub task: PathBuf,
+}
+
+impl Paths {
+    /// Resolves the files: flag, then environment, then (for the deployment file) the usual places.
+    ///
+    /// # Errors
+    /// Neither names a file, and none is in a usual place.
+    pub fn resolve(
+        adapter_flag: Option<&str>,
+        task_flag: Option<&str>,
+        environment: &Environment,
+        exists: &dyn Fn(&Path) -> bool,
+    ) -> Result<Self, Diagnostics> {
+        let named = |flag: Option<&str>, variable: &str| {
+            let variable = environment.get(variable).map(String::as_str);
+            flag.filter(|path| !path.is_empty()).or(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+        };
+        let usual = || ADAPTER_DEFAULTS.iter().map(PathBuf::from).find(|path| exists(path));
+        let adapter = named(adapter_flag, ADAPTER_FILE.1).or_else(usual);
+        let task = named(task_flag, TASK_FILE.1);
+        let mut missing = Diagnostics::default();
+        if adapter.is_none() {
+            missing.push(absent("adapter", ADAPTER_FILE));
+        }
+        if task.is_none() {
+            missing.push(absent("task", TASK_FILE));
+        }
+        adapter.zip(task).map(|(adapter, task)| Self { adapter, task }).ok_or(missing)
+    }
+}
+
+fn absent(what: &str, (flag, variable): (&str, &str)) -> Mistake {
+    let message = format!("{what} config file path is required");
+    Mistake::outside("command line", "", message, Some(format!("pass --{flag} or set {variable}")))
+}
+
+/// Reads a configuration file as text.
+pub(super) fn read(path: &Path) -> Result<String, Box<Mistake>> {
+    fs::read_to_string(path).map_err(|error| {
+        let message = format!("failed to read the file: {}", words(&error));
+        Box::new(Mistake::outside(&path.display().to_string(), "", message, None))
+    })
+}
+
+/// Reads a file that a task refers to: relative to the task file's directory, and inside of it.
+///
+/// As in the Go adapter symbolic links are followed: a mounted `ConfigMap` consists of them.
+pub(super) fn read_reference(base: &Path, reference: &str) -> Result<String, String> {
+    let base = normalized(&std::path::absolute(base).map_err(|error| words(&error))?);
+    let path = normalized(&base.join(reference));
+    if !path.starts_with(&base) {
+        return Err(format!("\"{reference}\" escapes base directory {}", base.display()));
+    }
+    if path.is_dir() {
+        return Err(format!("\"{reference}\" is a directory, not a file"));
+    }
+    fs::read_to_string(&path).map_err(|error| format!("failed to read \"{reference}\": {}", words(&error)))
+}
+
+fn normalized(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                result.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => result.push(component),
+        }
+    }
+    result
+}
+
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        _ => error.to_string(),
+    }
+}

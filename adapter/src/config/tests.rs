@@ -1,0 +1,365 @@
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lifecycle_core::api_call::Backoff;
+use lifecycle_core::diagnostics::Diagnostics;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::settings::SETTINGS;
+use super::{
+    AdapterConfig, Environment, Loaded, LogFormat, LogLevel, LogOutput, Overrides, Paths, check, dump, load,
+    load_adapter,
+};
+
+const ADAPTER: &str = include_str!("tests/adapter.yaml");
+const TASK: &str = include_str!("tests/task.yaml");
+const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: installer, namespace: \"{{ .clusterId }}\"}\n";
+const STATUS: &str = "adapter: \"{{ .adapter.name }}\"\nconditions: []\n";
+
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn flags(given: &[(&str, &str)]) -> Overrides {
+    let mut overrides = Overrides::default();
+    for (flag, text) in given {
+        assert!(overrides.set(flag, *text), "--{flag} is in the table");
+    }
+    overrides
+}
+
+fn adapter(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> (Option<AdapterConfig>, Diagnostics) {
+    let mut diagnostics = Diagnostics::default();
+    let config = load_adapter("config.yaml", text, &environment(variables), &flags(given), "1.2.3", &mut diagnostics);
+    diagnostics.sort();
+    (config, diagnostics)
+}
+
+fn sound(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> AdapterConfig {
+    let (config, diagnostics) = adapter(text, variables, given);
+    assert!(!diagnostics.has_errors(), "{diagnostics}");
+    config.unwrap()
+}
+
+/// The files of an adapter in a directory of their own.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            let path = folder.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn load(&self, variables: &[(&str, &str)]) -> Result<Loaded, Diagnostics> {
+        let paths = Paths { adapter: self.path("config.yaml"), task: self.path("task/task.yaml") };
+        load(&paths, &environment(variables), &Overrides::default(), "1.2.3")
+    }
+}
+
+fn complete() -> Folder {
+    Folder::new(&[
+        ("config.yaml", ADAPTER),
+        ("task/task.yaml", TASK),
+        ("task/manifests/job.yaml", JOB),
+        ("task/status.yaml", STATUS),
+    ])
+}
+
+#[test]
+fn a_complete_pair_of_files_loads() {
+    let loaded = complete().load(&[("REGION", "eu")]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let config = &loaded.adapter;
+    assert_eq!(
+        (config.name.as_str(), config.version.as_str(), config.debug_config),
+        ("cluster-installer", "1.2.0", true)
+    );
+    assert_eq!(
+        (config.log.level, config.log.format, config.log.output),
+        (LogLevel::Warn, LogFormat::Text, LogOutput::Stderr)
+    );
+    assert_eq!(config.api.timeout, Duration::from_secs(111));
+    assert_eq!((config.api.retry_attempts, config.api.retry_backoff), (5, Backoff::Linear));
+    assert_eq!(config.api.auth.as_ref().unwrap().token_cache_ttl, Duration::from_secs(30));
+    assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (Some(50.0), Some(80)));
+    assert!(config.kubernetes.watch_cache);
+    assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(90), Duration::from_secs(20)));
+    assert_eq!(config.http_listen.unwrap().to_string(), "0.0.0.0:8081");
+    assert_eq!(config.health_listen.to_string(), "127.0.0.1:8082");
+    assert_eq!(config.metrics_listen.to_string(), "[::1]:9091");
+    assert_eq!(loaded.task.resources.len(), 1);
+    assert_eq!(loaded.task.environment.iter().collect::<Vec<_>>(), ["REGION"]);
+    let warnings: Vec<_> = loaded.warnings.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
+    assert_eq!(warnings, ["clients.maestro"]);
+}
+
+#[test]
+fn the_dump_shows_everything_but_secrets() {
+    let folder = complete();
+    let loaded = folder.load(&[("REGION", "eu")]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    insta::assert_snapshot!(dump::yaml(&loaded).unwrap());
+    assert_eq!(loaded.adapter.values["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!("/certs/key"));
+    assert_eq!(loaded.adapter.redacted["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!(dump::REDACTED));
+    assert_eq!(loaded.adapter.values["clients"]["maestro"].get("insecure"), None, "zeros are left out");
+}
+
+#[test]
+fn the_mistakes_of_all_files_come_at_once() {
+    let folder = Folder::new(&[
+        ("config.yaml", "adapter: {nam: x}\nlog: {format: xml}\n"),
+        (
+            "task/task.yaml",
+            "parms: []\npost: {payloads: [{name: p, build_ref: ../config.yaml}, {name: q, build_ref: manifests}]}\nresources:\n  - name: a\n    manifest: {ref: job.yaml}\n    discovery: {by_name: x}\n",
+        ),
+        ("task/manifests/job.yaml", JOB),
+    ]);
+    let mistakes = folder.load(&[]).unwrap_err().to_string();
+    let root = folder.0.path().display().to_string();
+    insta::assert_snapshot!(mistakes.replace(&root, "/folder"));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_mistakes() {
+    let folder = Folder::new(&[]);
+    let mistakes = folder.load(&[]).unwrap_err().to_string();
+    assert_eq!(mistakes.matches("failed to read the file: it does not exist").count(), 2, "{mistakes}");
+}
+
+#[test]
+fn defaults_stand_where_nothing_is_written() {
+    let config = sound("adapter: {name: a}", &[], &[]);
+    assert_eq!(
+        (config.log.level, config.log.format, config.log.output),
+        (LogLevel::Info, LogFormat::Json, LogOutput::Stdout)
+    );
+    assert_eq!((config.api.base_url.as_deref(), config.api.version.as_str()), (None, "v1"));
+    assert_eq!((config.api.timeout, config.api.retry_attempts), (Duration::from_secs(10), 3));
+    assert_eq!((config.api.base_delay, config.api.max_delay), (Duration::from_secs(1), Duration::from_secs(30)));
+    assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (None, None));
+    assert!(!config.kubernetes.watch_cache, "off unless it is asked for");
+    assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(60), Duration::from_secs(25)));
+    assert_eq!(config.http_listen, None);
+    assert_eq!((config.health_listen.port(), config.metrics_listen.port()), (8080, 9090));
+    assert_eq!(config.values, json!({"adapter": {"name": "a"}}));
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    let text = "adapter: {name: a}\nclients: {broker: {topic: file}, hyperfleet_api: {retry_attempts: 1}}\n";
+    let topic = |variables: &[_], given: &[_]| sound(text, variables, given).topic.clone().unwrap();
+    let cases: [(&str, Given, Given, &str); 7] = [
+        ("only the file", &[], &[], "file"),
+        ("a variable", &[("HYPERFLEET_BROKER_TOPIC", "new")], &[], "new"),
+        ("an empty variable is not set", &[("HYPERFLEET_BROKER_TOPIC", "")], &[], "file"),
+        ("the old name", &[("BROKER_TOPIC", "old")], &[], "old"),
+        ("both names", &[("BROKER_TOPIC", "old"), ("HYPERFLEET_BROKER_TOPIC", "new")], &[], "new"),
+        ("the full path", &[("HYPERFLEET_CLIENTS_BROKER_TOPIC", "path"), ("BROKER_TOPIC", "old")], &[], "old"),
+        ("a flag", &[("HYPERFLEET_BROKER_TOPIC", "new")], &[("broker-topic", "flag")], "flag"),
+    ];
+    for (name, variables, given, expected) in cases {
+        assert_eq!(topic(variables, given), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_full_path_overrides_only_keys_that_the_file_has() {
+    let variables = [("HYPERFLEET_ADAPTER_NAME", "other"), ("HYPERFLEET_CLIENTS_BROKER_TOPIC", "path")];
+    let config = sound("adapter: {name: a}", &variables, &[]);
+    assert_eq!((config.name.as_str(), config.topic.as_deref()), ("other", None));
+    let config = sound("adapter: {name: ''}", &variables, &[]);
+    assert_eq!(config.name, "other", "what a variable supplies is not missing");
+}
+
+#[test]
+fn text_from_outside_takes_the_type_of_its_key() {
+    let variables = [
+        ("HYPERFLEET_DEBUG_CONFIG", "t"),
+        ("HYPERFLEET_API_RETRY_ATTEMPTS", "7"),
+        ("HYPERFLEET_KUBERNETES_QPS", "1.5"),
+        ("HYPERFLEET_API_AUTH_TOKEN_PATH", "/token"),
+        ("LOG_LEVEL", "DEBUG"),
+    ];
+    let config = sound("adapter: {name: a}", &variables, &[("hyperfleet-api-timeout", "2s")]);
+    assert!(config.debug_config);
+    assert_eq!((config.api.retry_attempts, config.kubernetes.qps), (7, Some(1.5)));
+    assert_eq!(config.api.auth.as_ref().unwrap().token_path, Path::new("/token"));
+    assert_eq!((config.log.level, config.api.timeout), (LogLevel::Debug, Duration::from_secs(2)));
+}
+
+#[test]
+fn every_setting_names_a_key_and_has_names_of_its_own() {
+    let schema = super::adapter_schema();
+    let mut names: Vec<_> = SETTINGS.iter().flat_map(|s| s.flag.iter().chain(s.variables)).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    for setting in SETTINGS {
+        let path = lifecycle_core::document::Path::of_keys(setting.key);
+        let fits = ["1", "1s"].iter().any(|text| lifecycle_core::decode::coerce(&schema, &path, text).is_ok());
+        assert!(fits && !setting.help(&schema).is_empty(), "{}", setting.key);
+    }
+}
+
+/// Names with their values: variables, or flags.
+type Given = &'static [(&'static str, &'static str)];
+type Case = (&'static str, &'static str, Given, Given);
+
+const MISTAKES: &[Case] = &[
+    ("no name", "log: {level: info}\n", &[], &[]),
+    ("an empty file", "", &[], &[]),
+    ("a misspelt key", "adapter: {name: a}\nclient: {}\n", &[], &[]),
+    ("a key of a later version", "adapter: {name: a, frameworkVersion: 1.0.0}\nsigning: {key_file: /x}\n", &[], &[]),
+    ("a duration that is a number", "adapter: {name: a}\nclients: {hyperfleet_api: {timeout: 0}}\n", &[], &[]),
+    ("a duration without a unit", "adapter: {name: a}\nclients: {hyperfleet_api: {timeout: \"10\"}}\n", &[], &[]),
+    ("text in place of a number", "adapter: {name: a}\nclients: {kubernetes: {burst: many}}\n", &[], &[]),
+    (
+        "a limit below zero",
+        "adapter: {name: a}\nclients: {kubernetes: {qps: -1, burst: -2, api_version: v1}}\n",
+        &[],
+        &[],
+    ),
+    ("logs in no known form", "adapter: {name: a}\nlog: {level: loud, format: xml, output: syslog}\n", &[], &[]),
+    ("an unknown back-off", "adapter: {name: a}\nclients: {hyperfleet_api: {retry_backoff: none}}\n", &[], &[]),
+    (
+        "auth without a token",
+        "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_cache_ttl: -1s}}}\n",
+        &[],
+        &[],
+    ),
+    ("a relative token", "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_path: token}}}\n", &[], &[]),
+    ("another version", "adapter: {name: a, version: 1.3.0}\n", &[], &[]),
+    ("a version that is none", "adapter: {name: a, version: latest}\n", &[], &[]),
+    ("addresses that are none", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
+    ("a deadline of zero", "adapter: {name: a}\nevent_deadline: 0s\nshutdown_grace: -1s\n", &[], &[]),
+    ("a stamp that does not parse", "adapter: {name: a}\nstamp: {resource_id: \"{{ .event.id\"}\n", &[], &[]),
+    (
+        "a maestro block",
+        "adapter: {name: a}\nclients: {maestro: {timeout: soon, http_server_address: \"http://m\"}}\n",
+        &[],
+        &[],
+    ),
+    (
+        "a variable of the wrong type",
+        "adapter: {name: a}\n",
+        &[("HYPERFLEET_API_RETRY_ATTEMPTS", "many"), ("HYPERFLEET_API_TIMEOUT", "5")],
+        &[],
+    ),
+    (
+        "a variable with a value that is none",
+        "adapter: {name: a}\n",
+        &[("HYPERFLEET_API_RETRY_BACKOFF", "none"), ("LOG_LEVEL", "LOUD")],
+        &[],
+    ),
+    (
+        "auth by a variable, without a token",
+        "adapter: {name: a}\n",
+        &[("HYPERFLEET_API_AUTH_TOKEN_CACHE_TTL", "5s")],
+        &[],
+    ),
+    ("a flag of the wrong type", "adapter: {name: a}\n", &[], &[("kubernetes-qps", "fast"), ("debug-config", "maybe")]),
+];
+
+#[test]
+fn mistakes_of_the_deployment_file() {
+    let render = |(name, text, variables, given): &Case| {
+        format!("##### {name}\n{text}{variables:?} {given:?}\n-----\n{}\n", adapter(text, variables, given).1)
+    };
+    insta::assert_snapshot!(MISTAKES.iter().map(render).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn paths_come_from_flags_then_variables_then_the_usual_places() {
+    let variables = [("HYPERFLEET_ADAPTER_CONFIG", "env.yaml"), ("HYPERFLEET_TASK_CONFIG", "envtask.yaml")];
+    let usual = |path: &Path| path == Path::new("./configs/config.yaml");
+    let resolve = |adapter, task, variables: &[_], exists: &dyn Fn(&Path) -> bool| {
+        Paths::resolve(adapter, task, &environment(variables), exists)
+            .map(|paths| format!("{} {}", paths.adapter.display(), paths.task.display()))
+            .map_err(|mistakes| mistakes.mistakes().len())
+    };
+    let cases = [
+        ("flags", resolve(Some("a"), Some("t"), &variables, &usual), Ok("a t".to_owned())),
+        ("variables", resolve(None, Some(""), &variables, &usual), Ok("env.yaml envtask.yaml".to_owned())),
+        ("a usual place", resolve(None, Some("t"), &[], &usual), Ok("./configs/config.yaml t".to_owned())),
+        ("no task", resolve(None, None, &[], &usual), Err(1)),
+        ("nothing", resolve(None, None, &[], &|_| false), Err(2)),
+    ];
+    for (name, found, expected) in cases {
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn the_published_schemas_describe_every_key() {
+    for schema in [super::adapter_schema(), super::task_schema(), super::broker::schema()] {
+        assert_eq!(schema["$schema"], json!("https://json-schema.org/draft/2020-12/schema"));
+        let definitions = schema["$defs"].as_object().into_iter().flatten().map(|(_, definition)| definition);
+        for definition in definitions.chain([&schema]) {
+            for (key, property) in definition["properties"].as_object().into_iter().flatten() {
+                assert!(property["description"].is_string(), "{key}: {property}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_panics(at in 0..ADAPTER.len(), noise: String) {
+        let at = (0..=at).rev().find(|at| ADAPTER.is_char_boundary(*at)).unwrap_or(0);
+        let _ = adapter(&format!("{}{noise}{}", &ADAPTER[..at], &ADAPTER[at..]), &[], &[]);
+        let _ = adapter(&noise, &[], &[]);
+    }
+}
+
+#[test]
+fn a_hostile_deployment_file_ends_in_mistakes() {
+    let aliases: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]\n", n - 1)).collect();
+    let cases = [
+        ("deep lists", "[".repeat(50_000)),
+        ("deep mappings", "{a: ".repeat(50_000)),
+        ("an alias bomb", format!("a0: &a0 [x, x, x, x]\n{aliases}adapter: *a29\n")),
+        ("a deep template", format!("adapter: {{name: x}}\nstamp: {{resource_id: '{{{{ {}'}}\n", "(".repeat(50_000))),
+        ("a long duration", format!("adapter: {{name: x}}\nevent_deadline: {}h\n", "9".repeat(1 << 20))),
+        ("a long number", format!("adapter: {{name: x}}\nclients: {{kubernetes: {{qps: {}}}}}\n", "9".repeat(1 << 20))),
+        ("a key that is repeated over a megabyte", "a: &a 1\n".repeat(1 << 17)),
+    ];
+    for (name, text) in cases {
+        let (done, end) = std::sync::mpsc::channel();
+        let work = move || done.send(adapter(&text, &[], &[]).1.has_errors());
+        let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
+        assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(true), "{name}");
+        worker.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_check_lists_what_a_load_passes_over() {
+    let files = [
+        ("config.yaml", ADAPTER),
+        (
+            "task/task.yaml",
+            "resources: [{name: ns, manifest: {apiVersion: v1, kind: Namespace}, discovery: {by_name: x}}]\n",
+        ),
+    ];
+    let folder = Folder::new(&files);
+    let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
+    let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3");
+    let listed: Vec<_> = listed.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
+    assert_eq!(listed, ["clients.maestro", "post"]);
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(loaded.warnings.mistakes().len(), 1, "lints are for `check` alone");
+}

@@ -1,0 +1,271 @@
+//! From the deployment file as written to what the process runs with: defaults, units, rules.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use lifecycle_core::api_call::Backoff;
+use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use lifecycle_core::document::Document;
+use lifecycle_core::duration::{Units, parse_nanoseconds};
+use lifecycle_core::template::Template;
+use serde_json::Value;
+
+use super::dump;
+use super::settings::Origins;
+use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};
+use super::version::{Agreement, compare};
+use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig, LogConfig, LogFormat, LogLevel, LogOutput};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Reports mistakes about keys, wherever their value came from.
+struct Validator<'v> {
+    document: &'v Document,
+    origins: &'v Origins,
+    diagnostics: &'v mut Diagnostics,
+}
+
+impl Validator<'_> {
+    fn report(&mut self, severity: Severity, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.diagnostics.push(self.origins.mistake(self.document, severity, key, message.into(), help));
+    }
+
+    fn error(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.report(Severity::Error, key, message, help);
+    }
+
+    fn warn(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.report(Severity::Warning, key, message, help);
+    }
+
+    /// A duration that counts if it is positive. Text that is none was reported when it was read.
+    fn duration(text: Option<&str>, default: Duration) -> Duration {
+        text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
+    }
+
+    fn listen(&mut self, key: &str, spec: Option<&ListenSpec>) -> Option<SocketAddr> {
+        let text = spec?.listen.as_deref().filter(|text| !text.is_empty())?;
+        let address = parse_listen(text);
+        if address.is_none() {
+            let message = format!("\"{text}\" is not an address to listen at");
+            self.error(key, message, Some("write `:8080` or `127.0.0.1:8080`"));
+        }
+        address
+    }
+}
+
+fn nanoseconds(text: &str) -> Option<i64> {
+    parse_nanoseconds(text, Units::Go).ok()
+}
+
+fn positive(nanoseconds: i64) -> Option<Duration> {
+    u64::try_from(nanoseconds).ok().filter(|nanoseconds| *nanoseconds > 0).map(Duration::from_nanos)
+}
+
+fn parse_listen(text: &str) -> Option<SocketAddr> {
+    if let Some(port) = text.strip_prefix(':') {
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port.parse().ok()?));
+    }
+    if let Some(port) = text.strip_prefix("localhost:") {
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?));
+    }
+    text.parse().ok()
+}
+
+/// Checks the rules that types cannot express, and fills in the defaults.
+pub(super) fn settle(
+    spec: &AdapterSpec,
+    values: Value,
+    document: &Document,
+    origins: &Origins,
+    program_version: &str,
+    diagnostics: &mut Diagnostics,
+) -> AdapterConfig {
+    let mut validator = Validator { document, origins, diagnostics };
+    let v = &mut validator;
+    let version = spec.adapter.version.clone().unwrap_or_default();
+    check_version(v, &version, program_version);
+    let clients = spec.clients.clone().unwrap_or_default();
+    if let Some(maestro) = &clients.maestro {
+        check_maestro(v, maestro);
+    }
+    let broker = clients.broker.unwrap_or_default();
+    let http = spec.inputs.as_ref().and_then(|inputs| inputs.http.as_ref());
+    let default_address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+    AdapterConfig {
+        name: spec.adapter.name.clone(),
+        version,
+        debug_config: spec.debug_config,
+        log: log(v, &spec.log.clone().unwrap_or_default()),
+        api: api(v, &clients.hyperfleet_api.unwrap_or_default()),
+        subscription_id: broker.subscription_id.filter(|text| !text.is_empty()),
+        topic: broker.topic.filter(|text| !text.is_empty()),
+        kubernetes: kubernetes(v, clients.kubernetes.unwrap_or_default()),
+        stamp_resource_id: stamp(v, spec),
+        event_deadline: must_be_positive(v, "event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
+        shutdown_grace: must_be_positive(v, "shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
+        http_listen: v.listen("inputs.http.listen", http),
+        health_listen: v.listen("health.listen", spec.health.as_ref()).unwrap_or(default_address(8080)),
+        metrics_listen: v.listen("metrics.listen", spec.metrics.as_ref()).unwrap_or(default_address(9090)),
+        redacted: dump::redacted(&values),
+        values,
+    }
+}
+
+fn must_be_positive(v: &mut Validator<'_>, key: &str, text: Option<&str>, default: Duration) -> Duration {
+    let nanoseconds = text.and_then(nanoseconds);
+    if nanoseconds.is_some_and(|nanoseconds| nanoseconds <= 0) && !v.is_reported(key) {
+        v.error(key, "must be above zero", None);
+    }
+    Validator::duration(text, default)
+}
+
+impl Validator<'_> {
+    fn is_reported(&self, key: &str) -> bool {
+        self.diagnostics.mistakes().iter().any(|mistake| mistake.path == key)
+    }
+}
+
+fn check_version(v: &mut Validator<'_>, configured: &str, program: &str) {
+    let key = "adapter.version";
+    match compare(configured, program) {
+        Agreement::Agrees => {}
+        Agreement::Unreadable => {
+            v.warn(key, format!("\"{configured}\" and \"{program}\" cannot be compared: the check is skipped"), None);
+        }
+        Agreement::Differs => {
+            let message = format!("adapter version mismatch: the file is for {configured}, this is {program}");
+            v.error(key, message, Some("major and minor must agree; leave the key out to skip the check"));
+        }
+    }
+}
+
+fn log(v: &mut Validator<'_>, spec: &LogSpec) -> LogConfig {
+    let lower = |text: &Option<String>| text.clone().unwrap_or_default().to_lowercase();
+    let level = match lower(&spec.level).as_str() {
+        "debug" => LogLevel::Debug,
+        "" | "info" => LogLevel::Info,
+        "warn" | "warning" => LogLevel::Warn,
+        "error" => LogLevel::Error,
+        other => {
+            let message = format!("\"{other}\" is unknown and is taken as info");
+            v.warn("log.level", message, Some("write debug, info, warn or error"));
+            LogLevel::Info
+        }
+    };
+    let format = match lower(&spec.format).as_str() {
+        "" | "json" => LogFormat::Json,
+        "text" => LogFormat::Text,
+        other => {
+            v.error("log.format", format!("\"{other}\" is invalid (allowed: json, text)"), None);
+            LogFormat::Json
+        }
+    };
+    let output = match lower(&spec.output).as_str() {
+        "" | "stdout" => LogOutput::Stdout,
+        "stderr" => LogOutput::Stderr,
+        other => {
+            v.error("log.output", format!("\"{other}\" is invalid (allowed: stdout, stderr)"), None);
+            LogOutput::Stdout
+        }
+    };
+    LogConfig { level, format, output }
+}
+
+fn api(v: &mut Validator<'_>, spec: &ApiSpec) -> ApiConfig {
+    let retry_backoff = match spec.retry_backoff.as_deref().unwrap_or_default() {
+        "" | "exponential" => Backoff::Exponential,
+        "linear" => Backoff::Linear,
+        "constant" => Backoff::Constant,
+        other => {
+            let message = format!("\"{other}\" is invalid (allowed: exponential, linear, constant)");
+            v.error("clients.hyperfleet_api.retry_backoff", message, None);
+            Backoff::Exponential
+        }
+    };
+    let attempts = spec.retry_attempts.and_then(|attempts| u32::try_from(attempts).ok());
+    let default_headers: BTreeMap<_, _> = spec.default_headers.clone().unwrap_or_default();
+    ApiConfig {
+        base_url: spec.base_url.clone().filter(|text| !text.is_empty()),
+        version: spec.version.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| "v1".to_owned()),
+        timeout: Validator::duration(spec.timeout.as_deref(), 10 * SECOND),
+        retry_attempts: attempts.filter(|attempts| *attempts > 0).unwrap_or(3),
+        retry_backoff,
+        base_delay: Validator::duration(spec.base_delay.as_deref(), SECOND),
+        max_delay: Validator::duration(spec.max_delay.as_deref(), 30 * SECOND),
+        default_headers: default_headers.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect(),
+        auth: spec.auth.as_ref().map(|auth| self::auth(v, auth)),
+    }
+}
+
+fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> AuthConfig {
+    let key = "clients.hyperfleet_api.auth.token_path";
+    let text = spec.token_path.as_deref().unwrap_or_default();
+    let path = FilePath::new(text);
+    if text.is_empty() && !v.is_reported(key) {
+        v.error(key, "is required", None);
+    }
+    if !text.is_empty() && !path.is_absolute() {
+        v.error(key, format!("\"{text}\" must be an absolute path"), None);
+    }
+    let ttl = spec.token_cache_ttl.as_deref().and_then(nanoseconds).unwrap_or_default();
+    if ttl < 0 {
+        v.error("clients.hyperfleet_api.auth.token_cache_ttl", "must not be negative", None);
+    }
+    AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default() }
+}
+
+fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
+    let qps = spec.qps.unwrap_or_default();
+    let burst = spec.burst.unwrap_or_default();
+    if qps < 0.0 {
+        v.error("clients.kubernetes.qps", "must not be negative", Some("leave it out for no limit"));
+    }
+    if burst < 0 {
+        v.error("clients.kubernetes.burst", "must not be negative", Some("leave it out for no limit"));
+    }
+    if spec.api_version.is_some_and(|text| !text.is_empty()) {
+        v.warn("clients.kubernetes.api_version", "has no effect", None);
+    }
+    KubernetesConfig {
+        kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
+        qps: Some(qps).filter(|qps| *qps > 0.0),
+        burst: u32::try_from(burst).ok().filter(|burst| *burst > 0),
+        watch_cache: spec.watch_cache,
+    }
+}
+
+fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
+    v.warn(
+        "clients.maestro",
+        "the maestro transport is not supported yet: every resource goes to the Kubernetes API",
+        Some("keep the Go adapter for tasks that need Maestro, or remove the block"),
+    );
+    let durations = [("timeout", &spec.timeout), ("server_healthiness_timeout", &spec.server_healthiness_timeout)];
+    for (key, text) in durations {
+        let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
+        if let Err(error) = parse_nanoseconds(text, Units::Go) {
+            v.error(&format!("clients.maestro.{key}"), format!("invalid maestro {key}: {error}"), None);
+        }
+    }
+    let address = spec.http_server_address.as_deref().filter(|text| !text.is_empty());
+    if address.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+        v.error("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
+    }
+    if address.is_some_and(|url| url.starts_with("http://")) && !spec.insecure {
+        v.error("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
+    }
+}
+
+fn stamp(v: &mut Validator<'_>, spec: &AdapterSpec) -> Option<Template> {
+    let text = spec.stamp.as_ref()?.resource_id.as_deref().filter(|text| !text.is_empty())?;
+    match Template::parse(text) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            v.error("stamp.resource_id", error.to_string(), None);
+            None
+        }
+    }
+}

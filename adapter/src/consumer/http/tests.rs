@@ -1,0 +1,216 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use axum::body::Body;
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tower::ServiceExt;
+
+use super::*;
+
+struct Bench {
+    router: Router,
+    inbox: mpsc::Receiver<Incoming>,
+    stop: CancellationToken,
+}
+
+fn bench(places: usize) -> Bench {
+    let (sender, inbox) = mpsc::channel(4);
+    let stop = CancellationToken::new();
+    let intake = Intake { inbox: sender, places: Arc::new(Semaphore::new(places)), stop: stop.clone() };
+    Bench { router: router(intake), inbox, stop }
+}
+
+fn structured() -> Request {
+    request(&[("content-type", "application/cloudevents+json; charset=utf-8")], "{}")
+}
+
+fn request(headers: &[(&str, &str)], body: &str) -> Request {
+    let builder = headers.iter().fold(Request::post("/"), |builder, (name, value)| builder.header(*name, *value));
+    builder.body(Body::from(body.to_owned())).unwrap()
+}
+
+async fn text(response: Response) -> String {
+    let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn the_answer_is_what_became_of_the_event() {
+    let dead = Disposition::DeadLetter { reason: "data is a list".to_owned() };
+    let cases = [
+        (Disposition::Ack, StatusCode::NO_CONTENT, "", None),
+        (dead, StatusCode::BAD_REQUEST, "data is a list", None),
+        (Disposition::Requeue, StatusCode::SERVICE_UNAVAILABLE, "shutting down", Some("1")),
+    ];
+    for (disposition, status, body, retry_after) in cases {
+        let mut bench = bench(1);
+        let answer = tokio::spawn(bench.router.oneshot(structured()));
+        let incoming = bench.inbox.recv().await.unwrap();
+        assert_eq!(incoming.message, Message::Structured(Bytes::from_static(b"{}")));
+        assert!(!answer.is_finished(), "no answer before the pass has ended");
+        incoming.settlement.settle(disposition.clone());
+        let answer = answer.await.unwrap().unwrap();
+        assert_eq!(answer.status(), status, "{disposition:?}");
+        let header = answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(header.as_deref(), retry_after, "{disposition:?}");
+        assert_eq!(text(answer).await, body);
+    }
+}
+
+#[tokio::test]
+async fn binary_mode_takes_its_attributes_from_headers() {
+    let mut bench = bench(1);
+    let headers = [
+        ("content-type", "application/json"),
+        ("ce-specversion", "1.0"),
+        ("Ce-Id", "caf%C3%A9"),
+        ("x-request-id", "1"),
+    ];
+    let answer = tokio::spawn(bench.router.oneshot(request(&headers, r#"{"id":"a"}"#)));
+    let incoming = bench.inbox.recv().await.unwrap();
+    let Message::Binary { mut attributes, body } = incoming.message else { panic!("not binary") };
+    attributes.sort();
+    let expected = [("id", "café"), ("specversion", "1.0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!((attributes.as_slice(), body.as_ref()), (expected.as_slice(), br#"{"id":"a"}"#.as_slice()));
+    incoming.settlement.settle(Disposition::Ack);
+    assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn what_is_refused_before_it_is_an_event() {
+    let large = "x".repeat(MAX_EVENT_BYTES + 1);
+    let event = ("content-type", STRUCTURED);
+    let cases = [
+        ("no mode at all", request(&[("content-type", "application/json")], "{}"), StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        (
+            "a batch",
+            request(&[("content-type", "application/cloudevents-batch+json")], "[]"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        ("too large a body", request(&[event], &large), StatusCode::PAYLOAD_TOO_LARGE),
+        ("another method", Request::get("/").body(Body::empty()).unwrap(), StatusCode::METHOD_NOT_ALLOWED),
+        ("another path", Request::post("/events").body(Body::empty()).unwrap(), StatusCode::NOT_FOUND),
+    ];
+    for (name, request, status) in cases {
+        let mut bench = bench(1);
+        assert_eq!(bench.router.oneshot(request).await.unwrap().status(), status, "{name}");
+        assert!(bench.inbox.try_recv().is_err(), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_given_up() {
+    let bench = bench(1);
+    let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+    let request = Request::post("/").header("content-type", STRUCTURED).body(never).unwrap();
+    assert_eq!(bench.router.oneshot(request).await.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+}
+
+#[tokio::test]
+async fn a_full_house_answers_429_until_somebody_leaves() {
+    let mut bench = bench(1);
+    let first = tokio::spawn(bench.router.clone().oneshot(structured()));
+    let incoming = bench.inbox.recv().await.unwrap();
+    let refused = bench.router.clone().oneshot(structured()).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers().get("retry-after").unwrap(), "1");
+    incoming.settlement.settle(Disposition::Ack);
+    first.await.unwrap().unwrap();
+    let second = tokio::spawn(bench.router.oneshot(structured()));
+    bench.inbox.recv().await.unwrap().settlement.settle(Disposition::Ack);
+    assert_eq!(second.await.unwrap().unwrap().status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_keeps_its_place_until_the_event_is_settled() {
+    let mut bench = bench(1);
+    let first = tokio::spawn(bench.router.clone().oneshot(structured()));
+    let incoming = bench.inbox.recv().await.unwrap();
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let refused = bench.router.clone().oneshot(structured()).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    incoming.settlement.settle(Disposition::Ack);
+}
+
+#[tokio::test]
+async fn nothing_is_taken_while_stopping_or_when_nobody_listens() {
+    let stopping = bench(1);
+    stopping.stop.cancel();
+    let answer = stopping.router.oneshot(structured()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+
+    let Bench { router, inbox, stop: _stop } = bench(1);
+    drop(inbox);
+    let answer = router.oneshot(structured()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+struct Listener {
+    address: SocketAddr,
+    inbox: mpsc::Receiver<Incoming>,
+    stop: CancellationToken,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+async fn listen() -> Listener {
+    let input = HttpInput::bind("127.0.0.1:0".parse().unwrap(), 4).await.unwrap();
+    let (address, stop) = (input.local_addr(), CancellationToken::new());
+    let (sender, inbox) = mpsc::channel(4);
+    Listener { address, inbox, ended: tokio::spawn(input.run(sender, stop.clone())), stop }
+}
+
+#[tokio::test]
+async fn a_listener_answers_what_it_took_before_it_stops() {
+    let mut listener = listen().await;
+    let mut client = TcpStream::connect(listener.address).await.unwrap();
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: {STRUCTURED}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}"
+    );
+    client.write_all(request.as_bytes()).await.unwrap();
+    let incoming = listener.inbox.recv().await.unwrap();
+    listener.stop.cancel();
+    incoming.settlement.settle(Disposition::Ack);
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
+    listener.ended.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_request_does_not_hold_up_the_end() {
+    let listener = listen().await;
+    let mut client = TcpStream::connect(listener.address).await.unwrap();
+    client.write_all(b"POST / HTTP/1.1\r\nhost: ").await.unwrap();
+    listener.stop.cancel();
+    timeout(Duration::from_secs(60), listener.ended).await.unwrap().unwrap();
+}
+
+#[test]
+fn header_values_are_decoded() {
+    let cases = [
+        ("plain", "abc", "abc"),
+        ("percent-encoded", "a%20b%25", "a b%"),
+        ("quoted", r#""a \"b\" c""#, r#"a "b" c"#),
+        ("no valid escape", "100%, %4", "100%, %4"),
+        ("one quote", "\"", "\""),
+        ("empty", "", ""),
+    ];
+    for (name, value, expected) in cases {
+        assert_eq!(decode(value.as_bytes()), expected, "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn percent_encoding_then_decoding_is_the_identity(text in any::<String>()) {
+        let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        prop_assert_eq!(decode(encoded.as_bytes()), text);
+    }
+
+    #[test]
+    fn no_header_panics(value in prop::collection::vec(any::<u8>(), 0..32)) {
+        let _ = decode(&value);
+    }
+}

@@ -1,0 +1,312 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::consumer::{Message, Settled};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_secs(25);
+
+/// A handler whose passes end when the test says so.
+#[derive(Default)]
+struct Script {
+    /// What was started, in order, with the pass's deadline.
+    started: Mutex<Vec<(String, Instant)>>,
+    gates: Mutex<BTreeMap<String, oneshot::Receiver<Step>>>,
+    changed: Notify,
+}
+
+/// What a pass does when its gate opens.
+enum Step {
+    End(Handled),
+    Panic,
+}
+
+impl Handler for Script {
+    async fn handle(&self, event: LifecycleEvent, deadline: Instant) -> Handled {
+        let gate = self.gates.lock().unwrap().remove(&event.event_id).unwrap();
+        self.started.lock().unwrap().push((event.event_id.clone(), deadline));
+        self.changed.notify_waiters();
+        match gate.await {
+            Ok(Step::End(handled)) => handled,
+            Ok(Step::Panic) => panic!("broken by the test"),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Script {
+    fn started(&self) -> Vec<String> {
+        self.started.lock().unwrap().iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Waits for the n-th start; with paused time a wait in vain ends at once in a timeout.
+    async fn until_started(&self, count: usize) {
+        timeout(Duration::from_secs(3600), async {
+            loop {
+                let changed = self.changed.notified();
+                if self.started.lock().unwrap().len() >= count {
+                    return;
+                }
+                changed.await;
+            }
+        })
+        .await
+        .unwrap();
+    }
+}
+
+#[derive(Default)]
+struct Counts(Mutex<BTreeMap<&'static str, usize>>);
+
+impl Counts {
+    fn count(&self, name: &'static str) {
+        *self.0.lock().unwrap().entry(name).or_default() += 1;
+    }
+
+    fn get(&self, name: &str) -> usize {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+}
+
+impl InputMetrics for Counts {
+    fn consumed(&self) {
+        self.count("consumed");
+    }
+    fn invalid(&self, by: Invalid) {
+        self.count(match by {
+            Invalid::Event => "invalid event",
+            Invalid::Task => "invalid for the task",
+        });
+    }
+    fn coalesced(&self) {
+        self.count("coalesced");
+    }
+    fn panicked(&self) {
+        self.count("panicked");
+    }
+    fn lag(&self, _: Duration) {
+        self.count("lag");
+    }
+    fn started(&self, _: Duration) {
+        self.count("started");
+    }
+    fn in_flight(&self, running: usize, waiting: usize) {
+        let mut counts = self.0.lock().unwrap();
+        counts.insert("running", running);
+        counts.insert("waiting", waiting);
+    }
+    fn handled(&self, _: Duration) {
+        self.count("handled");
+    }
+}
+
+/// A dispatcher that runs, and what a test needs around it.
+struct Bench {
+    script: Arc<Script>,
+    counts: Arc<Counts>,
+    inbox: mpsc::Sender<Incoming>,
+    shutdown: CancellationToken,
+    dispatcher: JoinHandle<Drained>,
+}
+
+/// An event that was sent: its pass's gate and its message's fate.
+struct Sent {
+    gate: oneshot::Sender<Step>,
+    settled: Settled,
+}
+
+impl Sent {
+    async fn end(self) -> Disposition {
+        let _ = self.gate.send(Step::End(Handled::Done));
+        self.settled.await
+    }
+}
+
+fn bench(parallelism: usize) -> Bench {
+    let (script, counts) = (Arc::new(Script::default()), Arc::new(Counts::default()));
+    let (inbox, receiver) = mpsc::channel(16);
+    let shutdown = CancellationToken::new();
+    let parallelism = NonZeroUsize::new(parallelism).unwrap();
+    let options = DispatchOptions { parallelism, event_deadline: DEADLINE, shutdown_grace: GRACE };
+    let metrics: Arc<dyn InputMetrics> = Arc::<Counts>::clone(&counts);
+    let dispatcher = Dispatcher::new(Arc::clone(&script), options, metrics);
+    let dispatcher = tokio::spawn(dispatcher.run(receiver, shutdown.clone()));
+    Bench { script, counts, inbox, shutdown, dispatcher }
+}
+
+impl Bench {
+    async fn send(&self, event_id: &str, resource: &str, generation: i64) -> Sent {
+        let (gate, opened) = oneshot::channel();
+        self.script.gates.lock().unwrap().insert(event_id.to_owned(), opened);
+        let settled = self
+            .send_raw(&json!({
+                "specversion": "1.0", "id": event_id, "source": "test", "type": "test", "time": "2026-01-01T00:00:00Z",
+                "data": {"id": resource, "kind": "Cluster", "generation": generation},
+            }))
+            .await;
+        Sent { gate, settled }
+    }
+
+    async fn send_raw(&self, event: &serde_json::Value) -> Settled {
+        let (incoming, settled) = Incoming::new(Message::Structured(Bytes::from(event.to_string())));
+        self.inbox.send(incoming).await.unwrap();
+        settled
+    }
+
+    async fn shut_down(self) -> Drained {
+        self.shutdown.cancel();
+        self.dispatcher.await.unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_gets_its_deadline_and_its_message_is_acknowledged() {
+    let bench = bench(1);
+    let sent_at = Instant::now();
+    let event = bench.send("e1", "a", 1).await;
+    bench.script.until_started(1).await;
+    assert_eq!(bench.script.started.lock().unwrap()[0], ("e1".to_owned(), sent_at + DEADLINE));
+    assert_eq!(event.end().await, Disposition::Ack);
+    for name in ["consumed", "started", "handled", "lag"] {
+        assert_eq!(bench.counts.get(name), 1, "{name}");
+    }
+    assert_eq!(bench.counts.get("running"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_one_resource_run_one_after_the_other_those_of_others_beside_them() {
+    let bench = bench(4);
+    let first = bench.send("a1", "a", 2).await;
+    let second = bench.send("a2", "a", 1).await;
+    let other = bench.send("b1", "b", 1).await;
+    bench.script.until_started(2).await;
+    assert_eq!(bench.script.started(), ["a1", "b1"]);
+    assert_eq!(first.end().await, Disposition::Ack);
+    bench.script.until_started(3).await;
+    assert_eq!(bench.script.started(), ["a1", "b1", "a2"]);
+    assert_eq!(second.end().await, Disposition::Ack);
+    assert_eq!(other.end().await, Disposition::Ack);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_event_takes_the_place_of_one_that_waits() {
+    let bench = bench(4);
+    let first = bench.send("a1", "a", 1).await;
+    let second = bench.send("a2", "a", 2).await;
+    let third = bench.send("a3", "a", 2).await;
+    assert_eq!(second.settled.await, Disposition::Ack);
+    assert_eq!(bench.counts.get("coalesced"), 1);
+    assert_eq!((bench.counts.get("running"), bench.counts.get("waiting")), (1, 1));
+    first.end().await;
+    assert_eq!(third.end().await, Disposition::Ack);
+    assert_eq!(bench.script.started(), ["a1", "a3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_invalid_event_is_dead_lettered_with_its_reason_and_never_run() {
+    let bench = bench(1);
+    let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "data": {"generation": "1"}});
+    let settled = bench.send_raw(&event).await.await;
+    let Disposition::DeadLetter { reason } = settled else { panic!("{settled:?}") };
+    assert!(reason.starts_with("failed to parse event data: `data.generation` is a string"), "{reason}");
+    assert_eq!(bench.counts.get("invalid event"), 1);
+    assert_eq!(bench.script.started(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_task_cannot_use_is_dead_lettered() {
+    let bench = bench(1);
+    let event = bench.send("e1", "a", 1).await;
+    let reason = "required param `region` is missing".to_owned();
+    let _ = event.gate.send(Step::End(Handled::Malformed { reason: reason.clone() }));
+    assert_eq!(event.settled.await, Disposition::DeadLetter { reason });
+    assert_eq!(bench.counts.get("invalid for the task"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_ends_one_pass_and_nothing_else() {
+    let bench = bench(1);
+    let broken = bench.send("a1", "a", 1).await;
+    let next = bench.send("a2", "a", 2).await;
+    let _ = broken.gate.send(Step::Panic);
+    assert_eq!(broken.settled.await, Disposition::Ack);
+    assert_eq!(bench.counts.get("panicked"), 1);
+    assert_eq!(next.end().await, Disposition::Ack);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_requeues_what_waits_and_lets_finish_what_runs() {
+    let bench = bench(1);
+    let running = bench.send("a1", "a", 1).await;
+    let waiting = bench.send("a2", "a", 2).await;
+    let other = bench.send("b1", "b", 1).await;
+    bench.script.until_started(1).await;
+    bench.shutdown.cancel();
+    assert_eq!(waiting.settled.await, Disposition::Requeue);
+    assert_eq!(other.settled.await, Disposition::Requeue);
+    tokio::time::sleep(GRACE / 2).await;
+    assert_eq!(running.end().await, Disposition::Ack);
+    let drained = bench.dispatcher.await.unwrap();
+    assert_eq!(drained, Drained { finished: 1, requeued: 2, cancelled: 0 });
+    assert_eq!(bench.script.started(), ["a1"], "nothing starts during a shutdown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_outlasts_the_grace_period_is_cancelled_and_requeued() {
+    let bench = bench(1);
+    let running = bench.send("a1", "a", 1).await;
+    bench.script.until_started(1).await;
+    let begun = Instant::now();
+    assert_eq!(bench.shut_down().await, Drained { finished: 0, requeued: 0, cancelled: 1 });
+    assert_eq!(running.settled.await, Disposition::Requeue);
+    assert_eq!(begun.elapsed(), GRACE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_into_a_shutdown_goes_back() {
+    let bench = bench(1);
+    let running = bench.send("a1", "a", 1).await;
+    bench.script.until_started(1).await;
+    bench.shutdown.cancel();
+    let (incoming, settled) = Incoming::new(Message::Structured(Bytes::new()));
+    drop(bench.inbox.send(incoming).await);
+    assert_eq!(settled.await, Disposition::Requeue);
+    running.end().await;
+    bench.dispatcher.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn ends_by_itself_when_no_input_is_left_and_everything_has_run() {
+    let bench = bench(1);
+    let first = bench.send("a1", "a", 1).await;
+    let second = bench.send("b1", "b", 1).await;
+    drop(bench.inbox);
+    assert_eq!(first.end().await, Disposition::Ack);
+    assert_eq!(second.end().await, Disposition::Ack);
+    assert_eq!(bench.dispatcher.await.unwrap(), Drained::default());
+}
+
+#[test]
+fn the_lag_of_an_event() {
+    let now: jiff::Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
+    let cases = [
+        ("made ten seconds ago", Some("2026-01-01T00:00:00Z"), Some(10)),
+        ("made in another time zone", Some("2026-01-01T02:00:05+02:00"), Some(5)),
+        ("made in the future", Some("2026-01-01T00:00:20Z"), Some(0)),
+        ("not saying when", None, None),
+        ("saying it in no known way", Some("yesterday"), None),
+    ];
+    for (name, time, seconds) in cases {
+        let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "time": time});
+        let event = LifecycleEvent::from_structured(event.to_string().as_bytes(), MAX_EVENT_BYTES).unwrap();
+        assert_eq!(lag(&event, now), seconds.map(Duration::from_secs), "{name}");
+    }
+}

@@ -1,0 +1,171 @@
+//! An API that gives prepared answers.
+//!
+//! In: the answers file of the Go adapter's dry run. Out: for each call the next answer of the first entry that
+//! matches its method and resolved URL; its last answer repeats, and what no entry matches is answered `200 {}`.
+//! It never waits and never retries: a prepared 500 is answered once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use regex::Regex;
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api::{Api, CallContext, resolve};
+
+/// The answers file, as written.
+#[derive(Debug, Default, Deserialize)]
+pub struct AnswersFile {
+    #[serde(default)]
+    responses: Vec<EntryFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EntryFile {
+    #[serde(rename = "match")]
+    call: CallFile,
+    #[serde(default)]
+    responses: Vec<ResponseFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CallFile {
+    #[serde(default)]
+    method: String,
+    #[serde(default, rename = "urlPattern")]
+    url_pattern: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseFile {
+    #[serde(default, rename = "statusCode")]
+    status_code: u16,
+    #[serde(default)]
+    body: Option<Value>,
+}
+
+/// An entry that could never answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswersError {
+    /// It has no answer.
+    #[error(
+        "responses[{entry}] has no answers; add at least one {{\"statusCode\": …, \"body\": …}} to its `responses`"
+    )]
+    NoResponses {
+        /// Its place.
+        entry: usize,
+    },
+    /// It has no pattern.
+    #[error("responses[{entry}].match.urlPattern is empty; use \".*\" for every URL")]
+    NoPattern {
+        /// Its place.
+        entry: usize,
+    },
+    /// Its pattern is none.
+    #[error("responses[{entry}].match.urlPattern is no regular expression")]
+    Pattern {
+        /// Its place.
+        entry: usize,
+        /// What is wrong with it.
+        #[source]
+        source: regex::Error,
+    },
+}
+
+/// Prepared answers, ready to be given.
+#[derive(Debug, Default)]
+pub struct Answers {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    method: String,
+    pattern: Regex,
+    /// Never empty.
+    responses: Vec<(u16, String)>,
+}
+
+impl Answers {
+    /// Checks every entry.
+    ///
+    /// # Errors
+    /// The first entry that could never answer.
+    pub fn compile(file: AnswersFile) -> Result<Self, AnswersError> {
+        let compile = |(entry, written): (usize, EntryFile)| {
+            if written.responses.is_empty() {
+                return Err(AnswersError::NoResponses { entry });
+            }
+            if written.call.url_pattern.is_empty() {
+                return Err(AnswersError::NoPattern { entry });
+            }
+            let pattern = Regex::new(&written.call.url_pattern);
+            let pattern = pattern.map_err(|source| AnswersError::Pattern { entry, source })?;
+            let responses = written.responses.into_iter().map(|response| {
+                let status = if response.status_code == 0 { 200 } else { response.status_code };
+                (status, response.body.map_or_else(|| "{}".to_owned(), |body| body.to_string()))
+            });
+            Ok(Entry { method: written.call.method, pattern, responses: responses.collect() })
+        };
+        let entries = file.responses.into_iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        Ok(Self { entries })
+    }
+}
+
+/// The API.
+#[derive(Debug)]
+pub struct CannedApi {
+    base: Option<Url>,
+    version: String,
+    answers: Answers,
+    /// For each call so far, the entry that answered it.
+    answered_by: Mutex<Vec<Option<usize>>>,
+}
+
+impl CannedApi {
+    /// Gives `answers`; their patterns see URLs as the real client resolves them for this base and version.
+    #[must_use]
+    pub fn new(base: Option<Url>, version: String, answers: Answers) -> Self {
+        Self { base, version, answers, answered_by: Mutex::default() }
+    }
+
+    /// For each call so far, the place of the entry that answered it; none for the default answer.
+    #[must_use]
+    pub fn answered_by(&self) -> Vec<Option<usize>> {
+        self.log().clone()
+    }
+
+    fn log(&self) -> MutexGuard<'_, Vec<Option<usize>>> {
+        self.answered_by.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, method: &str, url: &str) -> ApiResponse {
+        let matches = |entry: &Entry| (entry.method == "*" || entry.method == method) && entry.pattern.is_match(url);
+        let chosen = self.answers.entries.iter().position(matches);
+        let mut log = self.log();
+        let (status, body) = match chosen {
+            None => (200, "{}".to_owned()),
+            Some(entry) => {
+                let earlier = log.iter().filter(|answered| **answered == chosen).count();
+                let responses = &self.answers.entries[entry].responses;
+                responses[earlier.min(responses.len() - 1)].clone()
+            }
+        };
+        log.push(chosen);
+        ApiResponse { status, body, attempts: 1 }
+    }
+}
+
+impl Api for CannedApi {
+    fn resolve_url(&self, url: &str) -> String {
+        resolve(url, self.base.as_ref(), &self.version)
+    }
+
+    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<ApiResponse, ApiFailure> {
+        Ok(self.answer(request.method.as_str(), &self.resolve_url(&request.url)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+
+fn api(file: Value) -> CannedApi {
+    let answers = Answers::compile(serde_json::from_value(file).unwrap()).unwrap();
+    CannedApi::new(Some(Url::parse("http://api:8000").unwrap()), "v1".to_owned(), answers)
+}
+
+#[test]
+fn the_first_entry_that_matches_answers() {
+    let api = api(json!({ "responses": [
+        { "match": { "method": "GET", "urlPattern": "/clusters/a$" }, "responses": [{ "body": { "by": 0 } }] },
+        { "match": { "method": "*", "urlPattern": "/clusters/" }, "responses": [{ "statusCode": 202, "body": [1] }] },
+        { "match": { "method": "get", "urlPattern": "." }, "responses": [{ "body": "never: methods are exact" }] },
+        { "match": { "method": "PUT", "urlPattern": "^/other" }, "responses": [{ "statusCode": 0 }] },
+    ] }));
+    let cases = [
+        ("method and pattern match", "GET", "/clusters/a", 200, r#"{"by":0}"#, Some(0)),
+        ("a pattern is looked for anywhere", "GET", "/api/v1/clusters/a", 200, r#"{"by":0}"#, Some(0)),
+        ("an anchor is honoured", "GET", "/clusters/ab", 202, "[1]", Some(1)),
+        ("a star is every method", "DELETE", "/clusters/a", 202, "[1]", Some(1)),
+        ("no status is 200, no body is an empty object", "PUT", "/other", 200, "{}", Some(3)),
+        ("nothing matches", "GET", "/elsewhere", 200, "{}", None),
+    ];
+    for (name, method, url, status, body, entry) in cases {
+        let answer = api.answer(method, url);
+        assert_eq!((answer.status, answer.body.as_str()), (status, body), "{name}");
+        assert_eq!(api.answered_by().last(), Some(&entry), "{name}");
+    }
+}
+
+#[test]
+fn answers_are_given_in_order_and_the_last_one_repeats() {
+    let api = api(json!({ "responses": [
+        { "match": { "method": "GET", "urlPattern": "/a" }, "responses": [{ "statusCode": 503 }, { "statusCode": 404 }] },
+        { "match": { "method": "GET", "urlPattern": "/b" }, "responses": [{ "statusCode": 500 }] },
+    ] }));
+    let given = ["/a", "/b", "/a", "/a"].map(|url| api.answer("GET", url).status);
+    assert_eq!(given, [503, 500, 404, 404]);
+}
+
+#[test]
+fn patterns_see_resolved_urls() {
+    let api = api(json!({}));
+    assert_eq!(api.resolve_url("clusters/a?full=1"), "/api/hyperfleet/v1/clusters/a?full=1");
+}
+
+#[test]
+fn an_entry_that_could_never_answer_is_refused() {
+    let cases = [
+        ("no answers", json!({ "match": { "method": "GET", "urlPattern": "/" }, "responses": [] }), "has no answers"),
+        ("no pattern", json!({ "match": { "method": "GET" }, "responses": [{}] }), "urlPattern is empty"),
+        (
+            "no regular expression",
+            json!({ "match": { "urlPattern": "(" }, "responses": [{}] }),
+            "no regular expression",
+        ),
+    ];
+    for (name, entry, expected) in cases {
+        let good = json!({ "match": { "method": "*", "urlPattern": "." }, "responses": [{}] });
+        let file = serde_json::from_value(json!({ "responses": [good, entry] })).unwrap();
+        let error = Answers::compile(file).expect_err(name).to_string();
+        assert!(error.starts_with("responses[1]") && error.contains(expected), "{name}: {error}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The traces that a scenario is expected to give.
+//!
+//! In: a trace, and the folder of its scenario. Out: what differs from `expected/trace.txt` and `expected/trace.json`, as a
+//! unified diff with styles; or these files, written anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use similar::{ChangeTag, TextDiff};
+
+use super::DryRunError;
+use super::text::{Text, without_colours};
+use super::trace::Trace;
+
+const EXPECTED: Style = AnsiColor::Red.on_default();
+const ACTUAL: Style = AnsiColor::Green.on_default();
+
+/// Both forms of a trace, by their file names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traces {
+    files: [(&'static str, String); 2],
+}
+
+impl Traces {
+    /// Renders a trace as it is kept: without styles.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let text = without_colours(&Text { trace, verbose: false }.to_string());
+        Self { files: [("trace.txt", text), ("trace.json", trace.to_json())] }
+    }
+
+    /// What differs from the expected traces of the scenario in `folder`; empty if nothing does.
+    ///
+    /// # Errors
+    /// An expected trace is there, but cannot be read.
+    pub fn compare(&self, folder: &Path) -> Result<String, DryRunError> {
+        let mut differences = String::new();
+        for (name, actual) in &self.files {
+            let path = place(folder, name);
+            let expected = match fs::read_to_string(&path) {
+                Ok(expected) => expected,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+                Err(source) => return Err(super::input::InputError::Unreadable { path, source }.into()),
+            };
+            if expected != *actual {
+                differences.push_str(&difference(&path, &expected, actual));
+            }
+        }
+        if !differences.is_empty() {
+            differences.push_str(&format!(
+                "The trace is not the expected one. If it is right: dry-run --update {}\n",
+                folder.display()
+            ));
+        }
+        Ok(differences)
+    }
+
+    /// Makes these the expected traces of the scenario in `folder`.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), DryRunError> {
+        for (name, actual) in &self.files {
+            let path = place(folder, name);
+            let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, actual));
+            written.map_err(|source| DryRunError::Write { path, source })?;
+        }
+        Ok(())
+    }
+}
+
+fn place(folder: &Path, name: &str) -> PathBuf {
+    folder.join("expected").join(name)
+}
+
+fn difference(path: &Path, expected: &str, actual: &str) -> String {
+    let diff = TextDiff::from_lines(expected, actual);
+    let mut text = format!("--- {} (expected)\n+++ this run\n", path.display());
+    for hunk in diff.unified_diff().iter_hunks() {
+        text.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            let (sign, style) = match change.tag() {
+                ChangeTag::Equal => (' ', Style::new()),
+                ChangeTag::Delete => ('-', EXPECTED),
+                ChangeTag::Insert => ('+', ACTUAL),
+            };
+            let line = change.value().trim_end_matches('\n');
+            text.push_str(&format!("{style}{sign}{line}{style:#}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,56 @@
+//! A scenario: one folder that is an example, a test and a document.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `event.json` | the CloudEvent; its `time`, if it has one, is the clock of the pass |
+//! | `adapter-config.yaml`, `task-config.yaml` | the configuration, with the files that it refers to |
+//! | `api-responses.json` | what the API answers; without it, `200 {}` to everything |
+//! | `live/*.yaml` | the objects that exist before; without it, none |
+//! | `environment.json` | the environment, an object of texts; without it, empty: a scenario never depends on its surroundings |
+//! | `expected/trace.txt`, `expected/trace.json` | the traces that it is expected to give |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::world::{Setting, World, configure};
+use super::{DryRunError, input};
+use crate::config::{Overrides, Paths};
+use crate::version::Version;
+
+const EVENT: &str = "event.json";
+const ADAPTER_CONFIG: &str = "adapter-config.yaml";
+const TASK_CONFIG: &str = "task-config.yaml";
+const ANSWERS: &str = "api-responses.json";
+const ENVIRONMENT: &str = "environment.json";
+const LIVE: &str = "live";
+
+/// Traces name the build as configurations see it, and expected ones must not change with each release.
+const NO_BUILD: Version = Version { number: "0.0.0-dev", commit: "none", date: "unknown" };
+
+/// Makes the world that the scenario in `folder` describes; `otherwise` is the clock for an event without time.
+///
+/// # Errors
+/// A file is missing or cannot be used, or the configuration is refused.
+pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
+    if let Some(missing) = [EVENT, ADAPTER_CONFIG, TASK_CONFIG].into_iter().find(|name| !folder.join(name).is_file()) {
+        return Err(DryRunError::NoScenario { folder: folder.to_owned(), missing });
+    }
+    let environment = optional(&folder.join(ENVIRONMENT), input::read_environment)?;
+    let paths = Paths { adapter: folder.join(ADAPTER_CONFIG), task: folder.join(TASK_CONFIG) };
+    let configured = configure(&paths, &environment, &Overrides::default(), &NO_BUILD)?;
+    let event_path = folder.join(EVENT);
+    let setting = Setting {
+        event: input::read_event(&event_path)?,
+        event_path,
+        answers: optional(&folder.join(ANSWERS), input::read_answers)?,
+        live: input::read_objects(&folder.join(LIVE))?,
+        overrides: BTreeMap::new(),
+    };
+    World::build(configured, &environment, &NO_BUILD, setting, otherwise)
+}
+
+fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, input::InputError>) -> Result<T, input::InputError> {
+    if path.exists() { read(path) } else { Ok(T::default()) }
+}

@@ -1,0 +1,341 @@
+//! The trace as a person reads it.
+//!
+//! In: a [`Trace`]. Out: text with ANSI styles, which [`without_colours`] takes out. Long
+//! values are cut, and bodies and whole objects are left out, unless the trace is to be verbose.
+
+mod style;
+
+use std::fmt::{self, Formatter};
+
+use serde_json::Value;
+
+use super::diff::{Change, ObjectDiff};
+use super::trace::{
+    ActionTrace, DecisionTrace, GateTrace, ParamSource, PhaseStatus, PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND,
+    RequestTrace, ResourceTrace, Trace,
+};
+use style::{ADDED, BAD, FAINT, GOOD, HEAD, REMOVED, TELLING, styled};
+
+/// Values are cut here: what does not fit a line hides the lines around it.
+const VALUE_WIDTH: usize = 80;
+
+/// The built-in variables; the trace mentions them, but does not print them.
+const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
+
+/// A trace to be displayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Whether nothing is left out.
+    pub verbose: bool,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [params, preconditions, resources, post] = &*self.trace.phases else { return Ok(()) };
+        self.heading(f)?;
+        phase_line(f, "Phase 1: Parameter Extraction", params)?;
+        self.params(f)?;
+        phase_line(f, "Phase 2: Preconditions", preconditions)?;
+        let total = self.trace.preconditions.len();
+        for (index, result) in self.trace.preconditions.iter().enumerate() {
+            self.precondition(f, index + 1, total, result)?;
+        }
+        phase_line(f, "Phase 3: Resources", resources)?;
+        if let (PhaseStatus::Skipped, Some(reason)) = (resources.status, &resources.detail) {
+            writeln!(f, "  Reason: {reason}")?;
+        }
+        let total = self.trace.resources.len();
+        for (index, (resource, decision)) in self.trace.resources.iter().zip(&self.trace.decisions).enumerate() {
+            self.resource(f, index + 1, total, resource, decision)?;
+        }
+        self.other_objects(f)?;
+        self.discovered(f)?;
+        phase_line(f, "Phase 4: Post Actions", post)?;
+        let total = self.trace.post_actions.len();
+        for (index, action) in self.trace.post_actions.iter().enumerate() {
+            self.action(f, index + 1, total, action)?;
+        }
+        self.ending(f)
+    }
+}
+
+impl Text<'_> {
+    fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let event = &self.trace.event;
+        let title = "Dry-Run Execution Trace";
+        writeln!(f, "{}", styled(HEAD, title))?;
+        writeln!(f, "{}", "=".repeat(title.len() + 1))?;
+        writeln!(f, "Event: id={} type={}", event.id, event.event_type)?;
+        let subject = match (event.kind.as_str(), event.resource_id.as_str()) {
+            ("", "") => "no resource".to_owned(),
+            (kind, id) => format!("{kind} {id}").trim().to_owned(),
+        };
+        writeln!(f, "About: {subject}, generation {}, at {}", event.generation, event.now)
+    }
+
+    fn params(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for ParamSource { name, source } in &self.trace.param_sources {
+            let value = match self.trace.params.get(name) {
+                Some(value) => self.value(value),
+                None => styled(FAINT, "(absent)"),
+            };
+            writeln!(f, "  {name:<16} = {value}  {}", styled(FAINT, format_args!("<- {}", one_line(source))))?;
+        }
+        self.calls(f, "param_extraction", "", 2)?;
+        if let Some(error) = self.trace.errors.get("param_extraction") {
+            writeln!(f, "  {}", styled(BAD, format_args!("Error: {error}")))?;
+        }
+        if self.verbose {
+            for name in BUILT_IN {
+                let value = self.trace.params.get(name).unwrap_or(&Value::Null);
+                writeln!(f, "  {name:<16} = {value}  {}", styled(FAINT, "<- built in"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn precondition(&self, f: &mut Formatter<'_>, at: usize, of: usize, result: &PreconditionTrace) -> fmt::Result {
+        let nothing_there = self.trace.phases.iter().any(|phase| phase.detail.as_deref() == Some(RESOURCE_NOT_FOUND));
+        let word = match (result.matched, &result.error) {
+            (_, Some(_)) if nothing_there => styled(TELLING, "NOT FOUND"),
+            (_, Some(_)) => styled(BAD, "FAIL"),
+            (true, None) => styled(GOOD, "PASS"),
+            (false, None) => styled(TELLING, "NOT MET"),
+        };
+        writeln!(f, "  [{at}/{of}] {:<30} {word}", result.name)?;
+        self.calls(f, "preconditions", &result.name, 4)?;
+        for capture in &result.captures {
+            writeln!(f, "    Captured: {} = {}", capture.name, self.value(&capture.value))?;
+        }
+        match &result.error {
+            Some(error) if nothing_there => writeln!(f, "    Answer: {error}"),
+            Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error: {error}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn resource(
+        &self,
+        f: &mut Formatter<'_>,
+        at: usize,
+        of: usize,
+        resource: &ResourceTrace,
+        decision: &DecisionTrace,
+    ) -> fmt::Result {
+        let word = decision.decision.to_uppercase();
+        let word = match (resource.status, decision.decision) {
+            ("failed", _) => styled(BAD, "FAILED".to_owned()),
+            (_, "skip" | "wait") => styled(TELLING, word),
+            (_, "delete" | "recreate") => styled(REMOVED, word),
+            _ => styled(GOOD, word),
+        };
+        writeln!(f, "  [{at}/{of}] {:<30} {word}", resource.name)?;
+        match resource.resource_name.as_str() {
+            "" => writeln!(f, "    Object:   no {}", resource.kind)?,
+            name => writeln!(f, "    Object:   {} {}", resource.kind, qualified(&resource.namespace, name))?,
+        }
+        for gate in &decision.gates {
+            gate_line(f, gate)?;
+        }
+        for warning in &decision.warnings {
+            writeln!(f, "    {}", styled(TELLING, format_args!("Warning:  {warning}")))?;
+        }
+        match &resource.error {
+            Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?,
+            None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
+        }
+        match (resource.result, decision.finalized) {
+            ("skipped", true) => writeln!(f, "    Outcome:  finalized, nothing of it is left")?,
+            ("skipped" | "failed", _) => {}
+            (result @ ("deleting" | "waiting"), _) => {
+                writeln!(f, "    Outcome:  {result}; the next event looks again")?
+            }
+            (result, _) => writeln!(f, "    Outcome:  {result}")?,
+        }
+        for diff in self.trace.diffs.iter().filter(|diff| is_about(diff, resource)) {
+            self.diff(f, diff)?;
+        }
+        Ok(())
+    }
+
+    /// The objects that changed beside those that the resources name: other versions of them.
+    fn other_objects(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let shown = |diff: &ObjectDiff| self.trace.resources.iter().any(|resource| is_about(diff, resource));
+        for diff in self.trace.diffs.iter().filter(|diff| !shown(diff)) {
+            let object = qualified(&diff.namespace, &diff.name);
+            writeln!(f, "  Beside these: {} {object} {}", diff.kind, diff.change.as_str())?;
+            self.diff(f, diff)?;
+        }
+        Ok(())
+    }
+
+    fn diff(&self, f: &mut Formatter<'_>, diff: &ObjectDiff) -> fmt::Result {
+        if diff.change == Change::Deleted && !self.verbose {
+            return Ok(());
+        }
+        for line in diff.diff.lines() {
+            match line.as_bytes().first() {
+                Some(b'@') if diff.change == Change::Created => continue,
+                Some(b'@') => writeln!(f, "      {}", styled(FAINT, line))?,
+                Some(b'+') => writeln!(f, "      {}", styled(ADDED, line))?,
+                Some(b'-') => writeln!(f, "      {}", styled(REMOVED, line))?,
+                Some(_) | None => writeln!(f, "{}", format!("      {line}").trim_end())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn discovered(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.trace.discovered_resources.is_empty() {
+            return Ok(());
+        }
+        let title = dotted("Phase 3.5: Discovery Results");
+        writeln!(f, "\n{} (available as resources.* in payload)", styled(HEAD, title))?;
+        for (name, object) in &self.trace.discovered_resources {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let object_name = qualified(text("/metadata/namespace"), text("/metadata/name"));
+            let generation = match text("/metadata/annotations/hyperfleet.io~1generation") {
+                "" => "without generation".to_owned(),
+                generation => format!("generation {generation}"),
+            };
+            let terminating = if text("/metadata/deletionTimestamp").is_empty() { "" } else { ", terminating" };
+            writeln!(f, "  {name:<16} = {} {object_name}, {generation}{terminating}", text("/kind"))?;
+            if self.verbose {
+                indented(f, &format!("{object:#}"), 4)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn action(&self, f: &mut Formatter<'_>, at: usize, of: usize, action: &ActionTrace) -> fmt::Result {
+        let word = match action.status {
+            "failed" => styled(BAD, "FAILED"),
+            "skipped" => styled(TELLING, "SKIPPED"),
+            _ => styled(GOOD, "EXECUTED"),
+        };
+        writeln!(f, "  [{at}/{of}] {:<30} {word}", action.name)?;
+        if let Some(reason) = &action.reason {
+            writeln!(f, "    Reason:   {reason}")?;
+        }
+        self.calls(f, "post_actions", &action.name, 4)?;
+        if let Some(error) = &action.error {
+            writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// The calls that a step of a phase made, and the conditions that they reported.
+    fn calls(&self, f: &mut Formatter<'_>, phase: &str, step: &str, indent: usize) -> fmt::Result {
+        let its_own = |call: &&RequestTrace| call.phase == phase && call.step == step;
+        for call in self.trace.api_requests.iter().filter(its_own) {
+            let status = styled(if call.status_code < 400 { GOOD } else { BAD }, call.status_code);
+            let note = if call.answered_by == "default" { "  (no prepared answer: {})" } else { "" };
+            writeln!(f, "{:indent$}API Call: {} {} -> {status}{}", "", call.method, call.url, styled(FAINT, note))?;
+            for report in self.trace.reports.iter().filter(|report| phase == "post_actions" && report.url == call.url) {
+                reported(f, &report.body)?;
+            }
+            for (name, body) in [("Request", &call.request_body), ("Response", &call.response_body)] {
+                let Some(body) = body.as_ref().filter(|_| self.verbose) else { continue };
+                writeln!(f, "{:indent$}[verbose] {name} body:", "")?;
+                let pretty = serde_json::from_str::<Value>(body).map(|body| format!("{body:#}"));
+                indented(f, pretty.as_deref().unwrap_or(body), 6)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ending(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if !self.trace.warnings.is_empty() {
+            writeln!(f)?;
+        }
+        for warning in &self.trace.warnings {
+            writeln!(f, "{}", styled(TELLING, format_args!("Warning: {warning}")))?;
+        }
+        let result = if self.trace.failed() { styled(BAD, "FAILED") } else { styled(GOOD, "SUCCESS") };
+        writeln!(f, "\n{} {result}", styled(HEAD, "Result:"))
+    }
+
+    fn value(&self, value: &Value) -> String {
+        let text = value.to_string();
+        if self.verbose { text } else { cut(&text) }
+    }
+}
+
+/// Takes the styles out of a text.
+#[must_use]
+pub fn without_colours(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+fn phase_line(f: &mut Formatter<'_>, title: &str, phase: &PhaseTrace) -> fmt::Result {
+    let status = match phase.status {
+        PhaseStatus::Success => styled(GOOD, "SUCCESS"),
+        PhaseStatus::Failed => styled(BAD, "FAILED"),
+        PhaseStatus::Skipped => styled(TELLING, "SKIPPED"),
+        PhaseStatus::NotRun => styled(FAINT, "NOT RUN"),
+    };
+    write!(f, "\n{} {status}", styled(HEAD, dotted(title)))?;
+    match &phase.detail {
+        Some(detail) if phase.status == PhaseStatus::Success => writeln!(f, " ({})", detail.to_uppercase()),
+        Some(_) | None => writeln!(f),
+    }
+}
+
+/// The conditions of a status report, one a line.
+fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
+    let conditions = body.get("conditions").and_then(Value::as_array);
+    for condition in conditions.into_iter().flatten() {
+        let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or("-");
+        let style = match text("status") {
+            "True" => GOOD,
+            "False" => TELLING,
+            _ => FAINT,
+        };
+        let (kind, status, reason) = (text("type"), text("status"), text("reason"));
+        writeln!(
+            f,
+            "    Reported: {kind:<10} {} {reason}: {}",
+            styled(style, format_args!("{status:<7}")),
+            text("message")
+        )?;
+    }
+    Ok(())
+}
+
+/// A gate that was asked. Why it failed is said by the resource's error.
+fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
+    let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
+    match &gate.expression {
+        Some(expression) => writeln!(f, "    Asked:    {}.when {answer}: {}", gate.gate, styled(FAINT, expression)),
+        None => writeln!(f, "    Asked:    {} {answer}", gate.gate),
+    }
+}
+
+fn is_about(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {
+    diff.kind == resource.kind && diff.namespace == resource.namespace && diff.name == resource.resource_name
+}
+
+fn qualified(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+fn dotted(title: &str) -> String {
+    format!("{:.<45}", format!("{title} "))
+}
+
+fn indented(f: &mut Formatter<'_>, text: &str, indent: usize) -> fmt::Result {
+    text.lines().try_for_each(|line| writeln!(f, "{:indent$}{line}", ""))
+}
+
+fn one_line(text: &str) -> String {
+    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(VALUE_WIDTH) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,322 @@
+//! Makes the trace out of what a pass did.
+//!
+//! In: the task, the pass's report, and the store before and after. Out: a [`Trace`]. Nothing can fail, and nothing is
+//! decided: whatever stands in the trace was said by someone else.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::outcome::{Outcome, OutcomeResult};
+use lifecycle_core::plan::decision::{Decision, SkipReason, WaitReason};
+use lifecycle_core::post::{ActionEnd, ActionResult};
+use lifecycle_core::precondition::{PreconditionResult, Verdict};
+use lifecycle_core::stage::Phase;
+use lifecycle_core::task::{Recreate, Resource, Task};
+use serde_json::{Map, Value};
+
+use super::{
+    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, GateTrace, OperationTrace, ParamSource, PhaseStatus,
+    PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
+};
+use crate::dry_run::diff;
+use crate::fetch::CallRecord;
+use crate::pass::{PassReport, PassStatus};
+use crate::transport::memory::Operation;
+
+/// Below this, a double is exact to the unit.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// What is known of a pass when it has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Recording<'a> {
+    /// What the pass was about.
+    pub event: &'a LifecycleEvent,
+    /// Its clock.
+    pub now: Timestamp,
+    /// What it had to do.
+    pub task: &'a Task,
+    /// What it did.
+    pub report: &'a PassReport,
+    /// Every object before it.
+    pub before: &'a [Value],
+    /// Every object after it.
+    pub after: &'a [Value],
+    /// Its calls to the object store.
+    pub operations: &'a [Operation],
+    /// For each of its calls to the API, the entry of the answers file that answered it.
+    pub answered_by: &'a [Option<usize>],
+    /// Whether the bodies of those calls are wanted.
+    pub verbose: bool,
+}
+
+impl Recording<'_> {
+    /// Makes the trace.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        let report = self.report;
+        let post = report.post.as_ref();
+        let mut errors = std::collections::BTreeMap::<_, String>::new();
+        for error in report.errors() {
+            let text = errors.entry(error.phase.as_str()).or_default();
+            text.push_str(if text.is_empty() { "" } else { "; " });
+            text.push_str(&error.to_string());
+        }
+        let mut warnings: Vec<String> = report
+            .preconditions
+            .iter()
+            .flat_map(|result| result.warnings.iter().map(|warning| format!("precondition {}: {warning}", result.name)))
+            .collect();
+        warnings.extend(post.iter().flat_map(|post| post.warnings.iter().cloned()));
+        Trace {
+            event: self.event(),
+            status: if report.status() == PassStatus::Failed { "failed" } else { "success" },
+            phases: Phase::ALL.map(|phase| self.phase(phase)).into(),
+            params: self.params(),
+            param_sources: self.param_sources(),
+            preconditions: report.preconditions.iter().map(precondition).collect(),
+            resources: report.outcomes.iter().map(|outcome| self.resource(outcome)).collect(),
+            decisions: report.outcomes.iter().map(|outcome| self.decision(outcome)).collect(),
+            diffs: diff::compare(self.before, self.after),
+            discovered_resources: match report.scope.get("resources").map(plain) {
+                Some(Value::Object(resources)) => resources,
+                Some(_) | None => Map::new(),
+            },
+            post_actions: post.iter().flat_map(|post| &post.actions).map(action).collect(),
+            reports: report.calls.iter().filter_map(sent_report).collect(),
+            errors,
+            warnings,
+            api_requests: self.requests(),
+            transport_operations: self.operations.iter().map(operation).collect(),
+        }
+    }
+
+    fn event(&self) -> EventTrace {
+        EventTrace {
+            id: self.event.event_id.clone(),
+            event_type: self.event.event_type.clone(),
+            now: self.now.to_string(),
+            kind: self.event.kind.clone(),
+            resource_id: self.event.resource_id.clone(),
+            generation: self.event.generation.0,
+        }
+    }
+
+    fn phase(&self, phase: Phase) -> PhaseTrace {
+        let report = self.report;
+        let params_failed = report.params_error.is_some();
+        let (status, detail) = match phase {
+            Phase::ParamExtraction if params_failed => (PhaseStatus::Failed, None),
+            Phase::ParamExtraction => (PhaseStatus::Success, None),
+            Phase::Preconditions => match &report.verdict {
+                None => (PhaseStatus::NotRun, None),
+                Some(Verdict::Met) if report.preconditions.is_empty() => (PhaseStatus::Success, None),
+                Some(Verdict::Met) => (PhaseStatus::Success, Some("met".to_owned())),
+                Some(Verdict::NotMet(_)) => (PhaseStatus::Success, Some("not met".to_owned())),
+                Some(Verdict::ResourceNotFound(_)) => (PhaseStatus::Success, Some(RESOURCE_NOT_FOUND.to_owned())),
+                Some(Verdict::Failed(_)) => (PhaseStatus::Failed, None),
+            },
+            Phase::Resources => match &report.verdict {
+                None => (PhaseStatus::NotRun, None),
+                Some(Verdict::Met) if report.outcomes.iter().any(|outcome| outcome.failure().is_some()) => {
+                    (PhaseStatus::Failed, None)
+                }
+                Some(Verdict::Met) => (PhaseStatus::Success, None),
+                Some(Verdict::NotMet(reason)) => (PhaseStatus::Skipped, Some(reason.clone())),
+                Some(Verdict::Failed(error)) => (PhaseStatus::Skipped, Some(error.to_string())),
+                Some(Verdict::ResourceNotFound(_)) => (PhaseStatus::Skipped, Some("ResourceNotFound".to_owned())),
+            },
+            Phase::PostActions => match &report.post {
+                None => (PhaseStatus::NotRun, None),
+                Some(post) if post.error.is_some() => (PhaseStatus::Failed, None),
+                Some(post) if post.resource_not_found => (PhaseStatus::Success, Some(RESOURCE_NOT_FOUND.to_owned())),
+                Some(_) => (PhaseStatus::Success, None),
+            },
+        };
+        PhaseTrace { phase: phase.as_str(), status, detail }
+    }
+
+    fn params(&self) -> Map<String, Value> {
+        let variables = self.report.scope.variables().filter(|(name, _)| *name != "resources");
+        variables.map(|(name, value)| (name.to_owned(), plain(value))).collect()
+    }
+
+    fn param_sources(&self) -> Vec<ParamSource> {
+        let mut seen = BTreeSet::new();
+        let params = self.task.params.iter().filter(|param| seen.insert(&param.name));
+        params.map(|param| ParamSource { name: param.name.clone(), source: param.source.to_string() }).collect()
+    }
+
+    fn resource(&self, outcome: &Outcome) -> ResourceTrace {
+        let failure = outcome.failure();
+        let discovered_state = match outcome.decision {
+            Decision::Delete => self.object_before(outcome).cloned(),
+            _ => None,
+        };
+        ResourceTrace {
+            name: outcome.resource.clone(),
+            kind: outcome.kind.kind.clone(),
+            namespace: outcome.namespace.clone(),
+            resource_name: outcome.name.clone(),
+            status: status(outcome),
+            operation: operation_word(&outcome.decision),
+            result: outcome.result.as_str(),
+            reason: failure.is_none().then(|| outcome.reason()),
+            error: failure.map(ToString::to_string),
+            discovered_state,
+        }
+    }
+
+    fn object_before(&self, outcome: &Outcome) -> Option<&Value> {
+        let is_it = |pointer: &str, object: &Value, text: &str| {
+            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default() == text
+        };
+        self.before.iter().find(|object| {
+            is_it("/kind", object, &outcome.kind.kind)
+                && is_it("/metadata/namespace", object, &outcome.namespace)
+                && is_it("/metadata/name", object, &outcome.name)
+        })
+    }
+
+    fn decision(&self, outcome: &Outcome) -> DecisionTrace {
+        let resource = self.task.resources.iter().find(|resource| resource.name == outcome.resource);
+        let gates = outcome.gates.iter().map(|(gate, answer)| GateTrace {
+            gate,
+            answer: answer.clone(),
+            expression: resource.and_then(|resource| gate_expression(resource, gate)),
+        });
+        DecisionTrace {
+            resource: outcome.resource.clone(),
+            decision: outcome.decision.kind(),
+            reason: outcome.decision.reason(),
+            because: outcome.reason(),
+            finalized: outcome.finalized,
+            gates: gates.collect(),
+            warnings: outcome.warnings.clone(),
+        }
+    }
+
+    /// The calls, each with the step that made it. Phases 2 and 4 end with a step that could not call, so the
+    /// calls of a phase belong to its steps in order. Params go on, so theirs cannot be told apart.
+    fn requests(&self) -> Vec<RequestTrace> {
+        let task = self.task;
+        let calls_api = |name: &&str| {
+            task.preconditions.iter().any(|precondition| precondition.name == **name && precondition.api_call.is_some())
+        };
+        let mut preconditions = self.report.preconditions.iter().map(|result| result.name.as_str()).filter(calls_api);
+        let acts = |name: &&str| task.actions.iter().any(|action| action.name == **name && action.api_call.is_some());
+        let actions = self.report.post.iter().flat_map(|post| &post.actions).filter(|action| made_a_call(action));
+        let mut actions = actions.map(|action| action.name.as_str()).filter(acts);
+        let answers = self.answered_by.iter().copied().chain(std::iter::repeat(None));
+        let calls = self.report.calls.iter().zip(answers).map(|(call, answer)| RequestTrace {
+            phase: call.phase.as_str(),
+            step: match call.phase {
+                Phase::Preconditions => preconditions.next(),
+                Phase::PostActions => actions.next(),
+                Phase::ParamExtraction | Phase::Resources => None,
+            }
+            .unwrap_or_default()
+            .to_owned(),
+            method: call.method,
+            url: call.url.clone(),
+            status_code: call.status.unwrap_or_default(),
+            answered_by: answer.map_or_else(|| "default".to_owned(), |entry| format!("responses[{entry}]")),
+            request_body: call.request_body.clone().filter(|_| self.verbose),
+            response_body: call.response_body.clone().filter(|_| self.verbose),
+        });
+        calls.collect()
+    }
+}
+
+/// Whether an action got as far as its call.
+fn made_a_call(action: &ActionResult) -> bool {
+    match &action.end {
+        ActionEnd::Executed | ActionEnd::Failed(_) => true,
+        ActionEnd::Skipped(reason) => reason == "ResourceNotFound",
+    }
+}
+
+fn precondition(result: &PreconditionResult) -> PreconditionTrace {
+    let captures = result.captures.iter();
+    PreconditionTrace {
+        name: result.name.clone(),
+        status: if result.error.is_some() { "failed" } else { "success" },
+        matched: result.met,
+        error: result.error.clone(),
+        captures: captures.map(|(name, value)| CaptureTrace { name: name.clone(), value: plain(value) }).collect(),
+    }
+}
+
+/// The outcome in the Go adapter's words.
+fn status(outcome: &Outcome) -> &'static str {
+    match (&outcome.result, &outcome.decision) {
+        (OutcomeResult::Failed(_), _) => "failed",
+        (_, Decision::Skip(SkipReason::CreateGateFalse | SkipReason::EarlierFailure)) => "skipped",
+        _ => "success",
+    }
+}
+
+/// The decision in the Go adapter's words.
+fn operation_word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Create | Decision::CreateVersion => "create",
+        Decision::Update { .. } => "update",
+        Decision::Recreate { .. } => "recreate",
+        Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
+        Decision::Wait(WaitReason::Terminating) | Decision::Skip(_) => "skip",
+        Decision::Fail(_) => "",
+    }
+}
+
+fn gate_expression(resource: &Resource, gate: &str) -> Option<String> {
+    let expression = match gate {
+        "create" => resource.gates.create.as_ref(),
+        "delete" => resource.gates.delete.as_ref().map(|delete| &delete.when),
+        "recreate" => match &resource.gates.recreate {
+            Some(Recreate::When(when)) => Some(when),
+            Some(Recreate::OnChange) | None => None,
+        },
+        _ => None,
+    };
+    expression.map(|expression| expression.source().split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn action(result: &ActionResult) -> ActionTrace {
+    let (status, reason, error) = match &result.end {
+        ActionEnd::Executed => ("success", None, None),
+        ActionEnd::Skipped(reason) => ("skipped", Some(reason.clone()), None),
+        ActionEnd::Failed(message) => ("failed", None, Some(message.clone())),
+    };
+    ActionTrace { name: result.name.clone(), status, skipped: status == "skipped", reason, error }
+}
+
+/// A value with whole numbers written as such: variables hold every number of JSON as a double, and Go writes
+/// the double 3 as `3`.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough to be exact")]
+            Some(whole) if whole.fract() == 0.0 && whole.abs() < EXACT => Value::from(whole as i64),
+            Some(_) | None => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(members) => members.iter().map(|(key, member)| (key.clone(), plain(member))).collect(),
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// The JSON body of a call of phase 4.
+fn sent_report(call: &CallRecord) -> Option<ReportTrace> {
+    let body = call.request_body.as_ref().filter(|_| call.phase == Phase::PostActions)?;
+    Some(ReportTrace { method: call.method, url: call.url.clone(), body: serde_json::from_str(body).ok()? })
+}
+
+fn operation(operation: &Operation) -> OperationTrace {
+    OperationTrace {
+        operation: operation.verb.as_str(),
+        kind: operation.kind.clone(),
+        namespace: operation.namespace.clone(),
+        name: operation.name.clone(),
+        result: operation.result.map(|result| result.as_str()),
+    }
+}

@@ -1,0 +1,135 @@
+//! A small world to rehearse in: a store, an API, and the adapter between them.
+//!
+//! In: the configuration, and the [`Setting`]: an event, prepared answers, live objects. Out: the [`Trace`] of each
+//! pass. What a pass did stays: the next one finds the objects that it left. It fails if the configuration is
+//! refused, or if an object could not be one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::write::WriteError;
+use reqwest::Url;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::DryRunError;
+use super::canned_api::{Answers, CannedApi};
+use super::input::InputError;
+use super::trace::{Recording, Trace};
+use crate::config::{Environment, Loaded, Overrides, Paths, load};
+use crate::pipeline::Pipeline;
+use crate::serve::host;
+use crate::trace::TraceContext;
+use crate::transport::memory::MemoryTransport;
+use crate::version::Version;
+
+/// What a world is like before its first pass.
+#[derive(Debug)]
+pub struct Setting {
+    /// What happens.
+    pub event: LifecycleEvent,
+    /// Where it was read, for messages.
+    pub event_path: PathBuf,
+    /// What the API answers.
+    pub answers: Answers,
+    /// What is live.
+    pub live: Vec<Value>,
+    /// What is live too, and takes the place of whatever is applied under its name.
+    pub overrides: BTreeMap<String, Value>,
+}
+
+/// The world of one dry run.
+pub struct World {
+    pipeline: Pipeline<MemoryTransport, CannedApi>,
+    event: LifecycleEvent,
+    now: Timestamp,
+    time: Duration,
+    warnings: Diagnostics,
+}
+
+/// Loads the configuration of a dry run, with the same checks as `serve`.
+///
+/// # Errors
+/// It is refused.
+pub fn configure(
+    paths: &Paths,
+    environment: &Environment,
+    overrides: &Overrides,
+    version: &Version,
+) -> Result<Loaded, DryRunError> {
+    load(paths, environment, overrides, version.number).map_err(DryRunError::Configuration)
+}
+
+impl World {
+    /// Makes a world. The event's own time is its clock; `otherwise` is for events that have none.
+    ///
+    /// # Errors
+    /// The event's time is none, or an object could not be one.
+    pub fn build(
+        configured: Loaded,
+        environment: &Environment,
+        version: &Version,
+        setting: Setting,
+        otherwise: Timestamp,
+    ) -> Result<Self, DryRunError> {
+        let Setting { event, event_path, answers, live, overrides } = setting;
+        let now = match &event.time {
+            None => otherwise,
+            Some(time) => {
+                time.parse().map_err(|source| InputError::EventTime { path: event_path, time: time.clone(), source })?
+            }
+        };
+        let host = host(&configured, environment, version);
+        let Loaded { adapter, task, warnings, .. } = configured;
+        let transport = MemoryTransport::new(now)
+            .with_objects(live)
+            .and_then(|transport| transport.with_overrides(overrides))
+            .map_err(|error: WriteError| InputError::Refused(error))?;
+        let base = adapter.api.base_url.as_deref().and_then(|base| Url::parse(base).ok());
+        let api = CannedApi::new(base, adapter.api.version.clone(), answers);
+        let time = adapter.event_deadline;
+        let resource_id = adapter.stamp_resource_id;
+        let pipeline =
+            Pipeline { task: Arc::new(task), host, resource_id, transport, cache: None, api, keep_calls: true };
+        Ok(Self { pipeline, event, now, time, warnings })
+    }
+
+    /// Takes the event through one pass.
+    pub async fn play(&self, verbose: bool) -> Trace {
+        let Pipeline { task, transport, api, .. } = &self.pipeline;
+        let before = transport.objects();
+        let operations_before = transport.operations().len();
+        let calls_before = api.answered_by().len();
+        let deadline = Instant::now() + self.time;
+        let report = self.pipeline.run(&self.event, self.now, deadline, &TraceContext::default()).await;
+        let recording = Recording {
+            event: &self.event,
+            now: self.now,
+            task,
+            report: &report,
+            before: &before,
+            after: &transport.objects(),
+            operations: &transport.operations()[operations_before..],
+            answered_by: &api.answered_by()[calls_before..],
+            verbose,
+        };
+        recording.trace()
+    }
+
+    /// What is worth a warning in the configuration.
+    #[must_use]
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
+    /// Every object that is live.
+    #[must_use]
+    pub fn objects(&self) -> Vec<Value> {
+        self.pipeline.transport.objects()
+    }
+}

@@ -1,0 +1,180 @@
+//! Does one command over a transport.
+//!
+//! In: a [`Command`], which core decided, and the event's deadline. Out: [`Executed`], what became of it, with
+//! the server's own answers. Every refusal is part of that answer; nothing here returns an error or panics.
+//!
+//! It never retries and never chooses. The two reads that it makes on its own are part of the protocol of
+//! their command: who holds a taken name, and whether a deleted object is gone before it is created again.
+
+use futures::StreamExt;
+use futures::stream;
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::transport::subject::Subject;
+use crate::transport::{Deletion, Transport};
+
+/// How many objects of one command are deleted at the same time: enough to hide the round trips, too few to
+/// crowd out other events at a server that queues fairly.
+const CONCURRENT_DELETES: usize = 16;
+
+/// Does what `command` says, once, and no later than `deadline`.
+///
+/// A call that is under way at the deadline is dropped: the server may still have carried it out, and the next
+/// event will see.
+pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: Instant) -> Executed {
+    let executor = Executor { transport, deadline };
+    match command {
+        Command::Create { desired } => executor.create(&desired, Executed::Created).await,
+        Command::Update { desired, target, take_over } => {
+            let update = transport.update(&desired, &target, take_over.as_ref());
+            match executor.in_time("update", &Subject::from(&target), update).await {
+                Ok(object) => Executed::Updated(object),
+                Err(error) => Executed::Failed(error),
+            }
+        }
+        Command::Recreate { desired, targets } => executor.recreate(&desired, targets).await,
+        Command::Delete { targets, propagation } => {
+            executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
+        }
+    }
+}
+
+struct Executor<'a, T> {
+    transport: &'a T,
+    deadline: Instant,
+}
+
+/// What to do about an object whose deletion was accepted, but which the answer still shows.
+#[derive(Clone, Copy)]
+enum AfterDelete {
+    TakeTheAnswer,
+    ReadOnce,
+}
+
+impl<T: Transport> Executor<'_, T> {
+    async fn create(&self, desired: &Value, done: fn(Value) -> Executed) -> Executed {
+        let subject = Subject::of(desired);
+        match self.in_time("create", &subject, self.transport.create(desired)).await {
+            Ok(object) => done(object),
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
+                match self.in_time("get", &subject, self.read(&subject)).await {
+                    Ok(holder) => Executed::NameTaken(holder),
+                    Err(unread) => Executed::Failed(unread),
+                }
+            }
+            Err(error) => Executed::Failed(error),
+        }
+    }
+
+    async fn recreate(&self, desired: &Value, targets: Vec<Target>) -> Executed {
+        let rehearsal = self.transport.rehearse_create(desired);
+        match self.in_time("rehearse the creation of", &Subject::of(desired), rehearsal).await {
+            Ok(()) => {}
+            // The server looks at the object before it looks at the name: a taken name is the best answer
+            // that an object whose predecessor still stands can get.
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {}
+            Err(error) => return Executed::Failed(error),
+        }
+        match self.delete(targets, PropagationPolicy::Background, AfterDelete::ReadOnce).await.into_executed() {
+            Executed::Deleted => self.create(desired, Executed::Recreated).await,
+            other => other,
+        }
+    }
+
+    async fn delete(&self, targets: Vec<Target>, propagation: PropagationPolicy, after: AfterDelete) -> Deletions {
+        let mut answers = stream::iter(targets)
+            .map(|target| async move { self.delete_one(&target, propagation, after).await })
+            .buffered(CONCURRENT_DELETES);
+        let mut deletions = Deletions::default();
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(None) => {}
+                Ok(Some(object)) => deletions.remaining.push(object),
+                Err(error) => deletions.failures.push(error),
+            }
+        }
+        deletions
+    }
+
+    /// Deletes one object; gives it back if it still stands.
+    async fn delete_one(
+        &self,
+        target: &Target,
+        propagation: PropagationPolicy,
+        after: AfterDelete,
+    ) -> Result<Option<Value>, WriteError> {
+        let subject = Subject::from(target);
+        let pending = match self.in_time("delete", &subject, self.transport.delete(target, propagation)).await {
+            Ok(Deletion::Gone) => return Ok(None),
+            Ok(Deletion::Pending(object)) => object,
+            Err(error) => return Err(error),
+        };
+        match after {
+            AfterDelete::TakeTheAnswer => Ok(Some(pending)),
+            AfterDelete::ReadOnce => Ok(match self.in_time("get", &subject, self.read(&subject)).await {
+                Ok(Some(object)) if uid(&object) == target.uid => Some(object),
+                // Gone; or gone, and its name taken by another since, which the creation will find out.
+                Ok(_) => None,
+                // Unread is not gone.
+                Err(_) => Some(pending),
+            }),
+        }
+    }
+
+    async fn read(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
+        let query = Query {
+            kind: subject.kind.clone(),
+            namespace: subject.namespace.clone(),
+            by: QueryBy::Name(subject.name.clone().unwrap_or_default()),
+        };
+        Ok(self.transport.find(&query).await?.into_iter().next())
+    }
+
+    async fn in_time<R>(
+        &self,
+        verb: &str,
+        subject: &Subject,
+        call: impl Future<Output = Result<R, WriteError>>,
+    ) -> Result<R, WriteError> {
+        match tokio::time::timeout_at(self.deadline, call).await {
+            Ok(answer) => answer,
+            Err(_) => Err(deadline_exceeded(format!("{verb} {subject}"))),
+        }
+    }
+}
+
+/// Says that `call` was given up because the event's time was over.
+pub(crate) fn deadline_exceeded(call: String) -> WriteError {
+    WriteError {
+        kind: WriteErrorKind::DeadlineExceeded,
+        call,
+        status: None,
+        message: "the event's deadline passed".to_owned(),
+    }
+}
+
+#[derive(Default)]
+struct Deletions {
+    remaining: Vec<Value>,
+    failures: Vec<WriteError>,
+}
+
+impl Deletions {
+    fn into_executed(self) -> Executed {
+        if !self.failures.is_empty() {
+            return Executed::DeleteFailed { remaining: self.remaining, failures: self.failures };
+        }
+        if self.remaining.is_empty() { Executed::Deleted } else { Executed::Deleting(self.remaining) }
+    }
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lifecycle_core::id::GroupVersionKind;
+use serde_json::json;
+
+use super::*;
+use crate::transport::memory::MemoryTransport;
+
+/// The memory store, in front of which calls can be refused, hang, or find the world changed.
+struct Scripted {
+    store: MemoryTransport,
+    refuse: BTreeMap<&'static str, WriteErrorKind>,
+    hang_on: Option<&'static str>,
+    /// Answers the n-th delete as pending although the object goes.
+    slow_answers: bool,
+    calls: Mutex<Vec<String>>,
+    under_way: AtomicUsize,
+    most_under_way: AtomicUsize,
+}
+
+impl Scripted {
+    fn new(objects: impl IntoIterator<Item = Value>) -> Self {
+        let store = MemoryTransport::new("2026-01-01T00:00:00Z".parse().unwrap()).with_objects(objects).unwrap();
+        Self {
+            store,
+            refuse: BTreeMap::new(),
+            hang_on: None,
+            slow_answers: false,
+            calls: Mutex::default(),
+            under_way: AtomicUsize::new(0),
+            most_under_way: AtomicUsize::new(0),
+        }
+    }
+
+    fn refusing(mut self, call: &'static str, kind: WriteErrorKind) -> Self {
+        self.refuse.insert(call, kind);
+        self
+    }
+
+    async fn enter(&self, verb: &str, name: &str) -> Result<(), WriteError> {
+        let call = format!("{verb} {name}");
+        self.calls.lock().unwrap().push(call.clone());
+        let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_under_way.fetch_max(now, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        if self.hang_on == Some(call.as_str()) {
+            std::future::pending::<()>().await;
+        }
+        match self.refuse.get(call.as_str()) {
+            Some(kind) => Err(WriteError { kind: *kind, call, status: None, message: "scripted".to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+impl Transport for Scripted {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.enter("get", &Subject::from(query).name.unwrap_or_default()).await?;
+        self.store.find(query).await
+    }
+
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.enter("create", &Subject::of(desired).name.unwrap()).await?;
+        self.store.create(desired).await
+    }
+
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.enter("rehearse", &Subject::of(desired).name.unwrap()).await?;
+        self.store.rehearse_create(desired).await
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, live: Option<&Value>) -> Result<Value, WriteError> {
+        self.enter("update", &target.name).await?;
+        self.store.update(desired, target, live).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        self.enter("delete", &target.name).await?;
+        let deletion = self.store.delete(target, propagation).await?;
+        Ok(match deletion {
+            Deletion::Gone if self.slow_answers => Deletion::Pending(json!({ "metadata": { "uid": target.uid } })),
+            other => other,
+        })
+    }
+}
+
+fn job(name: &str, uid: &str) -> Value {
+    json!({ "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": { "name": name, "namespace": "team-a", "uid": uid, "creationTimestamp": "2025-01-01T00:00:00Z" } })
+}
+
+fn held(name: &str, uid: &str) -> Value {
+    let mut job = job(name, uid);
+    job["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    job
+}
+
+fn desired(name: &str) -> Value {
+    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name, "namespace": "team-a" },
+            "spec": { "parallelism": 1 } })
+}
+
+fn target(name: &str, uid: &str) -> Target {
+    Target {
+        kind: GroupVersionKind::new("batch/v1", "Job"),
+        namespace: Some("team-a".to_owned()),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        resource_version: String::new(),
+    }
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+fn delete(targets: Vec<Target>) -> Command {
+    Command::Delete { targets, propagation: PropagationPolicy::Background }
+}
+
+/// What became of it, without the objects.
+fn summary(executed: &Executed) -> String {
+    let names = |objects: &[Value]| -> String {
+        objects.iter().map(|object| uid(object).to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    match executed {
+        Executed::Created(_) => "created".to_owned(),
+        Executed::NameTaken(holder) => format!("name taken by {}", holder.as_ref().map_or("nobody", uid)),
+        Executed::Updated(_) => "updated".to_owned(),
+        Executed::Recreated(_) => "recreated".to_owned(),
+        Executed::Deleting(remaining) => format!("deleting {}", names(remaining)),
+        Executed::Deleted => "deleted".to_owned(),
+        Executed::DeleteFailed { remaining, failures } => {
+            let failures: Vec<String> =
+                failures.iter().map(|error| format!("{:?} ({})", error.kind, error.call)).collect();
+            format!("deleting {}; failed {}", names(remaining), failures.join(", "))
+        }
+        Executed::Failed(error) => format!("failed {:?} ({})", error.kind, error.call),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_command_has_its_protocol() {
+    use WriteErrorKind as Kind;
+    let recreate = |targets| Command::Recreate { desired: desired("a"), targets };
+    let cases: Vec<(&str, Scripted, Command, &str, &[&str])> = vec![
+        (
+            "a free name is created with one call",
+            Scripted::new([]),
+            Command::Create { desired: desired("a") },
+            "created",
+            &["create a"],
+        ),
+        (
+            "a taken name is read once",
+            Scripted::new([job("a", "u1")]),
+            Command::Create { desired: desired("a") },
+            "name taken by u1",
+            &["create a", "get a"],
+        ),
+        (
+            "a name that was taken and is free again when read",
+            Scripted::new([]).refusing("create a", Kind::AlreadyExists),
+            Command::Create { desired: desired("a") },
+            "name taken by nobody",
+            &["create a", "get a"],
+        ),
+        (
+            "a taken name whose holder cannot be read",
+            Scripted::new([job("a", "u1")]).refusing("get a", Kind::Unavailable),
+            Command::Create { desired: desired("a") },
+            "failed Unavailable (get a)",
+            &["create a", "get a"],
+        ),
+        (
+            "a refused creation is not tried again",
+            Scripted::new([]).refusing("create a", Kind::TooManyRequests),
+            Command::Create { desired: desired("a") },
+            "failed TooManyRequests (create a)",
+            &["create a"],
+        ),
+        (
+            "an update of the very object",
+            Scripted::new([job("a", "u1")]),
+            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
+            "updated",
+            &["update a"],
+        ),
+        (
+            "an update of a namesake",
+            Scripted::new([job("a", "u2")]),
+            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
+            "failed Conflict (apply Job team-a/a)",
+            &["update a"],
+        ),
+        (
+            "an update of a vanished object does not create it",
+            Scripted::new([]),
+            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
+            "failed Conflict (apply Job team-a/a)",
+            &["update a"],
+        ),
+        (
+            "a recreation is rehearsed, deletes, and creates",
+            Scripted::new([job("a", "u1")]),
+            recreate(vec![target("a", "u1")]),
+            "recreated",
+            &["rehearse a", "delete a", "create a"],
+        ),
+        (
+            "a recreation whose old object has gone already",
+            Scripted::new([]),
+            recreate(vec![target("a", "u1")]),
+            "recreated",
+            &["rehearse a", "delete a", "create a"],
+        ),
+        (
+            "a manifest that the server would refuse deletes nothing",
+            Scripted::new([job("a", "u1")]).refusing("rehearse a", Kind::Invalid),
+            recreate(vec![target("a", "u1")]),
+            "failed Invalid (rehearse a)",
+            &["rehearse a"],
+        ),
+        (
+            "a rehearsal that is not answered deletes nothing",
+            Scripted::new([job("a", "u1")]).refusing("rehearse a", Kind::Unreachable),
+            recreate(vec![target("a", "u1")]),
+            "failed Unreachable (rehearse a)",
+            &["rehearse a"],
+        ),
+        (
+            "an object that finalizers hold is read once and waited for by later events",
+            Scripted::new([held("a", "u1")]),
+            recreate(vec![target("a", "u1")]),
+            "deleting u1",
+            &["rehearse a", "delete a", "get a"],
+        ),
+        (
+            "an object that stays in the answer but is gone when read",
+            Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) },
+            recreate(vec![target("a", "u1")]),
+            "recreated",
+            &["rehearse a", "delete a", "get a", "create a"],
+        ),
+        (
+            "an object whose end cannot be read counts as standing",
+            Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) }.refusing("get a", Kind::Unreachable),
+            recreate(vec![target("a", "u1")]),
+            "deleting u1",
+            &["rehearse a", "delete a", "get a"],
+        ),
+        (
+            "a recreation whose deletion is refused creates nothing",
+            Scripted::new([job("a", "u1")]).refusing("delete a", Kind::Forbidden),
+            recreate(vec![target("a", "u1")]),
+            "deleting ; failed Forbidden (delete a)",
+            &["rehearse a", "delete a"],
+        ),
+        (
+            "a recreation does not touch a namesake",
+            Scripted::new([job("a", "u2")]),
+            recreate(vec![target("a", "u1")]),
+            "deleting ; failed Conflict (delete Job team-a/a)",
+            &["rehearse a", "delete a"],
+        ),
+        (
+            "a name that another takes between deletion and creation",
+            Scripted::new([job("a", "u1")]).refusing("create a", Kind::AlreadyExists),
+            recreate(vec![target("a", "u1")]),
+            "name taken by nobody",
+            &["rehearse a", "delete a", "create a", "get a"],
+        ),
+        (
+            "all of several are deleted; one that is gone counts as deleted",
+            Scripted::new([job("a", "u1"), job("b", "u2")]),
+            delete(vec![target("a", "u1"), target("b", "u2"), target("c", "u3")]),
+            "deleted",
+            &["delete a", "delete b", "delete c"],
+        ),
+        (
+            "one that stays is in the answer, and is not read again",
+            Scripted::new([held("a", "u1"), job("b", "u2")]),
+            delete(vec![target("a", "u1"), target("b", "u2")]),
+            "deleting u1",
+            &["delete a", "delete b"],
+        ),
+        (
+            "one that fails stops no other",
+            Scripted::new([job("a", "u1"), held("b", "u2"), job("c", "u3")]).refusing("delete a", Kind::Forbidden),
+            delete(vec![target("a", "u1"), target("b", "u2"), target("c", "u3")]),
+            "deleting u2; failed Forbidden (delete a)",
+            &["delete a", "delete b", "delete c"],
+        ),
+        ("nothing to delete", Scripted::new([]), delete(vec![]), "deleted", &[]),
+    ];
+    for (name, transport, command, expected, calls) in cases {
+        let executed = execute(&transport, command, soon()).await;
+        assert_eq!(summary(&executed), expected, "{name}");
+        assert_eq!(transport.calls(), calls, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_ends_every_call_and_says_which() {
+    let update = Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None };
+    let recreate = Command::Recreate { desired: desired("a"), targets: vec![target("a", "u1")] };
+    let cases = [
+        ("create a", Command::Create { desired: desired("b") }, "created"),
+        ("create a", Command::Create { desired: desired("a") }, "failed DeadlineExceeded (create Job team-a/a)"),
+        ("update a", update, "failed DeadlineExceeded (update Job team-a/a)"),
+        ("rehearse a", recreate.clone(), "failed DeadlineExceeded (rehearse the creation of Job team-a/a)"),
+        ("delete a", recreate.clone(), "deleting ; failed DeadlineExceeded (delete Job team-a/a)"),
+        ("create a", recreate, "failed DeadlineExceeded (create Job team-a/a)"),
+        (
+            "delete a",
+            delete(vec![target("a", "u1"), target("b", "u2")]),
+            "deleting ; failed DeadlineExceeded (delete Job team-a/a)",
+        ),
+    ];
+    for (hang_on, command, expected) in cases {
+        let transport = Scripted { hang_on: Some(hang_on), ..Scripted::new([job("a", "u1")]) };
+        let deadline = soon();
+        let executed = execute(&transport, command, deadline).await;
+        assert_eq!(summary(&executed), expected, "{hang_on}");
+        assert!(Instant::now() <= deadline + Duration::from_millis(2), "{hang_on}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletes_run_together_but_not_all_at_once() {
+    let names: Vec<String> = (0..40).map(|index| format!("job-{index}")).collect();
+    let transport = Scripted::new(names.iter().map(|name| job(name, name)));
+    let executed = execute(&transport, delete(names.iter().map(|name| target(name, name)).collect()), soon()).await;
+    assert_eq!(executed, Executed::Deleted);
+    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_DELETES);
+    assert_eq!(transport.store.objects(), Vec::<Value>::new());
+}

@@ -1,0 +1,139 @@
+//! Answers what core asks for: API calls, files and log lines.
+//!
+//! In: a [`Need`] of one phase. Out: its [`Answer`]. It never fails: what went wrong is the answer, and core decides
+//! what that means.
+
+use lifecycle_core::api_call::ApiRequest;
+use lifecycle_core::scope::Scope;
+use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, Stage};
+use lifecycle_core::task::LogLevel;
+use tokio::io::AsyncReadExt;
+use tokio::time::Instant;
+
+use crate::api::{Api, CallContext, failure_text, is_resource_not_found};
+use crate::trace::TraceContext;
+
+/// The most that a `file` source may hold.
+const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// One HTTP call of a pass, for traces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The phase that made it.
+    pub phase: Phase,
+    /// The method.
+    pub method: &'static str,
+    /// The URL as the client resolved it.
+    pub url: String,
+    /// The status, if there was an answer.
+    pub status: Option<u16>,
+    /// The body sent.
+    pub request_body: Option<String>,
+    /// The body received.
+    pub response_body: Option<String>,
+}
+
+/// Answers the needs of one pass.
+pub struct Fetcher<'a, A> {
+    api: &'a A,
+    context: CallContext,
+    phase: Phase,
+    /// The calls made, if they are kept.
+    pub calls: Option<Vec<CallRecord>>,
+}
+
+impl<'a, A: Api> Fetcher<'a, A> {
+    /// Works for one pass; keeps its calls for a trace if `keep_calls`.
+    pub fn new(api: &'a A, trace: &TraceContext, keep_calls: bool) -> Self {
+        let context = CallContext { trace: trace.clone(), deadline: None };
+        Self { api, context, phase: Phase::ParamExtraction, calls: keep_calls.then(Vec::new) }
+    }
+
+    /// Runs a stage to its end; no call or wait goes on after `deadline`.
+    pub async fn drive<S: Stage>(
+        &mut self,
+        phase: Phase,
+        mut stage: S,
+        scope: &mut Scope,
+        deadline: Instant,
+    ) -> (S::Done, S) {
+        self.phase = phase;
+        self.context.deadline = Some(deadline);
+        let mut answer = None;
+        loop {
+            match stage.resume(scope, answer.take()) {
+                Progress::Done(done) => return (done, stage),
+                Progress::Needs(need) => answer = Some(self.answer(need).await),
+            }
+        }
+    }
+
+    async fn answer(&mut self, need: Need) -> Answer {
+        match need {
+            Need::Call(request) => Answer::Called(self.call(request).await),
+            Need::File(path) => Answer::Read(read(&path, self.context.deadline).await),
+            Need::Log { level, message } => {
+                log(level, message);
+                Answer::Logged
+            }
+        }
+    }
+
+    async fn call(&mut self, request: ApiRequest) -> Result<String, CallError> {
+        let url = self.api.resolve_url(&request.url);
+        let answer = self.api.call(&request, &self.context).await;
+        let failure = failure_text(&request, &url, &answer);
+        if let Some(calls) = &mut self.calls {
+            calls.push(CallRecord {
+                phase: self.phase,
+                method: request.method.as_str(),
+                url,
+                status: answer.as_ref().ok().map(|response| response.status),
+                request_body: request.body.clone(),
+                response_body: answer.as_ref().ok().map(|response| response.body.clone()),
+            });
+        }
+        match (answer, failure) {
+            (Ok(response), None) => Ok(response.body),
+            (Ok(response), Some(failure)) if is_resource_not_found(response.status, &response.body) => {
+                Err(CallError::ResourceNotFound(failure))
+            }
+            (_, failure) => Err(CallError::Failed(failure.unwrap_or_default())),
+        }
+    }
+}
+
+async fn read(path: &str, deadline: Option<Instant>) -> Result<String, String> {
+    let read = async {
+        let file = tokio::fs::File::open(path).await.map_err(|error| error.to_string())?;
+        let mut text = Vec::new();
+        file.take(FILE_LIMIT + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
+        if text.len() as u64 > FILE_LIMIT {
+            return Err(format!("it is larger than {FILE_LIMIT} bytes"));
+        }
+        String::from_utf8(text).map_err(|_| "it is not UTF-8 text".to_owned())
+    };
+    let outcome = match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, read).await,
+        None => Ok(read.await),
+    };
+    outcome
+        .unwrap_or_else(|_| Err("the event's deadline passed".to_owned()))
+        .map_err(|cause| format!("failed to read {path}: {cause}"))
+}
+
+fn log(level: LogLevel, message: Result<String, String>) {
+    let text = match message {
+        Ok(text) => text,
+        Err(cause) => {
+            tracing::error!(error = cause, "a log message of the task could not be rendered");
+            return;
+        }
+    };
+    match level {
+        LogLevel::Debug => tracing::debug!("[config] {text}"),
+        LogLevel::Info => tracing::info!("[config] {text}"),
+        LogLevel::Warn => tracing::warn!("[config] {text}"),
+        LogLevel::Error => tracing::error!("[config] {text}"),
+    }
+}

@@ -1,0 +1,187 @@
+//! One pass as the running adapter does it: the pipeline, observed.
+//!
+//! In: an event from the dispatcher. Out: whether it was of use. On the way it opens the event's span, runs the
+//! [`Pipeline`], logs what every phase did, and counts it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::outcome::{Outcome, OutcomeResult};
+use lifecycle_core::plan::decision::Decision;
+use lifecycle_core::post::ActionEnd;
+use lifecycle_core::precondition::Verdict;
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use crate::api::Api;
+use crate::dispatch::{Handled, Handler};
+use crate::metrics::{EventStatus, Metrics, Phase, PreconditionResult, WriteResult};
+use crate::pass::{PassReport, PassStatus};
+use crate::pipeline::Pipeline;
+use crate::trace;
+use crate::transport::Transport;
+
+/// Handles the events of one subscription.
+#[derive(Debug)]
+pub struct PassHandler<T, A> {
+    pipeline: Pipeline<T, A>,
+    metrics: Arc<Metrics>,
+    subscription: String,
+    clock: fn() -> Timestamp,
+}
+
+impl<T: Transport, A: Api> PassHandler<T, A> {
+    /// Handles events with `pipeline`; `clock` is read once per event.
+    pub fn new(
+        pipeline: Pipeline<T, A>,
+        metrics: Arc<Metrics>,
+        subscription: String,
+        clock: fn() -> Timestamp,
+    ) -> Self {
+        Self { pipeline, metrics, subscription, clock }
+    }
+}
+
+impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
+    async fn handle(&self, event: LifecycleEvent, deadline: Instant) -> Handled {
+        let (span, trace) = trace::event_span(&event, &self.pipeline.host.name, &self.subscription);
+        let in_flight = self.metrics.event_started();
+        let begun = Instant::now();
+        let now = (self.clock)();
+        let work = async {
+            tracing::debug!(event_type = event.event_type, "event received");
+            let report = self.pipeline.run(&event, now, deadline, &trace).await;
+            log(&report);
+            report
+        };
+        let report = work.instrument(span.clone()).await;
+        drop(in_flight);
+        self.count(&report, begun);
+        if report.status() == PassStatus::Failed {
+            trace::mark_failed(&span, "a phase failed");
+        }
+        match report.params_error {
+            // The API, or a file, was part of it: the message is not to blame.
+            Some(error) if report.is_malformed => Handled::Malformed { reason: error.to_string() },
+            Some(_) | None => Handled::Done,
+        }
+    }
+}
+
+impl<T, A> PassHandler<T, A> {
+    fn count(&self, report: &PassReport, begun: Instant) {
+        let status = match report.status() {
+            PassStatus::Success => EventStatus::Success,
+            PassStatus::Failed => EventStatus::Failed,
+            PassStatus::Skipped => EventStatus::Skipped,
+        };
+        let mut failed: Vec<Phase> = report.errors().iter().map(|error| error.phase.into()).collect();
+        failed.dedup();
+        self.metrics.event_finished(status, begun.elapsed(), &failed, (self.clock)());
+        for precondition in &report.preconditions {
+            let result = match (&precondition.error, precondition.met) {
+                (Some(_), _) => PreconditionResult::Error,
+                (None, true) => PreconditionResult::Pass,
+                (None, false) => PreconditionResult::Fail,
+            };
+            self.metrics.precondition(&precondition.name, result);
+        }
+        if let Some(answer) = report.cache {
+            self.metrics.cache_answered(answer);
+        }
+        for outcome in &report.outcomes {
+            self.metrics.decision(outcome.decision.kind(), outcome.decision.reason());
+            if let Some(failure) = outcome.failure() {
+                self.metrics.resource_failed(failure.reason.as_str());
+            }
+            for _ in &outcome.warnings {
+                self.metrics.warning("resource");
+            }
+            if let Some(result) = creation(outcome) {
+                self.metrics.resource_created(&outcome.kind.kind, result);
+            }
+        }
+        for _ in report.post.iter().flat_map(|post| &post.warnings) {
+            self.metrics.warning("payload");
+        }
+    }
+}
+
+/// Whether an object was to be created, and whether it was.
+fn creation(outcome: &Outcome) -> Option<WriteResult> {
+    match (&outcome.decision, &outcome.result) {
+        (_, OutcomeResult::Created | OutcomeResult::Recreated) => Some(WriteResult::Success),
+        (Decision::Create | Decision::CreateVersion | Decision::Recreate { .. }, OutcomeResult::Failed(_)) => {
+            Some(WriteResult::Error)
+        }
+        _ => None,
+    }
+}
+
+/// Says, once, what each phase did. Nothing that an operator asks "why?" about is left out; payloads are.
+fn log(report: &PassReport) {
+    if let Some(error) = &report.params_error {
+        let fate = if report.is_malformed { "it will not be tried again" } else { "nothing was done or reported" };
+        tracing::error!(error = %error, "params could not be resolved; {fate}");
+        return;
+    }
+    for precondition in &report.preconditions {
+        for warning in &precondition.warnings {
+            tracing::warn!(precondition = precondition.name, "{warning}");
+        }
+    }
+    match &report.verdict {
+        Some(Verdict::NotMet(reason)) => tracing::info!(reason, "preconditions not met"),
+        Some(Verdict::Failed(error)) => tracing::error!(error = %error, "preconditions could not be evaluated"),
+        Some(Verdict::ResourceNotFound(reason)) => tracing::info!(reason, "the API resource is gone"),
+        Some(Verdict::Met) | None => {}
+    }
+    if let Some(answer) = report.cache {
+        tracing::debug!(answer = answer.as_str(), "watch cache asked");
+    }
+    for outcome in &report.outcomes {
+        log_outcome(outcome);
+    }
+    if let Some(post) = &report.post {
+        for warning in &post.warnings {
+            tracing::warn!("{warning}");
+        }
+        for action in &post.actions {
+            match &action.end {
+                ActionEnd::Executed => tracing::debug!(action = action.name, "post action executed"),
+                ActionEnd::Skipped(reason) => tracing::info!(action = action.name, reason, "post action skipped"),
+                ActionEnd::Failed(error) => tracing::error!(action = action.name, error, "post action failed"),
+            }
+        }
+        if let Some(error) = post.error.as_ref().filter(|error| error.step == "build_payloads") {
+            tracing::error!(error = %error, "payloads could not be built; nothing was reported");
+        }
+    }
+    tracing::info!(status = report.status().as_str(), "event handled");
+}
+
+fn log_outcome(outcome: &Outcome) {
+    for warning in &outcome.warnings {
+        tracing::warn!(resource = outcome.resource, "{warning}");
+    }
+    let (decision, result) = (outcome.decision.kind(), outcome.result.as_str());
+    let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
+    let (resource, reason) = (&outcome.resource, outcome.reason());
+    match &outcome.result {
+        OutcomeResult::Failed(_) => {
+            tracing::error!(resource, decision, result, kind, namespace, name, error = reason, "resource failed");
+        }
+        OutcomeResult::Skipped => {
+            tracing::debug!(resource, decision, result, kind, namespace, name, reason, "resource left alone");
+        }
+        OutcomeResult::Created
+        | OutcomeResult::Updated
+        | OutcomeResult::Recreated
+        | OutcomeResult::Deleted
+        | OutcomeResult::Deleting
+        | OutcomeResult::Waiting => {
+            tracing::info!(resource, decision, result, kind, namespace, name, reason, "resource {result}");
+        }
+    }
+}

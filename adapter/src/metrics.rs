@@ -1,0 +1,448 @@
+//! Every metric of the adapter: one struct, registered once.
+//!
+//! In: what happened, as method calls from wherever it happened. Out: the exposition that Prometheus scrapes. Nothing
+//! can fail. It neither samples the cluster nor computes rates.
+//!
+//! Label values come from closed enums, from the task's configuration, or from words fixed in the code; none comes
+//! from an event. Series of closed sets read zero from the start instead of appearing with their first
+//! use; what only the task knows (kinds, preconditions, decisions) is declared once it is loaded.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+mod exposition;
+mod guards;
+mod labels;
+mod process;
+
+pub use exposition::Exposition;
+pub use guards::{DeletionInProgress, InFlight};
+pub use labels::{Api, BrokerError, CacheAnswer, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
+
+use labels::{
+    ApiCallLabels, ApiDurationLabels, CacheLabels, DecisionLabels, FailureLabels, InvalidLabels, KindLabels,
+    KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels,
+    status_class,
+};
+
+/// The standard's buckets for work that takes as long as an event does.
+const EVENT_BUCKETS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
+/// The standard's buckets for calls of an adapter.
+const CALL_BUCKETS: [f64; 7] = [0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0];
+/// From a healthy queue to one that has been stuck for a day.
+const LAG_BUCKETS: [f64; 10] = [0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0];
+/// Endpoints come from the task's URLs, which are data: this bounds what a bad one can cost.
+const ENDPOINT_LIMIT: usize = 100;
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// Who is measured: labels of every series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricIdentity {
+    /// The configured name of the adapter.
+    pub adapter: String,
+    /// The binary's version.
+    pub version: String,
+    /// The commit that the binary was built from.
+    pub commit: String,
+}
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    up: Gauge,
+    events_processed: Family<StatusLabels, Counter>,
+    event_duration: Histogram,
+    event_lag: Histogram,
+    events_in_flight: Gauge,
+    events_waiting: Gauge,
+    events_coalesced: Counter,
+    events_invalid: Family<InvalidLabels, Counter>,
+    last_processed: Gauge<f64, AtomicU64>,
+    errors: Family<PhaseLabels, Counter>,
+    warnings: Family<WarningLabels, Counter>,
+    decisions: Family<DecisionLabels, Counter>,
+    resource_failures: Family<FailureLabels, Counter>,
+    preconditions: Family<PreconditionLabels, Counter>,
+    cache_answers: Family<CacheLabels, Counter>,
+    resources_created: Family<KindResultLabels, Counter>,
+    resources_deleted: Family<KindResultLabels, Counter>,
+    deletion_duration: Histograms<KindLabels>,
+    deletions_in_progress: Family<KindLabels, Gauge>,
+    api_requests: Family<ApiCallLabels, Counter>,
+    api_duration: Histograms<ApiDurationLabels>,
+    /// How many series of `api_duration` were asked for.
+    endpoints: AtomicUsize,
+    messages_consumed: Family<TopicLabels, Counter>,
+    messages_published: Family<TopicLabels, Counter>,
+    broker_errors: Family<TopicErrorLabels, Counter>,
+    message_duration: Histograms<TopicLabels>,
+}
+
+impl Metrics {
+    /// Registers everything; the adapter counts as up from now on.
+    #[must_use]
+    pub fn new(identity: &MetricIdentity) -> Self {
+        let mut registry = Registry::with_labels(
+            [("component", identity.adapter.clone()), ("version", identity.version.clone())]
+                .map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)))
+                .into_iter(),
+        );
+        let build_info = Family::<[(&'static str, String); 1], Gauge>::default();
+        build_info.get_or_create(&[("commit", identity.commit.clone())]).set(1);
+        registry.register("hyperfleet_adapter_build_info", "The build that is running", build_info);
+        let up = Gauge::default();
+        up.set(1);
+        registry.register("hyperfleet_adapter_up", "1 while the adapter runs, 0 once it shuts down", up.clone());
+        registry.register_collector(Box::new(process::ProcessCollector));
+
+        let topics = Register(&mut registry);
+        let messages_consumed = Family::default();
+        topics.0.register(
+            "hyperfleet_broker_messages_consumed",
+            "Messages taken from the broker",
+            messages_consumed.clone(),
+        );
+        let messages_published = Family::default();
+        topics.0.register(
+            "hyperfleet_broker_messages_published",
+            "Messages given to the broker",
+            messages_published.clone(),
+        );
+        let broker_errors = Family::default();
+        topics.0.register(
+            "hyperfleet_broker_errors",
+            "Messages that could not be read (conversion) or whose pass failed (handler)",
+            broker_errors.clone(),
+        );
+        let message_duration = Histograms::new_with_constructor(event_histogram);
+        topics.0.register(
+            "hyperfleet_broker_message_duration_seconds",
+            "Time from taking a message to acknowledging it",
+            message_duration.clone(),
+        );
+
+        let mut own = Register(registry.sub_registry_with_label((
+            Cow::Borrowed("adapter_name"),
+            Cow::Owned(adapter_name(&identity.adapter).to_owned()),
+        )));
+        let metrics = Self {
+            up,
+            messages_consumed,
+            messages_published,
+            broker_errors,
+            message_duration,
+            events_processed: own.family("hyperfleet_adapter_events_processed", "Passes over events, by their result"),
+            event_duration: own.histogram(
+                "hyperfleet_adapter_event_processing_duration_seconds",
+                "Time that a pass over an event took",
+                &EVENT_BUCKETS,
+            ),
+            event_lag: own.histogram(
+                "hyperfleet_adapter_event_lag_seconds",
+                "Age of an event when its pass began, by the event's own time",
+                &LAG_BUCKETS,
+            ),
+            events_in_flight: own.gauge("hyperfleet_adapter_events_in_flight", "Passes that are running"),
+            events_waiting: own
+                .gauge("hyperfleet_adapter_events_waiting", "Events that were taken and wait for their turn"),
+            events_coalesced: own.counter(
+                "hyperfleet_adapter_events_coalesced",
+                "Events that a newer one about the same resource replaced while they waited",
+            ),
+            events_invalid: own.family("hyperfleet_adapter_events_invalid", "Events that were refused, by reason"),
+            last_processed: own.gauge(
+                "hyperfleet_adapter_last_processed_timestamp_seconds",
+                "When the last pass ended, 0 before the first",
+            ),
+            errors: own.family("hyperfleet_adapter_errors", "Failed phases of passes"),
+            warnings: own.family("hyperfleet_adapter_warnings", "Things that a task's author should look at"),
+            decisions: own.family("hyperfleet_adapter_decisions", "What was decided about resources, and why"),
+            resource_failures: own.family(
+                "hyperfleet_adapter_resource_failures",
+                "Resources that failed, whether decided or executed, by reason",
+            ),
+            preconditions: own.family("hyperfleet_adapter_preconditions_evaluated", "Preconditions, by their result"),
+            cache_answers: own.family(
+                "hyperfleet_adapter_cache_answers",
+                "Passes in which the watch cache was asked, by whether it spared the reads",
+            ),
+            resources_created: own.family("hyperfleet_adapter_resources_created", "Creations of objects"),
+            resources_deleted: own.family("hyperfleet_adapter_resources_deleted", "Deletions of objects"),
+            deletion_duration: own.histograms(
+                "hyperfleet_adapter_resource_deletion_duration_seconds",
+                "Time that a deletion of an object took",
+                event_histogram,
+            ),
+            deletions_in_progress: own
+                .family("hyperfleet_adapter_resource_deletions_in_progress", "Deletions that are running"),
+            api_requests: own.family("hyperfleet_adapter_api_requests", "HTTP requests, each attempt counted"),
+            api_duration: own.histograms(
+                "hyperfleet_adapter_api_request_duration_seconds",
+                "Time that an HTTP request took, each attempt measured",
+                call_histogram,
+            ),
+            endpoints: AtomicUsize::new(0),
+            registry,
+        };
+        metrics.start_at_zero();
+        metrics
+    }
+
+    fn start_at_zero(&self) {
+        for status in EventStatus::ALL {
+            drop(self.events_processed.get_or_create(&StatusLabels { status }));
+        }
+        for error_type in Phase::ALL {
+            drop(self.errors.get_or_create(&PhaseLabels { error_type }));
+        }
+        for result in CacheAnswer::ALL {
+            drop(self.cache_answers.get_or_create(&CacheLabels { result }));
+        }
+        for reason in InvalidEvent::ALL {
+            drop(self.events_invalid.get_or_create(&InvalidLabels { reason }));
+        }
+    }
+
+    /// Lets the series of these kinds read zero before their first use.
+    pub fn declare_kinds<'a>(&self, kinds: impl IntoIterator<Item = &'a str>) {
+        for kind in kinds {
+            drop(self.deletions_in_progress.get_or_create(&KindLabels::new(kind)));
+            for status in WriteResult::ALL {
+                drop(self.resources_created.get_or_create(&KindResultLabels::new(kind, status)));
+                drop(self.resources_deleted.get_or_create(&KindResultLabels::new(kind, status)));
+            }
+        }
+    }
+
+    /// Lets the series of these preconditions read zero before their first use.
+    pub fn declare_preconditions<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            for result in PreconditionResult::ALL {
+                drop(self.preconditions.get_or_create(&PreconditionLabels::new(name, result)));
+            }
+        }
+    }
+
+    /// Lets the series of these decisions and their reasons read zero before their first use.
+    pub fn declare_decisions(&self, decisions: impl IntoIterator<Item = (&'static str, &'static str)>) {
+        for (decision, reason) in decisions {
+            drop(self.decisions.get_or_create(&DecisionLabels { decision, reason }));
+        }
+    }
+
+    /// Lets the series of these failures read zero before their first use.
+    pub fn declare_failures(&self, reasons: impl IntoIterator<Item = &'static str>) {
+        for reason in reasons {
+            drop(self.resource_failures.get_or_create(&FailureLabels { reason }));
+        }
+    }
+
+    /// Lets the series of this topic read zero before its first message.
+    pub fn declare_topic(&self, topic: &str) {
+        drop(self.messages_consumed.get_or_create(&TopicLabels::new(topic)));
+        for error_type in BrokerError::ALL {
+            drop(self.broker_errors.get_or_create(&TopicErrorLabels::new(topic, error_type)));
+        }
+    }
+
+    /// A pass begins; it runs until the guard is dropped.
+    #[must_use]
+    pub fn event_started(&self) -> InFlight {
+        InFlight::new(self.events_in_flight.clone())
+    }
+
+    /// A pass ended at `now`; each failed phase is counted as an error.
+    pub fn event_finished(&self, status: EventStatus, took: Duration, failed: &[Phase], now: Timestamp) {
+        self.events_processed.get_or_create(&StatusLabels { status }).inc();
+        self.event_duration.observe(took.as_secs_f64());
+        for &error_type in failed {
+            self.errors.get_or_create(&PhaseLabels { error_type }).inc();
+        }
+        self.last_processed.set(now.as_duration().as_secs_f64());
+    }
+
+    /// An event was this old when its pass began.
+    pub fn event_lag(&self, lag: Duration) {
+        self.event_lag.observe(lag.as_secs_f64());
+    }
+
+    /// So many events wait for their turn.
+    pub fn events_waiting(&self, waiting: usize) {
+        self.events_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+
+    /// A waiting event was replaced by a newer one.
+    pub fn event_coalesced(&self) {
+        self.events_coalesced.inc();
+    }
+
+    /// An event was refused.
+    pub fn event_invalid(&self, reason: InvalidEvent) {
+        self.events_invalid.get_or_create(&InvalidLabels { reason }).inc();
+    }
+
+    /// A warning that a task's author should look at, by the word that names it.
+    pub fn warning(&self, warning: &'static str) {
+        self.warnings.get_or_create(&WarningLabels { warning }).inc();
+    }
+
+    /// A resource was decided about.
+    pub fn decision(&self, decision: &'static str, reason: &'static str) {
+        self.decisions.get_or_create(&DecisionLabels { decision, reason }).inc();
+    }
+
+    /// A resource failed.
+    pub fn resource_failed(&self, reason: &'static str) {
+        self.resource_failures.get_or_create(&FailureLabels { reason }).inc();
+    }
+
+    /// A precondition was evaluated.
+    pub fn precondition(&self, name: &str, result: PreconditionResult) {
+        self.preconditions.get_or_create(&PreconditionLabels::new(name, result)).inc();
+    }
+
+    /// The watch cache was asked in a pass.
+    pub fn cache_answered(&self, result: CacheAnswer) {
+        self.cache_answers.get_or_create(&CacheLabels { result }).inc();
+    }
+
+    /// An object was created, or not.
+    pub fn resource_created(&self, kind: &str, result: WriteResult) {
+        self.resources_created.get_or_create(&KindResultLabels::new(kind, result)).inc();
+    }
+
+    /// A deletion begins; the guard is told how it ended.
+    #[must_use]
+    pub fn deletion_started(&self, kind: &str) -> DeletionInProgress {
+        let labels = KindLabels::new(kind);
+        DeletionInProgress::new(
+            self.deletions_in_progress.get_or_create_owned(&labels),
+            self.deletion_duration.get_or_create_owned(&labels),
+            WriteResult::ALL
+                .map(|result| self.resources_deleted.get_or_create_owned(&KindResultLabels::new(kind, result))),
+        )
+    }
+
+    /// An HTTP request was answered with `status`, or not at all.
+    ///
+    /// `method` is a method or a Kubernetes verb; `endpoint` a path without ids, or a kind.
+    pub fn api_request(&self, api: Api, method: &'static str, endpoint: &str, status: Option<u16>, took: Duration) {
+        let mut timing = ApiDurationLabels { api, method, endpoint: endpoint.to_owned() };
+        let is_new = self.api_duration.get(&timing).is_none();
+        if is_new && self.endpoints.fetch_add(1, Ordering::Relaxed) >= ENDPOINT_LIMIT {
+            "other".clone_into(&mut timing.endpoint);
+        }
+        self.api_duration.get_or_create(&timing).observe(took.as_secs_f64());
+        let ApiDurationLabels { api, method, endpoint } = timing;
+        let status_code = status_class(status);
+        self.api_requests.get_or_create(&ApiCallLabels { api, method, endpoint, status_code }).inc();
+    }
+
+    /// A message was taken from the broker.
+    pub fn message_consumed(&self, topic: &str) {
+        self.messages_consumed.get_or_create(&TopicLabels::new(topic)).inc();
+    }
+
+    /// A message was given to the broker.
+    pub fn message_published(&self, topic: &str) {
+        self.messages_published.get_or_create(&TopicLabels::new(topic)).inc();
+    }
+
+    /// A message was done with, whatever became of it.
+    pub fn message_handled(&self, topic: &str, took: Duration) {
+        self.message_duration.get_or_create(&TopicLabels::new(topic)).observe(took.as_secs_f64());
+    }
+
+    /// A message could not be read, or its pass failed.
+    pub fn broker_error(&self, topic: &str, error_type: BrokerError) {
+        self.broker_errors.get_or_create(&TopicErrorLabels::new(topic, error_type)).inc();
+    }
+
+    /// The adapter shuts down.
+    pub fn shutting_down(&self) {
+        self.up.set(0);
+    }
+
+    /// Writes every series in the given format.
+    #[must_use]
+    pub fn expose(&self, format: Exposition) -> String {
+        exposition::write(&self.registry, format)
+    }
+}
+
+/// Registers and keeps a handle.
+struct Register<'a>(&'a mut Registry);
+
+impl Register<'_> {
+    fn add<M: prometheus_client::registry::Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
+    where
+        Family<L, M>: prometheus_client::registry::Metric + Clone + Default,
+    {
+        self.add(name, help, Family::default())
+    }
+
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.add(name, help, Counter::default())
+    }
+
+    fn gauge<N, A>(&mut self, name: &str, help: &str) -> Gauge<N, A>
+    where
+        Gauge<N, A>: prometheus_client::registry::Metric + Clone + Default,
+    {
+        self.add(name, help, Gauge::default())
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, buckets: &[f64]) -> Histogram {
+        self.add(name, help, Histogram::new(buckets.iter().copied()))
+    }
+
+    fn histograms<L>(&mut self, name: &str, help: &str, make: fn() -> Histogram) -> Histograms<L>
+    where
+        Histograms<L>: prometheus_client::registry::Metric + Clone,
+        L: Clone + std::hash::Hash + Eq,
+    {
+        self.add(name, help, Histograms::new_with_constructor(make))
+    }
+}
+
+fn event_histogram() -> Histogram {
+    Histogram::new(EVENT_BUCKETS)
+}
+
+fn call_histogram() -> Histogram {
+    Histogram::new(CALL_BUCKETS)
+}
+
+/// The label `adapter_name`: the configured name without the word "adapter" around it.
+///
+/// One rule applies, the first that matches.
+#[must_use]
+pub fn adapter_name(configured: &str) -> &str {
+    configured
+        .strip_prefix("hyperfleet-adapter-")
+        .or_else(|| configured.strip_prefix("adapter-"))
+        .or_else(|| configured.strip_suffix("-adapter"))
+        .unwrap_or(configured)
+}
+
+/// Metrics as the parts of the process share them.
+pub type SharedMetrics = Arc<Metrics>;
+
+#[cfg(test)]
+mod tests;

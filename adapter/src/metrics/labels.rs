@@ -1,0 +1,274 @@
+//! Label sets, and the closed enums that fill them.
+
+use std::fmt::Write as _;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+
+/// Defines an enum whose variants are label values, and lists them.
+macro_rules! label_values {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// The value as it stands in a label.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+
+        impl EncodeLabelValue for $name {
+            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+                encoder.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+label_values! {
+    /// How a pass ended.
+    EventStatus {
+        /// Every phase that ran succeeded.
+        Success = "success",
+        /// At least one phase failed.
+        Failed = "failed",
+        /// The resources were skipped as a whole.
+        Skipped = "skipped",
+    }
+}
+
+label_values! {
+    /// A phase of a pass, as errors are counted.
+    Phase {
+        /// Params.
+        ParamExtraction = "param_extraction",
+        /// Preconditions.
+        Preconditions = "preconditions",
+        /// Resources.
+        Resources = "resources",
+        /// Payloads and post actions.
+        PostActions = "post_actions",
+    }
+}
+
+impl From<lifecycle_core::stage::Phase> for Phase {
+    fn from(phase: lifecycle_core::stage::Phase) -> Self {
+        match phase {
+            lifecycle_core::stage::Phase::ParamExtraction => Self::ParamExtraction,
+            lifecycle_core::stage::Phase::Preconditions => Self::Preconditions,
+            lifecycle_core::stage::Phase::Resources => Self::Resources,
+            lifecycle_core::stage::Phase::PostActions => Self::PostActions,
+        }
+    }
+}
+
+label_values! {
+    /// Why an event was refused.
+    InvalidEvent {
+        /// The message is no `CloudEvent`, or its data cannot be read.
+        Unreadable = "unreadable",
+        /// Its params could not be resolved.
+        Params = "params",
+    }
+}
+
+label_values! {
+    /// How a precondition ended.
+    PreconditionResult {
+        /// It is met.
+        Pass = "pass",
+        /// It is not met.
+        Fail = "fail",
+        /// It could not be evaluated.
+        Error = "error",
+    }
+}
+
+label_values! {
+    /// How a write ended.
+    WriteResult {
+        /// The server accepted it.
+        Success = "success",
+        /// It failed.
+        Error = "error",
+    }
+}
+
+label_values! {
+    /// Whom a request went to.
+    Api {
+        /// The lifecycle API.
+        Hyperfleet = "hyperfleet",
+        /// The Kubernetes API.
+        Kubernetes = "kubernetes",
+        /// Maestro.
+        Maestro = "maestro",
+        /// Any other server that a task names.
+        External = "external",
+    }
+}
+
+label_values! {
+    /// What the watch cache was good for in a pass.
+    CacheAnswer {
+        /// Nothing was to be done, and nothing was read.
+        Answered = "answered",
+        /// Everything was read live.
+        Declined = "declined",
+    }
+}
+
+impl CacheAnswer {
+    /// What it is called that there is an answer, or none.
+    #[must_use]
+    pub fn of<T>(answer: &Option<T>) -> Self {
+        if answer.is_some() { Self::Answered } else { Self::Declined }
+    }
+}
+
+label_values! {
+    /// What went wrong with a message.
+    BrokerError {
+        /// It could not be read.
+        Conversion = "conversion",
+        /// Its pass failed.
+        Handler = "handler",
+    }
+}
+
+/// The class of an HTTP status: `2xx`, or `none` without an answer.
+///
+/// The class, not the code: a proxy in between can invent codes, and alerts match `5..` either way.
+pub(super) fn status_class(status: Option<u16>) -> &'static str {
+    match status {
+        None => "none",
+        Some(100..=199) => "1xx",
+        Some(200..=299) => "2xx",
+        Some(300..=399) => "3xx",
+        Some(400..=499) => "4xx",
+        Some(500..=599) => "5xx",
+        Some(_) => "other",
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct StatusLabels {
+    pub(super) status: EventStatus,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PhaseLabels {
+    pub(super) error_type: Phase,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct CacheLabels {
+    pub(super) result: CacheAnswer,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct InvalidLabels {
+    pub(super) reason: InvalidEvent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct WarningLabels {
+    pub(super) warning: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct DecisionLabels {
+    pub(super) decision: &'static str,
+    pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct FailureLabels {
+    pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PreconditionLabels {
+    precondition_name: String,
+    result: PreconditionResult,
+}
+
+impl PreconditionLabels {
+    pub(super) fn new(name: &str, result: PreconditionResult) -> Self {
+        Self { precondition_name: name.to_owned(), result }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct KindLabels {
+    resource_type: String,
+}
+
+impl KindLabels {
+    pub(super) fn new(kind: &str) -> Self {
+        Self { resource_type: kind_or_unknown(kind) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct KindResultLabels {
+    resource_type: String,
+    status: WriteResult,
+}
+
+impl KindResultLabels {
+    pub(super) fn new(kind: &str, status: WriteResult) -> Self {
+        Self { resource_type: kind_or_unknown(kind), status }
+    }
+}
+
+fn kind_or_unknown(kind: &str) -> String {
+    if kind.trim().is_empty() { "Unknown".to_owned() } else { kind.to_owned() }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ApiDurationLabels {
+    pub(super) api: Api,
+    pub(super) method: &'static str,
+    pub(super) endpoint: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ApiCallLabels {
+    pub(super) api: Api,
+    pub(super) method: &'static str,
+    pub(super) endpoint: String,
+    pub(super) status_code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TopicLabels {
+    topic: String,
+}
+
+impl TopicLabels {
+    pub(super) fn new(topic: &str) -> Self {
+        Self { topic: topic.to_owned() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TopicErrorLabels {
+    topic: String,
+    error_type: BrokerError,
+}
+
+impl TopicErrorLabels {
+    pub(super) fn new(topic: &str, error_type: BrokerError) -> Self {
+        Self { topic: topic.to_owned(), error_type }
+    }
+}

@@ -1,0 +1,54 @@
+//! Reads live objects, many at once.
+//!
+//! In: core's queries. Out: one [`Observation`] for each, in the same order. A read that fails, or that is not
+//! answered by the deadline, is `Unknown` and says why: it never passes for an absence.
+
+use futures::{StreamExt, stream};
+use lifecycle_core::observation::{Observation, Query, Version};
+use tokio::time::Instant;
+
+use crate::executor::deadline_exceeded;
+use crate::transport::Transport;
+use crate::transport::subject::Subject;
+
+/// How many reads of one event run at the same time.
+const CONCURRENT_READS: usize = 16;
+
+/// Answers every query; the same question is asked of the server once.
+pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline: Instant) -> Vec<Observation> {
+    let mut distinct: Vec<Query> = Vec::with_capacity(queries.len());
+    let mut answer_of: Vec<usize> = Vec::with_capacity(queries.len());
+    for query in queries {
+        let index = distinct.iter().position(|known| *known == query).unwrap_or_else(|| {
+            distinct.push(query);
+            distinct.len() - 1
+        });
+        answer_of.push(index);
+    }
+
+    let answers: Vec<Observation> = stream::iter(distinct)
+        .map(|query| async move { find(transport, &query, deadline).await })
+        .buffered(CONCURRENT_READS)
+        .collect()
+        .await;
+
+    if answers.len() == answer_of.len() {
+        // Nothing was asked twice, which is the rule: no object needs to be copied.
+        return answers;
+    }
+    answer_of.into_iter().map(|index| answers[index].clone()).collect()
+}
+
+async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
+    let answer = match tokio::time::timeout_at(deadline, transport.find(query)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(deadline_exceeded(format!("find {}", Subject::from(query)))),
+    };
+    match answer {
+        Ok(objects) => Observation::Found(objects.into_iter().map(Version::new).collect()),
+        Err(error) => Observation::Unknown(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::observation::QueryBy;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::transport::Deletion;
+use crate::transport::memory::MemoryTransport;
+
+/// Reads from memory, but one name fails and one is never answered.
+struct Flaky(MemoryTransport);
+
+impl Transport for Flaky {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let found = self.0.find(query).await;
+        match &query.by {
+            QueryBy::Name(name) if name == "unread" => Err(WriteError {
+                kind: WriteErrorKind::Forbidden,
+                call: "get ConfigMap a/unread".to_owned(),
+                status: Some(403),
+                message: "no".to_owned(),
+            }),
+            QueryBy::Name(name) if name == "hangs" => std::future::pending().await,
+            _ => found,
+        }
+    }
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.0.create(desired).await
+    }
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.0.rehearse_create(desired).await
+    }
+    async fn update(&self, desired: &Value, target: &Target, live: Option<&Value>) -> Result<Value, WriteError> {
+        self.0.update(desired, target, live).await
+    }
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        self.0.delete(target, propagation).await
+    }
+}
+
+fn query(by: QueryBy) -> Query {
+    Query { kind: GroupVersionKind::new("v1", "ConfigMap"), namespace: Some("a".to_owned()), by }
+}
+
+fn named(name: &str) -> Query {
+    query(QueryBy::Name(name.to_owned()))
+}
+
+fn summary(observation: &Observation) -> String {
+    match observation {
+        Observation::Unknown(why) => format!("unknown: {why}"),
+        Observation::Found(versions) => versions.iter().map(Version::name).collect::<Vec<_>>().join(" "),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_query_has_its_answer_and_no_question_is_asked_twice() {
+    let map = |name: &str| {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": { "name": name, "namespace": "a", "labels": { "team": "x" } } })
+    };
+    let store = MemoryTransport::new("2026-01-01T00:00:00Z".parse().unwrap());
+    let transport = Flaky(store.with_objects([map("one"), map("two")]).unwrap());
+    let selector = query(QueryBy::Labels(BTreeMap::from([("team".to_owned(), "x".to_owned())])));
+    let queries =
+        vec![named("one"), named("none"), selector.clone(), named("unread"), named("one"), named("hangs"), selector];
+
+    let observations = find_all(&transport, queries, Instant::now() + Duration::from_secs(5)).await;
+    let observations: Vec<String> = observations.iter().map(summary).collect();
+    assert_eq!(
+        observations,
+        [
+            "one",
+            "",
+            "one two",
+            "unknown: failed to get ConfigMap a/unread: no",
+            "one",
+            "unknown: failed to find ConfigMap a/hangs: the event's deadline passed",
+            "one two",
+        ]
+    );
+    assert_eq!(transport.0.operations().len(), 5, "{:?}", transport.0.operations());
+}

@@ -1,0 +1,176 @@
+//! The spine: one event goes through every phase, once, in order.
+//!
+//! In: an event, the one clock reading of it, and its deadline. Out: a [`PassReport`]. Nothing here
+//! decides and nothing retries: core says what is next, the transport and the API client do it. A pass never fails as
+//! such; what failed is in its report.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::execution::Execution;
+use lifecycle_core::host::Host;
+use lifecycle_core::manifest::Stamp;
+use lifecycle_core::outcome::Outcome;
+use lifecycle_core::params::Resolver;
+use lifecycle_core::plan::Planner;
+use lifecycle_core::post::Reporter;
+use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::scope::Scope;
+use lifecycle_core::stage::Phase;
+use lifecycle_core::task::Task;
+use lifecycle_core::template::Template;
+use tokio::time::Instant;
+
+use crate::api::Api;
+use crate::executor::execute;
+use crate::fetch::Fetcher;
+use crate::metrics::CacheAnswer;
+use crate::observe::find_all;
+use crate::pass::PassReport;
+use crate::settled::settle;
+use crate::trace::TraceContext;
+use crate::transport::Transport;
+use crate::transport::kubernetes::WatchCache;
+
+/// The share of an event's time that is kept for phase 4: what failed for want of time is still reported.
+const REPORTING_SHARE: u32 = 6;
+
+/// Everything that is loaded once and used for every event.
+#[derive(Debug)]
+pub struct Pipeline<T, A> {
+    /// The compiled task.
+    pub task: Arc<Task>,
+    /// What the task can read of this process.
+    pub host: Host,
+    /// The template of the stamped resource id; the event's `id` if none.
+    pub resource_id: Option<Template>,
+    /// Where objects live.
+    pub transport: T,
+    /// What watches tell of those objects, if anything is watched.
+    pub cache: Option<WatchCache>,
+    /// Where status goes.
+    pub api: A,
+    /// Whether the HTTP calls of a pass are kept in its report.
+    pub keep_calls: bool,
+}
+
+impl<T: Transport, A: Api> Pipeline<T, A> {
+    /// Runs one event that is taken to happen at `now` and has to end at `deadline`.
+    pub async fn run(
+        &self,
+        event: &LifecycleEvent,
+        now: Timestamp,
+        deadline: Instant,
+        trace: &TraceContext,
+    ) -> PassReport {
+        let time = deadline.saturating_duration_since(Instant::now());
+        let before_reporting = deadline.checked_sub(time / REPORTING_SHARE).unwrap_or(deadline);
+        let mut scope = Scope::new(now);
+        self.host.introduce(event, &mut scope);
+        let mut execution = Execution::default();
+        execution.publish(&self.host, &mut scope);
+        let mut fetcher = Fetcher::new(&self.api, trace, self.keep_calls);
+        let mut report = PassReport::new();
+
+        let (params, resolver) = fetcher
+            .drive(Phase::ParamExtraction, Resolver::new(&self.task, &self.host), &mut scope, before_reporting)
+            .await;
+        if let Err(error) = params {
+            report.params_error = Some(error);
+            report.is_malformed = !resolver.has_fetched();
+            return report.end(scope, fetcher.calls);
+        }
+
+        let (verdict, evaluator) =
+            fetcher.drive(Phase::Preconditions, Evaluator::new(&self.task), &mut scope, before_reporting).await;
+        report.preconditions = evaluator.into_results();
+        execution.note_verdict(&verdict);
+        report.verdict = Some(verdict.clone());
+        match verdict {
+            Verdict::ResourceNotFound(_) => return report.end(scope, fetcher.calls),
+            Verdict::NotMet(_) | Verdict::Failed(_) => {}
+            Verdict::Met => {
+                execution.publish(&self.host, &mut scope);
+                let stamp = self.stamp(event, &scope);
+                let settled = self.settled(&stamp, &mut scope);
+                report.cache = self.cache.as_ref().map(|_| CacheAnswer::of(&settled));
+                report.outcomes = match settled {
+                    Some(outcomes) => outcomes,
+                    None => self.reconcile(stamp, &mut scope, before_reporting).await,
+                };
+                execution.note_outcomes(&report.outcomes);
+            }
+        }
+
+        execution.publish(&self.host, &mut scope);
+        let (post, _) =
+            fetcher.drive(Phase::PostActions, Reporter::new(&self.task, &report.outcomes), &mut scope, deadline).await;
+        report.post = Some(post);
+        report.end(scope, fetcher.calls)
+    }
+
+    /// Phase 3 without a read: nothing is to be done, as far as the cache knows.
+    fn settled(&self, stamp: &Stamp, scope: &mut Scope) -> Option<Vec<Outcome>> {
+        let cache = self.cache.as_ref()?;
+        settle(Planner::new(&self.task, stamp.clone()), scope, |query| cache.find(query))
+    }
+
+    /// Phase 3: reads what is live, then decides and writes resource after resource.
+    async fn reconcile(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
+        let mut planner = Planner::new(&self.task, stamp);
+        loop {
+            let wanted = planner.next_queries(scope);
+            if wanted.is_empty() {
+                break;
+            }
+            let queries = wanted.iter().map(|wanted| wanted.query.clone()).collect();
+            let observations = find_all(&self.transport, queries, deadline).await;
+            for (wanted, observation) in wanted.iter().zip(observations) {
+                planner.observe(scope, wanted.resource, observation);
+            }
+        }
+        let mut next = planner.next_step(scope);
+        while let Some(step) = next {
+            let executed = execute(&self.transport, step.command, deadline).await;
+            next = planner.record(scope, executed).or_else(|| planner.next_step(scope));
+        }
+        planner.into_outcomes()
+    }
+
+    fn stamp(&self, event: &LifecycleEvent, scope: &Scope) -> Stamp {
+        Stamp {
+            adapter: self.host.name.clone(),
+            resource_id: self.resource_id(event, scope),
+            generation: event.generation,
+        }
+    }
+
+    fn resource_id(&self, event: &LifecycleEvent, scope: &Scope) -> String {
+        match &self.resource_id {
+            None => event.resource_id.clone(),
+            // An id that does not render is no label value: each resource fails with that as its reason.
+            Some(template) => template.render(scope).map(std::borrow::Cow::into_owned).unwrap_or_default(),
+        }
+    }
+}
+
+impl PassReport {
+    fn new() -> Self {
+        Self {
+            scope: Scope::new(Timestamp::UNIX_EPOCH),
+            params_error: None,
+            is_malformed: false,
+            verdict: None,
+            preconditions: Vec::new(),
+            cache: None,
+            outcomes: Vec::new(),
+            post: None,
+            calls: Vec::new(),
+        }
+    }
+
+    fn end(self, scope: Scope, calls: Option<Vec<crate::fetch::CallRecord>>) -> Self {
+        Self { scope, calls: calls.unwrap_or_default(), ..self }
+    }
+}

@@ -1,0 +1,50 @@
+//! Trust in servers: the certificate authorities of the system.
+//!
+//! In: the CA bundle that OpenSSL would use (`SSL_CERT_FILE`, `SSL_CERT_DIR`, or the distribution's own place). Out: a
+//! TLS configuration on ring. A system without a bundle is no failure here: plain HTTP needs none, and an HTTPS call
+//! then fails with `UnknownIssuer`.
+
+use std::sync::Arc;
+
+use rustls::{ClientConfig, RootCertStore};
+
+/// TLS for HTTP clients, with HTTP/2 where the server offers it.
+///
+/// # Errors
+/// The provider of cryptography supports no version of TLS.
+pub fn client_config() -> Result<ClientConfig, rustls::Error> {
+    with_roots(system_roots())
+}
+
+/// TLS for HTTP clients that trust exactly these authorities.
+///
+/// # Errors
+/// See [`client_config`].
+pub fn with_roots(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn system_roots() -> RootCertStore {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (_, ignored) = roots.add_parsable_certificates(found.certs);
+    for error in &found.errors {
+        tracing::warn!(error = error as &dyn std::error::Error, "A CA certificate could not be read");
+    }
+    if ignored > 0 {
+        tracing::warn!(ignored, "Some CA certificates were not understood");
+    }
+    if roots.is_empty() {
+        tracing::warn!("The system has no CA certificates: no HTTPS server can be trusted");
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests;

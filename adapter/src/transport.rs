@@ -1,0 +1,54 @@
+//! Where manifests are applied.
+//!
+//! In: core's queries and fenced writes. Out: the server's objects, or a [`WriteError`] that says what kind
+//! of refusal it was. A transport makes exactly one call per method, never retries and never chooses.
+
+pub mod kubernetes;
+pub mod memory;
+pub mod observed;
+pub(crate) mod subject;
+
+use std::future::Future;
+
+use lifecycle_core::observation::Query;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError};
+use serde_json::Value;
+
+/// One deployment target.
+pub trait Transport: Send + Sync + 'static {
+    /// Reads live objects: one GET or one (paged) LIST. Nothing found is an empty list.
+    fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
+
+    /// Creates the object (POST) and returns what the server made of it.
+    fn create(&self, desired: &Value) -> impl Future<Output = Result<Value, WriteError>> + Send;
+
+    /// Rehearses [`create`](Self::create) without writing.
+    fn rehearse_create(&self, desired: &Value) -> impl Future<Output = Result<(), WriteError>> + Send;
+
+    /// Applies the object onto the very one that `target` names, as the adapter's field manager, by force.
+    /// `take_over` holds the live `metadata.managedFields` if its entries of operation Update that are
+    /// ours have to become ours of operation Apply first.
+    fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        take_over: Option<&Value>,
+    ) -> impl Future<Output = Result<Value, WriteError>> + Send;
+
+    /// Deletes one object, fenced by its UID.
+    fn delete(
+        &self,
+        target: &Target,
+        propagation: PropagationPolicy,
+    ) -> impl Future<Output = Result<Deletion, WriteError>> + Send;
+}
+
+/// What became of a deletion that the server accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deletion {
+    /// The object is gone.
+    Gone,
+    /// The object stays until its finalizers and dependents let it go.
+    Pending(Value),
+}

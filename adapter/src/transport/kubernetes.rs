@@ -1,0 +1,276 @@
+//! The Kubernetes API as a transport.
+//!
+//! In: core's queries and fenced writes, of any kind that the API server serves, custom ones included. Out: the
+//! server's objects, or a [`WriteError`] with the server's words. What it does beyond one HTTP request per call:
+//!
+//! * A kind is looked up once (one small discovery request per group and version) and remembered, see `kinds`.
+//! * A list that does not fit on one page takes one request per page.
+//! * The first update of an object that was created by POST hands that creation's fields over to the applied
+//!   configuration, with one JSON patch before the apply, see `take_over`.
+//!
+//! **Nothing is retried.** The client's own retries are switched off ([`connect`]). What remains is below HTTP: if
+//! a kept-alive connection turns out to be closed before one byte of the request was written, the connection
+//! pool takes another one. A request that was begun is never sent again.
+//!
+//! Watches are begun again, with pauses, and only where [`WatchCache`] is asked for.
+//!
+//! # Namespaces
+//!
+//! A namespaced kind needs a namespace in every call but a list by labels, which without one is a list of all
+//! namespaces; `default` is never assumed. For a cluster-scoped kind, a namespace is ignored, as task files
+//! that work today give one. A `*` is a namespace of that name, which no cluster has.
+//!
+//! # What is not there
+//!
+//! Only the server's word that this very object does not exist is an absence. A kind that is not served is an
+//! error, not an absence: its definition may be away for a minute, and its objects with it.
+
+mod cache;
+pub mod call;
+mod client;
+mod kinds;
+mod rate_limit;
+mod refusal;
+mod request;
+mod take_over;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::{Value, json};
+
+pub use self::cache::WatchCache;
+use self::call::{Call, Calls};
+pub use self::call::{CallObserver, CallRecord, Verb};
+pub use self::client::{ConnectError, connect};
+use self::kinds::Kinds;
+use self::rate_limit::RateLimit;
+use self::refusal::Refusal;
+use self::request::Endpoint;
+pub use self::take_over::FORMER_MANAGERS;
+use crate::transport::subject::Subject;
+use crate::transport::{Deletion, Transport};
+
+/// How many objects one page of a list holds: `kubectl`'s choice.
+const PAGE_SIZE: u32 = 500;
+
+/// How long one request may take, from its first byte to the last of its answer. The event's deadline is the
+/// other bound; this one is for callers that have none, and keeps one dead connection from using an event up.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a missing kind stays missing before it is looked up again: a kind that was installed meanwhile
+/// is found by the next event, and a task file with a kind that never comes costs one request in that time.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// A connection to one API server, as one field manager.
+#[derive(Clone)]
+pub struct KubernetesTransport {
+    calls: Calls,
+    kinds: Arc<Kinds>,
+    field_manager: String,
+    page_size: u32,
+}
+
+/// What can be set about a [`KubernetesTransport`] besides its client and field manager.
+#[derive(Clone)]
+pub struct Settings {
+    /// Requests per second and the burst beyond them; no limit if none.
+    pub rate_limit: Option<(f64, u32)>,
+    /// Is told of every request.
+    pub observer: Option<CallObserver>,
+    /// How long one request may take.
+    pub request_timeout: Duration,
+    /// How many objects one page of a list holds.
+    pub page_size: u32,
+    /// How long a kind that is not served counts as such.
+    pub look_again_after: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rate_limit: None,
+            observer: None,
+            request_timeout: REQUEST_TIMEOUT,
+            page_size: PAGE_SIZE,
+            look_again_after: LOOK_AGAIN_AFTER,
+        }
+    }
+}
+
+impl KubernetesTransport {
+    /// Uses `client` (see [`connect`] about its retries), and writes as `field_manager`, the adapter's name.
+    #[must_use]
+    pub fn new(client: Client, field_manager: impl Into<String>, settings: Settings) -> Self {
+        let rate_limit = settings.rate_limit.and_then(|(per_second, burst)| RateLimit::new(per_second, burst));
+        let calls = Calls::new(client, rate_limit, settings.observer, settings.request_timeout);
+        Self {
+            kinds: Arc::new(Kinds::new(calls.clone(), settings.look_again_after)),
+            calls,
+            field_manager: field_manager.into(),
+            page_size: settings.page_size,
+        }
+    }
+
+    async fn endpoint(&self, call: &Call<'_>) -> Result<Endpoint, WriteError> {
+        if call.subject.kind.version.is_empty() || call.subject.kind.kind.is_empty() {
+            return Err(call.invalid("apiVersion and kind are required".to_owned()));
+        }
+        let kind = self.kinds.resolve(call).await?;
+        Endpoint::new(&kind, call.subject).map_err(|message| call.invalid(message))
+    }
+
+    async fn send(&self, call: &Call<'_>, request: http::Request<Vec<u8>>) -> Result<Value, WriteError> {
+        self.calls.send(call, request).await.map_err(|refusal| self.refused(call, refusal))
+    }
+
+    fn refused(&self, call: &Call<'_>, refusal: Refusal) -> WriteError {
+        if refusal.is_unserved_path() {
+            self.kinds.forget(&call.subject.kind);
+        }
+        refusal.into_error(call)
+    }
+
+    async fn get(&self, subject: &Subject) -> Result<Vec<Value>, WriteError> {
+        let call = Call { verb: Verb::Get, subject };
+        let endpoint = self.endpoint(&call).await?;
+        match self.calls.send(&call, request::get(&endpoint.object(&call)?)).await {
+            Ok(object) => Ok(vec![object]),
+            Err(refusal) if refusal.is_missing_object(subject) => Ok(Vec::new()),
+            Err(refusal) => Err(self.refused(&call, refusal)),
+        }
+    }
+
+    async fn list(&self, subject: &Subject, selector: &str) -> Result<Vec<Value>, WriteError> {
+        let call = Call { verb: Verb::List, subject };
+        let endpoint = self.endpoint(&call).await?;
+        let mut found = Vec::new();
+        let mut next_page = String::new();
+        loop {
+            let request = request::list(endpoint.collection(), selector, self.page_size, &next_page);
+            // A page that fails, expired ones included, fails the whole: half a list proves nothing.
+            let mut page = self.send(&call, request).await?;
+            let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) else {
+                return Err(call.error(WriteErrorKind::Unavailable, None, "the answer is not a list".to_owned()));
+            };
+            found.extend(items.into_iter().map(|item| with_kind(item, subject)));
+            match page.pointer("/metadata/continue").and_then(Value::as_str) {
+                Some(token) if !token.is_empty() => next_page = token.to_owned(),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    async fn post(&self, verb: Verb, desired: &Value) -> Result<Value, WriteError> {
+        let subject = Subject::of(desired);
+        let call = Call { verb, subject: &subject };
+        let endpoint = self.endpoint(&call).await?;
+        let path = endpoint.collection_for_create(&call)?;
+        self.send(&call, request::create(path, &self.field_manager, verb == Verb::Rehearse, desired)).await
+    }
+
+    /// Makes fields of our own POST, and of the Go adapter, ours of operation Apply. Gives the resource version that
+    /// the object has then, if there was anything to take over.
+    async fn take_over(
+        &self,
+        endpoint: &Endpoint,
+        subject: &Subject,
+        target: &Target,
+        managed_fields: &Value,
+    ) -> Result<Option<String>, WriteError> {
+        let Some(taken_over) = take_over::take_over(managed_fields, &self.field_manager) else { return Ok(None) };
+        let call = Call { verb: Verb::TakeOver, subject };
+        let patch = json!([
+            { "op": "test", "path": "/metadata/uid", "value": target.uid },
+            { "op": "test", "path": "/metadata/managedFields", "value": managed_fields },
+            { "op": "replace", "path": "/metadata/managedFields", "value": taken_over },
+        ]);
+        let request = request::json_patch(&endpoint.object(&call)?, &self.field_manager, &patch);
+        match self.calls.send(&call, request).await {
+            Ok(object) => Ok(object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned)),
+            Err(refusal) if refusal.is_failed_test() => Err(WriteError {
+                kind: WriteErrorKind::Conflict,
+                message: "the object or its field managers changed meanwhile".to_owned(),
+                ..refusal.into_error(&call)
+            }),
+            Err(refusal) => Err(self.refused(&call, refusal)),
+        }
+    }
+}
+
+impl Transport for KubernetesTransport {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let subject = Subject::from(query);
+        match &query.by {
+            QueryBy::Name(_) => self.get(&subject).await,
+            QueryBy::Labels(labels) => match request::selector(labels) {
+                Ok(selector) => self.list(&subject, &selector).await,
+                Err(message) => Err(Call { verb: Verb::List, subject: &subject }.invalid(message)),
+            },
+        }
+    }
+
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.post(Verb::Create, desired).await
+    }
+
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.post(Verb::Rehearse, desired).await.map(drop)
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+        // The version in the path has to be the body's, which may be newer than the one that was read.
+        let subject = Subject { kind: Subject::of(desired).kind, ..Subject::from(target) };
+        let call = Call { verb: Verb::Apply, subject: &subject };
+        if target.uid.is_empty() {
+            return Err(call.invalid("nothing is updated without its UID".to_owned()));
+        }
+        let endpoint = self.endpoint(&call).await?;
+        let path = endpoint.object(&call)?;
+        let taken_over = match take_over {
+            Some(managed_fields) => self.take_over(&endpoint, &subject, target, managed_fields).await?,
+            None => None,
+        };
+        let resource_version = taken_over.as_deref().unwrap_or(&target.resource_version);
+        let body = request::fenced(desired, &target.uid, resource_version).map_err(|message| call.invalid(message))?;
+        self.send(&call, request::apply(&path, &self.field_manager, &body)).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let subject = Subject::from(target);
+        let call = Call { verb: Verb::Delete, subject: &subject };
+        if target.uid.is_empty() {
+            return Err(call.invalid("nothing is deleted without its UID".to_owned()));
+        }
+        let endpoint = self.endpoint(&call).await?;
+        match self.calls.send(&call, request::delete(&endpoint.object(&call)?, &target.uid, propagation)).await {
+            Ok(answer) => Ok(deletion(answer)),
+            Err(refusal) if refusal.is_missing_object(&subject) => Ok(Deletion::Gone),
+            Err(refusal) => Err(self.refused(&call, refusal)),
+        }
+    }
+}
+
+/// Reads the answer to a DELETE: a status, or the object as it was last.
+///
+/// Some kinds answer with the object even when it is gone at once; one that stays carries a deletionTimestamp.
+fn deletion(answer: Value) -> Deletion {
+    let stays = answer.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null());
+    if stays { Deletion::Pending(answer) } else { Deletion::Gone }
+}
+
+/// Adds what the items of a list lack: their `apiVersion` and `kind`.
+fn with_kind(mut item: Value, subject: &Subject) -> Value {
+    if let Value::Object(fields) = &mut item {
+        fields.entry("apiVersion").or_insert_with(|| subject.kind.api_version().into());
+        fields.entry("kind").or_insert_with(|| subject.kind.kind.clone().into());
+    }
+    item
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! One request to the API server: sent once, timed, traced and counted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use kube::Client;
+use lifecycle_core::write::{WriteError, WriteErrorKind};
+use serde_json::Value;
+use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+
+use super::rate_limit::RateLimit;
+use super::refusal::Refusal;
+use crate::transport::subject::Subject;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Asks which kinds a group and version have.
+    Discover,
+    /// Reads one object.
+    Get,
+    /// Reads one page of objects.
+    List,
+    /// Creates an object.
+    Create,
+    /// Goes through a creation without writing.
+    Rehearse,
+    /// Makes managed fields ours.
+    TakeOver,
+    /// Applies a configuration.
+    Apply,
+    /// Deletes an object.
+    Delete,
+}
+
+impl Verb {
+    /// Every verb.
+    pub const ALL: [Self; 8] = [
+        Self::Discover,
+        Self::Get,
+        Self::List,
+        Self::Create,
+        Self::Rehearse,
+        Self::TakeOver,
+        Self::Apply,
+        Self::Delete,
+    ];
+
+    /// The verb as a label value.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Discover => "discover",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Create => "create",
+            Self::Rehearse => "rehearse",
+            Self::TakeOver => "take_over",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+        }
+    }
+
+    fn span_name(self) -> &'static str {
+        match self {
+            Self::Discover => "k8s.discover",
+            Self::Get => "k8s.get",
+            Self::List => "k8s.list",
+            Self::Create => "k8s.create",
+            Self::Rehearse => "k8s.rehearse",
+            Self::TakeOver => "k8s.take_over",
+            Self::Apply => "k8s.apply",
+            Self::Delete => "k8s.delete",
+        }
+    }
+
+    /// The verb as error texts say it, with the object after it.
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Discover => "discover the kinds next to",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Create => "create",
+            Self::Rehearse => "rehearse the creation of",
+            Self::TakeOver => "take over the fields of",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// One request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRecord<'a> {
+    /// What it did.
+    pub verb: Verb,
+    /// The kind that it was about.
+    pub kind: &'a str,
+    /// The HTTP status; none if no answer came.
+    pub status: Option<u16>,
+    /// From its turn under the rate limit to the last byte of the answer.
+    pub duration: Duration,
+}
+
+impl CallRecord<'_> {
+    /// The class of its status: `2xx` to `5xx`, or `none` without an answer.
+    #[must_use]
+    pub fn status_class(&self) -> &'static str {
+        match self.status.map(|status| status / 100) {
+            Some(2) => "2xx",
+            Some(3) => "3xx",
+            Some(4) => "4xx",
+            Some(_) => "5xx",
+            None => "none",
+        }
+    }
+}
+
+/// Is told of every request that has ended. It must not block.
+pub type CallObserver = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
+
+/// What a request is for.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) verb: Verb,
+    pub(super) subject: &'a Subject,
+}
+
+impl Call<'_> {
+    /// Says that this call was refused before it was sent.
+    pub(super) fn invalid(&self, message: String) -> WriteError {
+        self.error(WriteErrorKind::Invalid, None, message)
+    }
+
+    pub(super) fn error(&self, kind: WriteErrorKind, status: Option<u16>, message: String) -> WriteError {
+        WriteError { kind, call: self.text(), status, message }
+    }
+
+    /// The call in words, such as `create ConfigMap team-a/settings`.
+    pub(super) fn text(&self) -> String {
+        format!("{} {}", self.verb.phrase(), self.subject)
+    }
+
+    fn span(&self) -> Span {
+        tracing::info_span!(
+            "k8s",
+            otel.name = self.verb.span_name(),
+            otel.kind = "client",
+            k8s.kind = self.subject.kind.kind,
+            k8s.namespace.name = self.subject.namespace,
+            k8s.name = self.subject.name,
+            http.response.status_code = Empty,
+            "error.type" = Empty,
+        )
+    }
+}
+
+/// Sends requests.
+#[derive(Clone)]
+pub(super) struct Calls {
+    client: Client,
+    rate_limit: Option<Arc<RateLimit>>,
+    observer: Option<CallObserver>,
+    timeout: Duration,
+}
+
+impl Calls {
+    pub(super) fn new(
+        client: Client,
+        rate_limit: Option<RateLimit>,
+        observer: Option<CallObserver>,
+        timeout: Duration,
+    ) -> Self {
+        Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
+    }
+
+    /// The client, for requests that never end.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends a request, once, and returns the JSON of a 2xx answer.
+    pub(super) async fn send(&self, call: &Call<'_>, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
+        if let Some(limit) = &self.rate_limit {
+            limit.turn().await;
+        }
+        let span = call.span();
+        let start = Instant::now();
+        let (status, answer) =
+            match tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone()).await {
+                Ok(Ok((status, body))) => (Some(status), read(status, &body)),
+                Ok(Err((status, message))) => (status, Err(Refusal::Lost { status, message })),
+                Err(_) => {
+                    let message = format!("no answer within {} s", self.timeout.as_secs_f32());
+                    (None, Err(Refusal::Lost { status: None, message }))
+                }
+            };
+
+        if let Some(status) = status {
+            span.record("http.response.status_code", status);
+        }
+        if let Err(refusal) = &answer {
+            span.record("error.type", refusal.error_type());
+        }
+        if let Some(observer) = &self.observer {
+            let kind = &call.subject.kind.kind;
+            observer(&CallRecord { verb: call.verb, kind, status, duration: start.elapsed() });
+        }
+        answer
+    }
+
+    /// Returns the whole answer, or how far it got.
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Bytes), (Option<u16>, String)> {
+        let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
+        let status = response.status().as_u16();
+        match response.into_body().collect_bytes().await {
+            Ok(body) => Ok((status, body)),
+            Err(error) => Err((Some(status), format!("the answer was cut: {}", chain(&error)))),
+        }
+    }
+}
+
+fn read(status: u16, body: &[u8]) -> Result<Value, Refusal> {
+    if !(200..300).contains(&status) {
+        return Err(Refusal::answered(status, body));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| Refusal::Lost { status: Some(status), message: format!("the answer is not JSON: {error}") })
+}
+
+/// Joins an error and its causes; the innermost says what happened ("connection refused").
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        // The client's own wrappers print their source: keep the shorter, inner text.
+        if let Some(last) = parts.last_mut()
+            && let Some(outer) = last.strip_suffix(&text)
+        {
+            *last = outer.trim_end_matches([':', ' ']).to_owned();
+        }
+        parts.push(text);
+        next = error.source();
+    }
+    parts.retain(|part| !part.is_empty() && part != "ServiceError");
+    parts.join(": ")
+}

@@ -1,0 +1,126 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use http::Method;
+use proptest::prelude::*;
+
+use super::super::Verb;
+use super::*;
+
+fn subject(namespace: &str, name: &str) -> Subject {
+    Subject {
+        kind: GroupVersionKind::new("batch/v1", "Job"),
+        namespace: Some(namespace.to_owned()).filter(|text| !text.is_empty()),
+        name: Some(name.to_owned()).filter(|text| !text.is_empty()),
+    }
+}
+
+fn served(namespaced: bool) -> ServedKind {
+    ServedKind { plural: "jobs".to_owned(), namespaced }
+}
+
+fn object_path(namespaced: bool, namespace: &str, name: &str) -> Result<String, String> {
+    let subject = subject(namespace, name);
+    let endpoint = Endpoint::new(&served(namespaced), &subject)?;
+    endpoint.object(&Call { verb: Verb::Get, subject: &subject }).map_err(|error| error.message)
+}
+
+#[test]
+fn an_object_has_one_path() {
+    let cases = [
+        ("in a namespace", true, "team-a", "build", Ok("/apis/batch/v1/namespaces/team-a/jobs/build")),
+        ("cluster-scoped", false, "", "build", Ok("/apis/batch/v1/jobs/build")),
+        ("cluster-scoped, with a namespace that is ignored", false, "team-a", "build", Ok("/apis/batch/v1/jobs/build")),
+        ("an RBAC name", false, "", "system:node", Ok("/apis/batch/v1/jobs/system:node")),
+        ("a star is a namespace of that name", true, "*", "build", Ok("/apis/batch/v1/namespaces/%2A/jobs/build")),
+        ("no namespace", true, "", "build", Err("Job is a namespaced kind: the namespace is missing")),
+        ("no name", true, "team-a", "", Err("the name is empty")),
+        ("a name that climbs", true, "team-a", "..", Err("\"..\" cannot be a name")),
+        ("a name with a path", true, "team-a", "x/status", Err("\"x/status\" cannot be a name")),
+        ("a namespace with a path", true, "a/b", "build", Err("\"a/b\" cannot be a name")),
+        (
+            "a name with a query",
+            true,
+            "team-a",
+            "x?dryRun=All",
+            Ok("/apis/batch/v1/namespaces/team-a/jobs/x%3FdryRun%3DAll"),
+        ),
+    ];
+    for (name, namespaced, namespace, object, expected) in cases {
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(object_path(namespaced, namespace, object), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_core_group_has_a_path_of_its_own() {
+    assert_eq!(group_version_path(&GroupVersionKind::new("v1", "Pod")), "/api/v1");
+    assert_eq!(group_version_path(&GroupVersionKind::new("apps/v1", "Deployment")), "/apis/apps/v1");
+}
+
+#[test]
+fn a_selector_means_what_its_labels_say() {
+    let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    let cases = [
+        ("sorted", labels(&[("b", "2"), ("a/x", "1")]), Ok("a/x=1,b=2")),
+        ("an empty value", labels(&[("a", "")]), Ok("a=")),
+        ("nothing would select all", labels(&[]), Err("the selector has no label")),
+        ("a second requirement in a value", labels(&[("a", "1,b=2")]), Err("\"1,b=2\" cannot be the value of label a")),
+        ("a negation in a key", labels(&[("!a", "1")]), Err("\"!a\" cannot be a label's key")),
+        ("an empty key", labels(&[("", "1")]), Err("\"\" cannot be a label's key")),
+    ];
+    for (name, labels, expected) in cases {
+        assert_eq!(selector(&labels), expected.map(str::to_owned).map_err(str::to_owned), "{name}");
+    }
+}
+
+#[test]
+fn writes_carry_manager_media_type_and_fence() {
+    let object = json!({ "metadata": { "name": "a" } });
+
+    let request = create("/x", "my adapter", true, &object);
+    assert_eq!(request.method(), Method::POST);
+    assert_eq!(request.uri(), "/x?fieldManager=my%20adapter&dryRun=All");
+    assert_eq!(create("/x", "me", false, &object).uri(), "/x?fieldManager=me");
+
+    let request = apply("/x/a", "me", &fenced(&object, "u-1", "").unwrap());
+    assert_eq!(request.method(), Method::PATCH);
+    assert_eq!(request.uri(), "/x/a?fieldManager=me&force=true");
+    assert_eq!(request.headers()[CONTENT_TYPE], "application/apply-patch+yaml");
+    let body: Value = serde_json::from_slice(request.body()).unwrap();
+    assert_eq!(body, json!({ "metadata": { "name": "a", "uid": "u-1" } }));
+    assert!(fenced(&object, "", "").is_err(), "an apply without a fence could create");
+
+    let request = delete("/x/a", "u-1", PropagationPolicy::Foreground);
+    assert_eq!(request.method(), Method::DELETE);
+    let body: Value = serde_json::from_slice(request.body()).unwrap();
+    assert_eq!(body["preconditions"], json!({ "uid": "u-1" }));
+    assert_eq!(body["propagationPolicy"], "Foreground");
+
+    assert_eq!(list("/x", "a=1,b=2", 5, "").uri(), "/x?labelSelector=a%3D1%2Cb%3D2&limit=5");
+    assert_eq!(list("/x", "a=1", 5, "t+/=").uri(), "/x?labelSelector=a%3D1&limit=5&continue=t%2B%2F%3D");
+}
+
+proptest! {
+    #[test]
+    fn no_name_leaves_its_place_in_the_path(namespace in ".*", name in ".*") {
+        if let Ok(path) = object_path(true, &namespace, &name) {
+            let uri: http::Uri = path.parse().unwrap();
+            let segments: Vec<&str> = uri.path().split('/').collect();
+            let expected = if namespace.is_empty() { 6 } else { 8 };
+            prop_assert_eq!(segments.len(), expected);
+            prop_assert_eq!(uri.query(), None);
+            let request = get(&path);
+            prop_assert_eq!(request.uri().path(), path);
+        }
+    }
+
+    #[test]
+    fn a_selector_has_one_requirement_for_each_label(labels in proptest::collection::btree_map(".*", ".*", 1..4)) {
+        if let Ok(selector) = selector(&labels) {
+            prop_assert_eq!(selector.split(',').count(), labels.len());
+            prop_assert_eq!(selector.matches('=').count(), labels.len());
+        }
+    }
+}

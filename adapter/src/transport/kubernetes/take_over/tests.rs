@@ -1,0 +1,163 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn entry(manager: &str, operation: &str, time: &str, fields: Value) -> Value {
+    json!({ "manager": manager, "operation": operation, "apiVersion": "v1", "time": time,
+            "fieldsType": "FieldsV1", "fieldsV1": fields })
+}
+
+fn with(mut entry: Value, key: &str, value: &str) -> Value {
+    entry[key] = value.into();
+    entry
+}
+
+#[test]
+fn entries_of_ours_become_one_applied_entry() {
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z");
+    let (x, y) = (json!({ "f:data": { "f:x": {} } }), json!({ "f:data": { "f:y": {} } }));
+    let both = json!({ "f:data": { "f:x": {}, "f:y": {} } });
+    let cases = [
+        (
+            "our own POST",
+            json!([entry("me", "Update", early, x.clone())]),
+            Some(json!([entry("me", "Apply", early, x.clone())])),
+        ),
+        (
+            "our own POST beside a later apply",
+            json!([entry("me", "Apply", late, y.clone()), entry("me", "Update", early, x.clone())]),
+            Some(json!([entry("me", "Apply", late, both.clone())])),
+        ),
+        (
+            "the Go adapter's writes, under either name of its binary",
+            json!([
+                entry("adapter", "Update", early, x.clone()),
+                entry("hyperfleet-adapter", "Update", late, y.clone())
+            ]),
+            Some(json!([entry("me", "Apply", late, both.clone())])),
+        ),
+        (
+            "foreign entries stay, in their order",
+            json!([
+                entry("kubectl", "Apply", early, y.clone()),
+                entry("me", "Update", early, x.clone()),
+                entry("manager", "Update", late, y.clone())
+            ]),
+            Some(json!([
+                entry("me", "Apply", early, x.clone()),
+                entry("kubectl", "Apply", early, y.clone()),
+                entry("manager", "Update", late, y.clone())
+            ])),
+        ),
+        (
+            "our writes to a subresource stay",
+            json!([
+                entry("me", "Update", early, x.clone()),
+                with(entry("me", "Update", late, y.clone()), "subresource", "status")
+            ]),
+            Some(json!([
+                entry("me", "Apply", early, x.clone()),
+                with(entry("me", "Update", late, y.clone()), "subresource", "status")
+            ])),
+        ),
+        (
+            "fields of another version of the API stay",
+            json!([
+                entry("me", "Apply", early, x.clone()),
+                with(entry("me", "Update", late, y.clone()), "apiVersion", "v1beta1")
+            ]),
+            None,
+        ),
+        ("nothing but our apply", json!([entry("me", "Apply", early, x.clone())]), None),
+        ("our patches", json!([entry("me-patch", "Update", early, x.clone())]), None),
+        ("foreign entries only", json!([entry("kubectl", "Update", early, x.clone())]), None),
+        ("no entries", json!([]), None),
+        ("no list", Value::Null, None),
+    ];
+    for (name, before, expected) in cases {
+        let after = take_over(&before, "me");
+        assert_eq!(after, expected, "{name}");
+        if let Some(after) = after {
+            assert_eq!(take_over(&after, "me"), None, "{name}: a second time changes nothing");
+        }
+    }
+}
+
+#[test]
+fn sets_of_fields_are_united() {
+    let cases = [
+        ("disjoint", json!({ "f:a": {} }), json!({ "f:b": {} }), json!({ "f:a": {}, "f:b": {} })),
+        (
+            "nested, with list items by key",
+            json!({ "f:l": { "k:{\"name\":\"a\"}": { ".": {}, "f:x": {} } } }),
+            json!({ "f:l": { "k:{\"name\":\"a\"}": { "f:y": {} }, "v:\"b\"": {} } }),
+            json!({ "f:l": { "k:{\"name\":\"a\"}": { ".": {}, "f:x": {}, "f:y": {} }, "v:\"b\"": {} } }),
+        ),
+        (
+            "a whole mapping and one key of it",
+            json!({ "f:a": {} }),
+            json!({ "f:a": { "f:b": {} } }),
+            json!({ "f:a": { ".": {}, "f:b": {} } }),
+        ),
+        (
+            "one key of a mapping and the whole",
+            json!({ "f:a": { "f:b": {} } }),
+            json!({ "f:a": {} }),
+            json!({ "f:a": { ".": {}, "f:b": {} } }),
+        ),
+    ];
+    for (name, left, right, expected) in cases {
+        assert_eq!(united(&left, &right), expected, "{name}");
+    }
+}
+
+fn united(left: &Value, right: &Value) -> Value {
+    let mut fields = left.as_object().cloned().unwrap_or_default();
+    unite(&mut fields, right.as_object().unwrap());
+    Value::Object(fields)
+}
+
+/// The members of a set, as paths.
+fn members(node: &Value, path: &str, found: &mut Vec<String>) {
+    let children = node.as_object().unwrap();
+    if children.is_empty() {
+        found.push(path.trim_end_matches("/.").to_owned());
+    }
+    for (key, child) in children {
+        members(child, &format!("{path}/{key}"), found);
+    }
+}
+
+fn set() -> impl Strategy<Value = Value> {
+    let leaf = Just(json!({}));
+    let node = leaf.prop_recursive(4, 24, 3, |inner| {
+        (proptest::collection::btree_map("f:[abc]", inner, 1..3), any::<bool>()).prop_map(|(mut children, itself)| {
+            if itself {
+                children.insert(".".to_owned(), json!({}));
+            }
+            json!(children)
+        })
+    });
+    proptest::collection::btree_map("f:[abc]", node, 0..3).prop_map(|children| json!(children))
+}
+
+proptest! {
+    #[test]
+    fn a_union_has_the_members_of_both_and_no_others(left in set(), right in set()) {
+        let all = |sets: &[&Value]| {
+            let mut found = Vec::new();
+            for set in sets {
+                // An empty root is the empty set, not a member.
+                if set.as_object().is_some_and(|set| !set.is_empty()) {
+                    members(set, "", &mut found);
+                }
+            }
+            found.sort();
+            found.dedup();
+            found
+        };
+        prop_assert_eq!(all(&[&united(&left, &right)]), all(&[&left, &right]));
+    }
+}

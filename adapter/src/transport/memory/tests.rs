@@ -1,0 +1,275 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+
+const NOW: &str = "2026-01-01T00:00:00.75Z";
+
+fn store() -> MemoryTransport {
+    MemoryTransport::new(NOW.parse().unwrap())
+}
+
+fn map(name: &str, data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "a" }, "data": data })
+}
+
+fn target(object: &Value) -> Target {
+    let subject = Subject::of(object);
+    Target {
+        kind: subject.kind,
+        namespace: subject.namespace,
+        name: subject.name.unwrap(),
+        uid: metadata_text(object, "uid").to_owned(),
+        resource_version: String::new(),
+    }
+}
+
+fn named(namespace: Option<&str>, name: &str) -> Query {
+    Query {
+        kind: GroupVersionKind::new("v1", "ConfigMap"),
+        namespace: namespace.map(str::to_owned),
+        by: QueryBy::Name(name.to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn a_created_object_has_what_a_server_adds() {
+    let store = store();
+    let created = store.create(&map("x", json!({ "k": "v" }))).await.unwrap();
+    assert_eq!(created["metadata"]["uid"], "00000000-0000-4000-8000-000000000001");
+    assert_eq!(created["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
+    assert_eq!(created["metadata"]["resourceVersion"], "1");
+    assert_eq!(store.find(&named(Some("a"), "x")).await.unwrap(), [created]);
+    assert_eq!(store.find(&named(Some("b"), "x")).await.unwrap(), Vec::<Value>::new());
+    assert_eq!(store.find(&named(None, "x")).await.unwrap().len(), 1, "no namespace looks in all");
+
+    let again = store.create(&map("x", json!({}))).await.unwrap_err();
+    assert_eq!((again.kind, again.status), (WriteErrorKind::AlreadyExists, Some(409)));
+    assert_eq!(again.to_string(), "failed to create ConfigMap a/x: it already exists");
+}
+
+#[tokio::test]
+async fn what_no_server_accepts_is_refused() {
+    let cases = [
+        ("no kind", json!({ "apiVersion": "v1", "metadata": { "name": "x" } }), false),
+        ("no apiVersion", json!({ "kind": "ConfigMap", "metadata": { "name": "x" } }), false),
+        ("no name", json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {} }), false),
+        ("capitals", map("X", json!({})), false),
+        ("an underscore", map("a_b", json!({})), false),
+        ("an empty label", map("a..b", json!({})), false),
+        ("a subdomain", map("a.b-c.0", json!({})), true),
+        ("too long", map(&"a".repeat(254), json!({})), false),
+        (
+            "a role, whose name is freer",
+            json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                    "metadata": { "name": "system:Reader" } }),
+            true,
+        ),
+        (
+            "a label that is a number",
+            json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x", "labels": { "a": 1 } } }),
+            false,
+        ),
+    ];
+    for (name, object, accepted) in cases {
+        let rehearsed = store().rehearse_create(&object).await;
+        let created = store().create(&object).await;
+        assert_eq!(created.is_ok(), accepted, "{name}");
+        assert_eq!(rehearsed.is_ok(), accepted, "{name}, rehearsed");
+        if let Err(error) = created {
+            assert_eq!(error.kind, WriteErrorKind::Invalid, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rehearsal_writes_nothing() {
+    let store = store();
+    store.rehearse_create(&map("x", json!({}))).await.unwrap();
+    assert_eq!(store.objects(), Vec::<Value>::new());
+    assert_eq!(store.operations(), []);
+}
+
+#[tokio::test]
+async fn an_apply_keeps_what_others_wrote_and_drops_what_it_wrote_before() {
+    let cases = [
+        ("a field changes", json!({ "a": "1" }), json!({}), json!({ "a": "2" }), json!({ "a": "2" })),
+        ("a field is dropped", json!({ "a": "1", "b": "1" }), json!({}), json!({ "a": "1" }), json!({ "a": "1" })),
+        (
+            "a foreign field stays",
+            json!({ "a": "1" }),
+            json!({ "f": "x" }),
+            json!({ "a": "2" }),
+            json!({ "a": "2", "f": "x" }),
+        ),
+        (
+            "of a dropped mapping, foreign fields stay",
+            json!({ "m": { "a": "1" } }),
+            json!({ "m": { "f": "x" } }),
+            json!({}),
+            json!({ "m": { "f": "x" } }),
+        ),
+        ("a dropped mapping goes", json!({ "m": { "a": { "b": "1" } } }), json!({}), json!({}), json!({})),
+        (
+            "a foreign value is won back",
+            json!({ "a": "1" }),
+            json!({ "a": "x" }),
+            json!({ "a": "1" }),
+            json!({ "a": "1" }),
+        ),
+        ("a list is replaced", json!({ "l": [1, 2] }), json!({}), json!({ "l": [3] }), json!({ "l": [3] })),
+    ];
+    for (name, first, foreign, second, expected) in cases {
+        let store = store();
+        let created = store.create(&map("x", first)).await.unwrap();
+        // Someone else writes: what is live differs from what was applied.
+        {
+            let mut state = store.state();
+            let stored = state.objects.values_mut().next().unwrap();
+            json_patch::merge(&mut stored.object["data"], &foreign);
+        }
+        let updated = store.update(&map("x", second.clone()), &target(&created), None).await.unwrap();
+        assert_eq!(updated["data"], expected, "{name}");
+        assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"], "{name}");
+        let again = store.update(&map("x", second), &target(&created), None).await.unwrap();
+        assert_eq!(again, updated, "{name}: again changes nothing, not even the resourceVersion");
+    }
+}
+
+#[tokio::test]
+async fn finalizers_and_owner_references_of_others_survive() {
+    let mut live = map("x", json!({}));
+    live["metadata"]["finalizers"] = json!(["example.com/foreign"]);
+    live["metadata"]["ownerReferences"] = json!([{ "uid": "o1", "name": "foreign" }]);
+    let store = store().with_objects([live]).unwrap();
+    let live = store.find(&named(Some("a"), "x")).await.unwrap().remove(0);
+
+    let mut desired = map("x", json!({}));
+    desired["metadata"]["finalizers"] = json!(["example.com/ours"]);
+    desired["metadata"]["ownerReferences"] = json!([{ "uid": "o2", "name": "ours" }]);
+    let updated = store.update(&desired, &target(&live), None).await.unwrap();
+    assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign", "example.com/ours"]));
+    let owners = updated["metadata"]["ownerReferences"].as_array().unwrap();
+    assert_eq!(owners.iter().map(|owner| owner["uid"].as_str().unwrap()).collect::<Vec<_>>(), ["o1", "o2"]);
+
+    let updated = store.update(&map("x", json!({})), &target(&live), None).await.unwrap();
+    assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign"]));
+    assert_eq!(updated["metadata"]["ownerReferences"], json!([{ "uid": "o1", "name": "foreign" }]));
+}
+
+#[tokio::test]
+async fn uids_fence_and_finalizers_hold() {
+    let store = store();
+    let created = store.create(&map("x", json!({}))).await.unwrap();
+    let namesake = Target { uid: "other".to_owned(), ..target(&created) };
+    let delete = |target: Target| {
+        let store = &store;
+        async move { store.delete(&target, PropagationPolicy::Background).await }
+    };
+    assert_eq!(delete(namesake.clone()).await.unwrap_err().kind, WriteErrorKind::Conflict);
+    let update = store.update(&map("x", json!({})), &namesake, None).await;
+    assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict);
+
+    assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone);
+    assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone, "it stays gone");
+    let update = store.update(&map("x", json!({})), &target(&created), None).await;
+    assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict, "a vanished object is not created");
+
+    let mut held = map("y", json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let held = store.create(&held).await.unwrap();
+    let Deletion::Pending(pending) = delete(target(&held)).await.unwrap() else { panic!("it has a finalizer") };
+    assert_eq!(pending["metadata"]["deletionTimestamp"], "2026-01-01T00:00:00Z");
+    assert_eq!(delete(target(&held)).await.unwrap(), Deletion::Pending(pending.clone()), "again changes nothing");
+    let taken = store.create(&map("y", json!({}))).await.unwrap_err();
+    assert_eq!(taken.message, "it is still being deleted");
+
+    store.update(&map("y", json!({})), &target(&held), None).await.unwrap();
+    assert_eq!(store.objects(), Vec::<Value>::new(), "it goes with its last finalizer");
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_deleted_objects_shows_them_as_terminating() {
+    let store = store().keep_deleted();
+    let created = store.create(&map("x", json!({}))).await.unwrap();
+    let deletion = store.delete(&target(&created), PropagationPolicy::Background).await.unwrap();
+    assert!(matches!(deletion, Deletion::Pending(_)));
+    assert!(is_terminating(&store.objects()[0]));
+}
+
+#[tokio::test]
+async fn an_override_is_there_from_the_start_and_takes_the_place_of_what_is_applied() {
+    let mut instead = map("x", json!({ "from": "override" }));
+    instead["metadata"]["uid"] = json!("given");
+    let store = store().with_overrides(BTreeMap::from([("x".to_owned(), instead)])).unwrap();
+
+    let live = store.find(&named(Some("a"), "x")).await.unwrap().remove(0);
+    assert_eq!(live["metadata"]["uid"], "given");
+    let updated = store.update(&map("x", json!({ "from": "task" })), &target(&live), None).await.unwrap();
+    assert_eq!(updated["data"], json!({ "from": "override" }));
+
+    let mut elsewhere = map("x", json!({ "from": "task" }));
+    elsewhere["metadata"]["namespace"] = json!("b");
+    let created = store.create(&elsewhere).await.unwrap();
+    assert_eq!(created["data"], json!({ "from": "override" }), "the name alone decides");
+    assert_eq!(store.find(&named(Some("b"), "x")).await.unwrap(), [created]);
+}
+
+#[tokio::test]
+async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
+    let labelled = |name: &str, team: &str| {
+        let mut object = map(name, json!({}));
+        object["metadata"]["labels"] = json!({ "team": team, "tier": "1" });
+        object
+    };
+    let store = store().with_objects([labelled("b", "x"), labelled("a", "x"), labelled("c", "y")]).unwrap();
+    let labels = BTreeMap::from([("team".to_owned(), "x".to_owned()), ("tier".to_owned(), "1".to_owned())]);
+    let query = |namespace: Option<&str>| Query { by: QueryBy::Labels(labels.clone()), ..named(namespace, "") };
+    for (namespace, expected) in [(Some("a"), 2), (Some("*"), 2), (None, 2), (Some("b"), 0)] {
+        assert_eq!(store.find(&query(namespace)).await.unwrap().len(), expected, "{namespace:?}");
+    }
+    let live = store.find(&named(Some("a"), "a")).await.unwrap().remove(0);
+    store.update(&map("a", json!({})), &target(&live), None).await.unwrap();
+    store.create(&map("a", json!({}))).await.unwrap_err();
+    store.delete(&target(&live), PropagationPolicy::Background).await.unwrap();
+
+    let log: Vec<String> = store
+        .operations()
+        .iter()
+        .map(|operation| {
+            let result = operation.result.map_or("", ApplyResult::as_str);
+            format!(
+                "{} {} {}/{} {result}",
+                operation.verb.as_str(),
+                operation.kind,
+                operation.namespace,
+                operation.name
+            )
+        })
+        .collect();
+    assert_eq!(
+        log,
+        [
+            "discover ConfigMap a/ ",
+            "discover ConfigMap */ ",
+            "discover ConfigMap / ",
+            "discover ConfigMap b/ ",
+            "get ConfigMap a/a ",
+            "apply ConfigMap a/a update",
+            "apply ConfigMap a/a failed",
+            "delete ConfigMap a/a ",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_update_that_another_write_came_before_is_refused() {
+    let store = store();
+    let created = store.create(&map("one", json!({ "a": "1" }))).await.unwrap();
+    let looked_at =
+        Target { resource_version: metadata_text(&created, "resourceVersion").to_owned(), ..target(&created) };
+    store.update(&map("one", json!({ "a": "2" })), &looked_at, None).await.unwrap();
+    let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, None).await.unwrap_err();
+    assert_eq!(late.kind, WriteErrorKind::Conflict);
+}

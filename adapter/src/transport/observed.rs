@@ -1,0 +1,50 @@
+//! A transport whose deletions are counted and timed.
+
+use std::sync::Arc;
+
+use lifecycle_core::observation::Query;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError};
+use serde_json::Value;
+
+use super::{Deletion, Transport};
+use crate::metrics::{Metrics, WriteResult};
+
+/// Passes everything on to another transport, and counts deletions.
+#[derive(Debug)]
+pub struct ObservedTransport<T> {
+    inner: T,
+    metrics: Arc<Metrics>,
+}
+
+impl<T> ObservedTransport<T> {
+    /// Observes `inner`.
+    pub fn new(inner: T, metrics: Arc<Metrics>) -> Self {
+        Self { inner, metrics }
+    }
+}
+
+impl<T: Transport> Transport for ObservedTransport<T> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.inner.find(query).await
+    }
+
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.inner.create(desired).await
+    }
+
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.inner.rehearse_create(desired).await
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+        self.inner.update(desired, target, take_over).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let running = self.metrics.deletion_started(&target.kind.kind);
+        let deletion = self.inner.delete(target, propagation).await;
+        running.finish(if deletion.is_ok() { WriteResult::Success } else { WriteResult::Error });
+        deletion
+    }
+}

@@ -1,0 +1,177 @@
+//! The command line as people and scripts meet it: what is printed where, and with which exit code.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const DEPLOYMENT: &str = "
+adapter: {name: cli}
+clients:
+  hyperfleet_api:
+    base_url: http://127.0.0.1:1
+    default_headers: {Authorization: Basic hunter2}
+  broker: {subscription_id: cli, topic: clusters}
+";
+
+const TASK: &str = r#"
+params:
+  - {name: clusterId, source: event.id, required: true}
+resources:
+  - name: settings
+    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .clusterId }}", namespace: default}}
+    discovery: {namespace: default, by_name: "{{ .clusterId }}"}
+"#;
+
+/// A misspelt key, an unknown variable, and an expression that does not parse.
+const MISTAKEN: &str = r#"
+params:
+  - {name: clusterId, sauce: event.id}
+resources:
+  - name: settings
+    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .clusterIdd }}"}}
+    discovery: {by_name: "{{ .clusterId }}"}
+    lifecycle: {delete: {when: {expression: "1 +"}}}
+"#;
+
+/// Loads, with a warning: nobody declares `release`.
+const DUBIOUS: &str = r#"
+params:
+  - {name: clusterId, source: event.id, required: true}
+preconditions:
+  - {name: released, expression: release == "4.20"}
+"#;
+
+/// What a command printed.
+struct Printed {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs a command line in a directory that has all of the files above, without any environment.
+fn run(line: &str) -> Result<Printed> {
+    run_with(line, &[])
+}
+
+fn run_with(line: &str, environment: &[(&str, &str)]) -> Result<Printed> {
+    let directory = TempDir::new()?;
+    let files =
+        [("adapter.yaml", DEPLOYMENT), ("task.yaml", TASK), ("mistaken.yaml", MISTAKEN), ("dubious.yaml", DUBIOUS)];
+    for (name, text) in files {
+        fs::write(directory.path().join(name), text)?;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
+    let output = command
+        .env_clear()
+        .envs(environment.iter().copied())
+        .current_dir(directory.path())
+        .args(line.split_whitespace())
+        .timeout(std::time::Duration::from_secs(60))
+        .output()?;
+    Ok(Printed {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}
+
+#[test]
+fn exit_codes_and_streams_are_those_that_scripts_rely_on() -> Result<()> {
+    let cases = [
+        // line, exit code, on standard output, on standard error
+        ("", 0, "Usage: hyperfleet-adapter", ""),
+        ("help", 0, "Usage: hyperfleet-adapter", ""),
+        ("--help", 0, "config-dump", ""),
+        ("serve --help", 0, "--dry-run-event", ""),
+        ("version", 0, "Version:    0.0.0-dev\nCommit:     none\nBuild Date: unknown\n", ""),
+        ("check -c adapter.yaml -t task.yaml", 0, "0 errors, 1 warning\n", ""),
+        ("check -c adapter.yaml -t dubious.yaml", 0, "0 errors, 1 warning\n", ""),
+        ("check --strict -c adapter.yaml -t dubious.yaml", 1, "1 error, 0 warnings\n", ""),
+        ("check -c adapter.yaml -t mistaken.yaml", 1, "4 errors, 0 warnings\n", ""),
+        ("config-dump -c adapter.yaml -t task.yaml", 0, "name: cli\n", ""),
+        ("config-dump -c adapter.yaml -t mistaken.yaml", 1, "", "did you mean `source`?"),
+        ("config-dump -c nowhere.yaml -t task.yaml", 1, "", "nowhere.yaml"),
+        ("config-dump", 1, "", "--config"),
+        ("config-dump -c adapter.yaml", 1, "", "--task-config"),
+        ("serve -c adapter.yaml -t mistaken.yaml", 1, "", "did you mean `source`?"),
+        ("serve -c adapter.yaml -t task.yaml", 1, "", "broker.type"),
+        ("serve --no-such-flag", 1, "", "--no-such-flag"),
+        ("frobnicate", 1, "", "frobnicate"),
+        ("dry-run", 1, "", "<FOLDER>"),
+    ];
+    for (line, code, out, err) in cases {
+        let printed = run(line)?;
+        assert_eq!(printed.code, Some(code), "`{line}`: {}{}", printed.out, printed.err);
+        for (stream, found, expected) in [("stdout", &printed.out, out), ("stderr", &printed.err, err)] {
+            assert!(found.contains(expected), "`{line}`: no `{expected}` on {stream}: {found}");
+            assert_eq!(found.is_empty(), expected.is_empty(), "`{line}`: {stream}: {found}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn check_lists_every_mistake_with_its_place_and_its_cure() -> Result<()> {
+    let printed = run("check -c adapter.yaml -t mistaken.yaml")?;
+    for expected in [
+        "mistaken.yaml:3:5: error: params[0].source: is required\n",
+        "mistaken.yaml:3:23: error: params[0].sauce: unknown key\n",
+        "  help: did you mean `source`?",
+        "error: resources[0].manifest.metadata.name: undefined template variable \"clusterIdd\"\n",
+        "  help: did you mean `clusterId`?\n",
+        "error: resources[0].lifecycle.delete.when.expression: CEL parse error",
+    ] {
+        assert!(printed.out.contains(expected), "no `{expected}` in:\n{}", printed.out);
+    }
+    Ok(())
+}
+
+#[test]
+fn check_tells_programs_the_same() -> Result<()> {
+    let printed = run("check -o json -c adapter.yaml -t mistaken.yaml")?;
+    let listed: Value = serde_json::from_str(&printed.out)?;
+    assert_eq!((printed.code, &listed["errors"], &listed["warnings"]), (Some(1), &Value::from(4), &Value::from(0)));
+    let mistake = &listed["mistakes"][1];
+    assert_eq!((&mistake["line"], &mistake["column"]), (&Value::from(3), &Value::from(23)));
+    assert_eq!(mistake["path"], "params[0].sauce");
+    Ok(())
+}
+
+#[test]
+fn config_dump_shows_what_counts_and_no_secret() -> Result<()> {
+    let files = "-c adapter.yaml -t task.yaml";
+    let printed = run(&format!("config-dump {files}"))?;
+    assert!(printed.out.contains("base_url: http://127.0.0.1:1\n"), "{}", printed.out);
+    assert!(printed.out.contains("**REDACTED**"), "{}", printed.out);
+    assert!(!printed.out.contains("hunter2"), "{}", printed.out);
+
+    let environment = [("HYPERFLEET_API_BASE_URL", "http://from-the-environment")];
+    let printed = run_with(&format!("config-dump {files}"), &environment)?;
+    assert!(printed.out.contains("base_url: http://from-the-environment\n"), "a variable beats the file");
+    let flag = "--hyperfleet-api-base-url=http://from-a-flag";
+    let printed = run_with(&format!("config-dump {files} {flag}"), &environment)?;
+    assert!(printed.out.contains("base_url: http://from-a-flag\n"), "a flag beats the variable: {}", printed.out);
+    Ok(())
+}
+
+#[test]
+fn the_files_can_be_named_by_variables() -> Result<()> {
+    let environment = [("HYPERFLEET_ADAPTER_CONFIG", "adapter.yaml"), ("HYPERFLEET_TASK_CONFIG", "task.yaml")];
+    assert_eq!(run_with("config-dump", &environment)?.code, Some(0));
+    assert_eq!(run_with("check", &environment)?.code, Some(0));
+    Ok(())
+}
+
+#[test]
+fn every_schema_is_a_schema_that_names_its_keys() -> Result<()> {
+    for (file, key) in [("task", "resources"), ("adapter", "clients"), ("broker", "broker")] {
+        let printed = run(&format!("schema {file}"))?;
+        let schema: Value = serde_json::from_str(&printed.out)?;
+        let keys = schema["properties"].as_object().with_context(|| format!("{file}: {schema}"))?;
+        assert!(keys.contains_key(key), "{file}: {keys:?}");
+    }
+    Ok(())
+}

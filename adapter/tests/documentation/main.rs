@@ -1,0 +1,190 @@
+//! What the pages under `docs/` say about the interface, compared with the program.
+//!
+//! Tables between `<!-- generated: NAME -->` and `<!-- end -->` are written by the program: `UPDATE_DOCS=1 cargo test
+//! -p hyperfleet-adapter --test documentation` rewrites them, and without the variable a difference fails. Of what
+//! people write, names are checked: every name of the program has its line, and every line has its name.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hyperfleet_adapter::args;
+use hyperfleet_adapter::config::settings::SETTINGS;
+use hyperfleet_adapter::config::{self, Overrides, broker};
+use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::plan::decision::{Decision, FailReason};
+use lifecycle_core::task::compile::{Surroundings, compile};
+
+mod keys;
+mod metrics;
+mod page;
+
+use page::{Page, pages, root};
+
+/// Compares the generated tables of a page with what they should be, or rewrites them.
+fn check_generated(page: &str, tables: &[(&str, String)]) {
+    let mut page = Page::read(page);
+    let names: BTreeSet<_> = tables.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(page.generated_names(), names, "{}: the tables of the page", page.path.display());
+    let written = page.text.clone();
+    for (name, table) in tables {
+        page.replace(name, table);
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&page.path, &page.text).unwrap();
+    } else if let Some((old, new)) = written.lines().zip(page.text.lines()).find(|(old, new)| old != new) {
+        panic!("{} is out of date; run with UPDATE_DOCS=1\n  page:    {old}\n  program: {new}", page.path.display());
+    } else {
+        assert_eq!(written, page.text, "{} is out of date; run with UPDATE_DOCS=1", page.path.display());
+    }
+}
+
+#[test]
+fn configuration_has_every_key_flag_and_variable() {
+    check_generated(
+        "docs/configuration.md",
+        &[
+            ("deployment keys", keys::table(&config::adapter_schema(), None)),
+            ("task keys", keys::table(&config::task_schema(), None)),
+            ("broker keys", keys::table(&broker::schema(), Some(keys::broker_variable))),
+            ("settings", settings_table()),
+            ("commands", commands_table()),
+        ],
+    );
+}
+
+/// Flags and variables that set keys, in the order of the program's own table.
+fn settings_table() -> String {
+    let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
+    for setting in SETTINGS {
+        let flag = setting.flag.map_or_else(|| "–".to_owned(), |flag| format!("`--{flag}`"));
+        let variables: Vec<_> = setting.variables.iter().map(|variable| format!("`{variable}`")).collect();
+        table.push_str(&format!("| `{}` | {flag} | {} |\n", setting.key, variables.join(", else ")));
+    }
+    table
+}
+
+/// Every command with its own arguments; those that set keys are in another table.
+fn commands_table() -> String {
+    let of_keys: BTreeSet<_> = SETTINGS.iter().filter_map(|setting| setting.flag).collect();
+    let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
+    for command in args::command().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        table.push_str(&format!("| `{}` | | {about} |\n", command.get_name()));
+        for argument in command.get_arguments().filter(|argument| !of_keys.contains(argument.get_id().as_str())) {
+            let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+            let name = match argument.get_long() {
+                Some(long) => format!("{short}`--{long}`"),
+                None => format!("`{}`", argument.get_id().as_str().to_uppercase()),
+            };
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            table.push_str(&format!("| | {name} | {} |\n", help.replace('|', "\\|")));
+        }
+    }
+    table
+}
+
+#[test]
+fn operations_has_every_metric() {
+    check_generated("docs/operations.md", &[("metrics", metrics::table())]);
+}
+
+#[test]
+fn operations_explains_every_reason() {
+    let page = Page::read("docs/operations.md");
+    let reasons: BTreeSet<_> = FailReason::ALL.iter().map(|reason| reason.as_str().to_owned()).collect();
+    assert_eq!(page.first_column("Failure"), reasons, "the table of failures");
+    let decisions: BTreeSet<_> = Decision::labels()
+        .into_iter()
+        .filter(|(decision, _)| *decision != "fail")
+        .map(|(decision, reason)| format!("{decision} {reason}"))
+        .collect();
+    assert_eq!(page.first_column("Decision"), decisions, "the table of decisions");
+}
+
+/// Sentences that operators search for are compared up to their first variable part.
+#[test]
+fn operations_quotes_what_is_logged() {
+    let sources = page::sources("adapter/src");
+    for sentence in Page::read("docs/operations.md").first_column("Sentence") {
+        let fixed = sentence.split(['…', '{']).next().unwrap_or_default().to_owned();
+        assert!(sources.contains(&format!("\"{fixed}")), "nothing logs `{sentence}`");
+    }
+}
+
+#[test]
+fn every_dependency_has_its_line() {
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("cargo metadata gives JSON");
+    let dependencies: BTreeSet<String> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|package| package["dependencies"].as_array().unwrap())
+        .filter(|dependency| dependency["path"].is_null())
+        .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(dependencies.contains("serde"), "{dependencies:?}");
+    assert_eq!(Page::read("docs/dependencies.md").first_column("Crate"), dependencies);
+}
+
+/// The blocks whose info string is `yaml task`, `yaml adapter` or `yaml broker` are whole files.
+#[test]
+fn every_whole_file_loads_without_a_remark() {
+    let mut loaded = BTreeMap::new();
+    for page in pages() {
+        for (kind, line, text) in page.whole_files() {
+            let place = format!("{}:{line}", page.path.display());
+            let diagnostics = load(&kind, &place, &text);
+            assert!(diagnostics.is_empty(), "{diagnostics}");
+            *loaded.entry(kind).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(loaded.keys().map(String::as_str).collect::<Vec<_>>(), ["adapter", "broker", "task"]);
+}
+
+fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
+    let environment = BTreeMap::new();
+    let mut diagnostics = Diagnostics::default();
+    match kind {
+        "adapter" => {
+            config::load_adapter(place, text, &environment, &Overrides::default(), "0.0.0-dev", &mut diagnostics);
+        }
+        "broker" => match broker::parse(place, text, &environment) {
+            Ok((_, remarks)) | Err(remarks) => diagnostics = remarks,
+        },
+        "task" => {
+            let surroundings =
+                Surroundings { read: &|_| Err("a page has no files beside it".to_owned()), environment: &|_| None };
+            diagnostics = compile(place, text, &surroundings).diagnostics;
+        }
+        other => panic!("{place}: `yaml {other}` is no kind of file"),
+    }
+    diagnostics
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        let directory = page.path.parent().unwrap_or(Path::new(".")).to_owned();
+        for link in page.links() {
+            let (file, anchor) = link.split_once('#').map_or((link.as_str(), None), |(file, it)| (file, Some(it)));
+            let target: PathBuf = if file.is_empty() { page.path.clone() } else { directory.join(file) };
+            let leads = match anchor {
+                None => target.exists(),
+                Some(anchor) => target.is_file() && Page::at(target).anchors().contains(anchor),
+            };
+            if !leads {
+                broken.push(format!("{}: {link}", page.path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}

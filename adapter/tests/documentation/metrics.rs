@@ -1,0 +1,86 @@
+//! Every metric as a table, read off the exposition of a process in which everything has happened once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hyperfleet_adapter::metrics::{
+    Api, BrokerError, EventStatus, Exposition, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult,
+    WriteResult,
+};
+use jiff::Timestamp;
+
+/// Registered because the Go adapter has it; an adapter publishes nothing.
+const NEVER_COUNTED: [&str; 1] = ["hyperfleet_broker_messages_published"];
+
+#[derive(Default)]
+struct Metric {
+    kind: String,
+    help: String,
+    labels: BTreeSet<String>,
+}
+
+/// Writes a row for every metric; labels that all of them have are left out.
+pub(crate) fn table() -> String {
+    let mut found: BTreeMap<String, Metric> = BTreeMap::new();
+    for line in exposition().lines() {
+        if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            found.entry(name.to_owned()).or_default().help = help.trim_end_matches('.').to_owned();
+        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            found.entry(name.to_owned()).or_default().kind = kind.to_owned();
+        } else if !line.starts_with('#') && !line.is_empty() {
+            let (name, labels) = series(line);
+            let base = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            let known = |name: &str| found.contains_key(name);
+            let metric = if known(name) { name } else { base.filter(|base| known(base)).expect(line) };
+            let implied = ["component", "version", "adapter_name", "le"];
+            let own = labels.into_iter().filter(|label| !implied.contains(label)).map(str::to_owned);
+            found.get_mut(metric).expect(line).labels.extend(own);
+        }
+    }
+    // A family shows when something was counted; one that this test does not touch must not be missed.
+    for registered in include_str!("../../src/metrics.rs").split("\"hyperfleet_").skip(1) {
+        let name = format!("hyperfleet_{}", registered.split('"').next().unwrap_or_default());
+        let is_exposed = found.keys().any(|exposed| exposed.strip_suffix("_total").unwrap_or(exposed) == name);
+        assert!(is_exposed || NEVER_COUNTED.contains(&name.as_str()), "let {name} happen in this test");
+    }
+    let mut table = "| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n".to_owned();
+    for (name, Metric { kind, help, labels }) in found {
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        table.push_str(&format!("| `{name}` | {kind} | {} | {help} |\n", labels.join(", ")));
+    }
+    table
+}
+
+fn exposition() -> String {
+    let metrics = Metrics::new(&MetricIdentity {
+        adapter: "dns-adapter".to_owned(),
+        version: "1.0.0".to_owned(),
+        commit: "abc".to_owned(),
+    });
+    let second = Duration::from_secs(1);
+    metrics.declare_topic("clusters");
+    metrics.event_finished(EventStatus::Failed, second, &[Phase::Resources], Timestamp::UNIX_EPOCH);
+    metrics.event_lag(second);
+    metrics.event_invalid(InvalidEvent::Unreadable);
+    metrics.event_coalesced();
+    metrics.warning("resource");
+    metrics.decision("create", "Absent");
+    metrics.resource_failed("Conflict");
+    metrics.precondition("ready", PreconditionResult::Pass);
+    metrics.resource_created("Job", WriteResult::Success);
+    metrics.deletion_started("Job").finish(WriteResult::Success);
+    metrics.api_request(Api::Kubernetes, "get", "Job", Some(200), second);
+    metrics.message_consumed("clusters");
+    metrics.message_handled("clusters", second);
+    metrics.broker_error("clusters", BrokerError::Handler);
+    metrics.expose(Exposition::Classic)
+}
+
+/// The name and the labels' names of a line of the exposition.
+fn series(line: &str) -> (&str, Vec<&str>) {
+    let Some((name, rest)) = line.split_once('{') else {
+        return (line.split(' ').next().unwrap_or_default(), Vec::new());
+    };
+    let labels = rest.rsplit_once('}').map_or("", |(labels, _)| labels);
+    (name, labels.split("\",").filter_map(|label| label.split('=').next()).collect())
+}

@@ -1,0 +1,148 @@
+//! The lifecycle API is away or slow to answer: nothing is written blindly, and the report comes when it is back.
+
+use std::fs;
+
+use anyhow::Result;
+use lifecycle_e2e::fault::{Fault, When};
+use lifecycle_e2e::sentinel::Event;
+use serde_json::json;
+
+use crate::task::{SETTINGS, task};
+use crate::world::World;
+
+fn reads() -> When {
+    When::method("GET").path_ends("/clusters/c1")
+}
+
+fn reports() -> When {
+    When::method("PUT").path_ends("/clusters/c1/statuses")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_shorter_than_the_retries_goes_unnoticed() -> Result<()> {
+    for (name, fault) in [
+        ("it fails", Fault::Status(500)),
+        ("it is overloaded", Fault::Status(503)),
+        ("it wants a pause", Fault::TooManyRequests { retry_after: 1 }),
+        ("it hangs up", Fault::ResetBefore),
+    ] {
+        let world = World::new().await?;
+        world.api.inject(reads().first(2), fault.clone());
+        world.api.inject(reports().first(2), fault);
+        let _adapter = world.adapter(task(SETTINGS))?.start().await?;
+        let report = world.reconcile("c1", 1).await?;
+        assert_eq!(report.statuses(), ["True", "True", "True", "False"], "{name}");
+        assert_eq!((world.api.count(&reads()), world.api.count(&reports())), (3, 3), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_ends_the_event_without_a_write_and_the_next_one_after_it_succeeds() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(SETTINGS))?.start().await?;
+    world.api.inject(When::any(), Fault::Status(503));
+    world.announce("c1", 1).await?;
+    adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "failed")], 1.0).await?;
+    assert_eq!((world.api.count(&reads()), world.api.count(&reports())), (3, 3), "three attempts each");
+    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    for phase in ["preconditions", "post_actions"] {
+        adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", phase)], 1.0).await?;
+    }
+
+    world.api.heal();
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(report.statuses(), ["True", "True", "True", "False"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_precondition_that_cannot_be_read_is_reported_as_the_failure_that_it_is() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(SETTINGS))?.start().await?;
+    world.api.inject(reads().first(3), Fault::Status(500));
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(report.statuses(), ["False", "False", "False", "False"]);
+    let health = report.condition("Health");
+    assert_eq!(health["reason"], "ExecutionFailed:preconditions");
+    let message = health["message"].as_str().unwrap_or_default();
+    for part in ["GET", "/clusters/c1", "500", "3 attempt"] {
+        assert!(message.contains(part), "`{part}` is not in: {message}");
+    }
+    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_never_answers_costs_no_more_than_the_timeouts() -> Result<()> {
+    let world = World::new().await?;
+    let setup = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.timeout", "100ms");
+    let adapter = setup.start().await?;
+    world.api.inject(When::any(), Fault::Silence);
+    world.announce("c1", 1).await?;
+    adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "failed")], 1.0).await?;
+    assert_eq!((world.api.count(&reads()), world.api.count(&reports())), (3, 3));
+    world.api.heal();
+    assert_eq!(world.reconcile("c1", 1).await?.status("Available"), "True");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_is_read_anew_and_sent_with_every_call() -> Result<()> {
+    let world = World::new().await?;
+    let directory = tempfile::tempdir()?;
+    let token = directory.path().join("token");
+    fs::write(&token, "first\n")?;
+    let setup = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.auth", json!({"token_path": token}));
+    let adapter = setup.start().await?;
+    world.reconcile("c1", 1).await?;
+    fs::write(&token, "second")?;
+    world.reconcile("c1", 2).await?;
+    // The test's own read of the API has no token.
+    let authorizations: Vec<String> = world
+        .api
+        .requests()
+        .iter()
+        .filter_map(|request| Some(request.headers.get("authorization")?.to_str().ok()?.to_owned()))
+        .collect();
+    assert_eq!(authorizations, ["Bearer first", "Bearer first", "Bearer second", "Bearer second"]);
+    for secret in ["first", "second"] {
+        let leaks: Vec<String> = adapter.lines().into_iter().filter(|line| line.contains(secret)).collect();
+        assert_eq!(leaks, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+/// Reads the cluster as a param, as the shipped examples do.
+fn with_a_param() -> String {
+    let call =
+        r#"  - {name: cluster, source: {api_call: {method: GET, url: "/clusters/{{ .clusterId }}"}}, required: true}"#;
+    let text = task(SETTINGS);
+    let (before, rest) = text.split_once("preconditions:").unwrap_or_default();
+    let (_, after) = rest.split_once("resources:").unwrap_or_default();
+    format!("{before}{call}\nresources:{after}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_while_params_are_read_is_not_held_against_the_message() -> Result<()> {
+    let world = World::new().await?;
+    let setup = world.adapter(with_a_param())?.with("inputs", json!({"http": {"listen": "127.0.0.1:0"}}));
+    let adapter = setup.start().await?;
+    world.api.put_cluster("c1", 1);
+    world.api.inject(reads(), Fault::Status(503));
+    let send = async || -> Result<u16> {
+        let request = reqwest::Client::new().post(adapter.address("events").await?);
+        let request = request.header("content-type", "application/cloudevents+json");
+        Ok(request.body(Event::cluster("c1", 1).to_bytes()?).send().await?.status().as_u16())
+    };
+    // A 400 would say that the event can never succeed, and a dead letter would, too.
+    assert_eq!(send().await?, 204);
+    adapter.await_metric("hyperfleet_adapter_events_invalid_total", &[], 0.0).await?;
+    adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", "param_extraction")], 1.0).await?;
+    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+
+    world.api.heal();
+    assert_eq!(send().await?, 204);
+    assert_eq!(world.report("c1", 1).await?.statuses(), ["True", "True", "True", "False"]);
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! The API server fails at each call of an event in turn, in each way that it can.
+//!
+//! Whatever happens, the event ends, the report says what failed, and one more event reaches the state that an
+//! undisturbed run reaches.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use kube::api::{DeleteParams, ListParams};
+use lifecycle_e2e::fault::{Fault, When};
+use serde_json::{Value, json};
+
+use crate::adapter::Adapter;
+use crate::task::{ACCOUNT, CREDENTIALS, SETTINGS, task};
+use crate::world::{Report, World};
+
+/// How the server fails, and the words by which a report has to name it.
+fn faults() -> Vec<(&'static str, Fault, &'static str)> {
+    vec![
+        ("conflict", Fault::Status(409), "409"),
+        ("gone", Fault::Status(410), "410"),
+        ("invalid", Fault::Status(422), "422"),
+        ("throttled", Fault::TooManyRequests { retry_after: 1 }, "429"),
+        ("internal", Fault::Status(500), "500"),
+        ("unavailable", Fault::Status(503), "503"),
+        ("reset-before", Fault::ResetBefore, ""),
+        ("reset-after", Fault::ResetAfter, ""),
+    ]
+}
+
+const KINDS: [&str; 3] = ["ConfigMap", "Secret", "ServiceAccount"];
+
+/// The same three resources, deleted when the cluster is.
+fn resources() -> String {
+    let gate = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}}\n";
+    [SETTINGS, CREDENTIALS, ACCOUNT].iter().flat_map(|resource| [*resource, gate]).collect()
+}
+
+/// What is there for a cluster, without what no two runs share.
+async fn state(world: &World, cluster: &str) -> Result<BTreeMap<String, Value>> {
+    let mut found = BTreeMap::new();
+    let selector = ListParams::default().labels(&format!("hyperfleet.io/resource-id={cluster}"));
+    for kind in KINDS {
+        for object in world.objects("v1", kind).await?.list(&selector).await? {
+            let object = serde_json::to_value(object)?;
+            let metadata = &object["metadata"];
+            let seen = json!({
+                "name": metadata["name"],
+                "labels": metadata["labels"],
+                "annotations": metadata["annotations"],
+                "data": object["data"],
+            });
+            let anonymous = seen.to_string().replace(cluster, "CLUSTER");
+            let key = format!("{kind} {}", metadata["name"].as_str().context("no name")?.replace(cluster, "CLUSTER"));
+            ensure!(found.insert(key.clone(), serde_json::from_str(&anonymous)?).is_none(), "two of {key}");
+        }
+    }
+    Ok(found)
+}
+
+/// What an event is about.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    Creation,
+    Update,
+    Deletion,
+}
+
+impl Change {
+    /// Brings a cluster to where the change can begin.
+    async fn prepare(self, world: &World, cluster: &str) -> Result<()> {
+        if self != Self::Creation {
+            world.reconcile(cluster, 1).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the change happen, and waits for the report.
+    async fn happen(self, world: &World, cluster: &str) -> Result<Report> {
+        match self {
+            Self::Creation => world.reconcile(cluster, 1).await,
+            Self::Update => world.reconcile(cluster, 2).await,
+            Self::Deletion => {
+                world.api.mark_deleted(&format!("clusters/{cluster}"))?;
+                world.reconcile_again(cluster).await
+            }
+        }
+    }
+
+    fn done(self) -> [&'static str; 4] {
+        match self {
+            Self::Creation | Self::Update => ["True", "True", "True", "False"],
+            Self::Deletion => ["False", "False", "True", "True"],
+        }
+    }
+}
+
+async fn start(world: &World) -> Result<Adapter> {
+    let adapter = world.adapter(task(&resources()))?.start().await?;
+    // The first call of a process looks the kinds up, and is a case of its own.
+    world.reconcile("first", 1).await?;
+    Ok(adapter)
+}
+
+async fn every_call_fails_in_turn(change: Change, expected_calls: usize) -> Result<()> {
+    let world = World::new().await?;
+    let adapter = start(&world).await?;
+    change.prepare(&world, "undisturbed").await?;
+    let mark = world.mark();
+    change.happen(&world, "undisturbed").await?;
+    let calls = world.calls_since(mark);
+    assert_eq!(calls.len(), expected_calls, "{calls:?}");
+    let undisturbed = state(&world, "undisturbed").await?;
+
+    for (name, fault, words) in faults() {
+        for number in 1..=calls.len() {
+            let cluster = format!("{name}-{number}");
+            let case = async {
+                change.prepare(&world, &cluster).await?;
+                world.kubernetes.inject(When::any().nth(number), fault.clone());
+                let failed = change.happen(&world, &cluster).await?;
+                world.kubernetes.heal();
+                check_failure(&failed, words)?;
+
+                let healed = world.reconcile_again(&cluster).await?;
+                ensure!(healed.statuses() == change.done(), "not healed: {healed:?}");
+                let state = state(&world, &cluster).await?;
+                ensure!(state == undisturbed, "{state:#?} instead of {undisturbed:#?}");
+                let mark = world.mark();
+                world.reconcile_again(&cluster).await?;
+                let calls = world.calls_since(mark);
+                ensure!(calls.iter().all(|call| call.starts_with("GET")), "not at rest: {calls:?}");
+                Ok(())
+            };
+            case.await.with_context(|| format!("{name} at call {number} of {calls:?}"))?;
+        }
+    }
+    assert!(adapter.lines().iter().all(|line| !line.contains("panicked")));
+    Ok(())
+}
+
+/// The report names the resource, the call and the status.
+fn check_failure(report: &Report, words: &str) -> Result<()> {
+    ensure!(report.status("Available") == "False", "a failure is not reported: {report:?}");
+    ensure!(report.status("Health") == "False", "{report:?}");
+    let available = report.condition("Available");
+    let message = available["message"].as_str().unwrap_or_default();
+    let failed: Vec<&str> = ["settings", "credentials", "account"]
+        .into_iter()
+        .filter(|resource| {
+            report.outcome(resource).starts_with("fail") || message.contains(&format!("resource {resource}:"))
+        })
+        .collect();
+    ensure!(!failed.is_empty(), "no resource is named: {message}");
+    for resource in failed {
+        ensure!(message.contains(&format!("resource {resource}:")), "{resource} is not named: {message}");
+    }
+    let verbs = ["get", "list", "create", "apply", "take over", "delete", "existed"];
+    ensure!(verbs.iter().any(|verb| message.contains(verb)), "the call is not named: {message}");
+    // A taken name is read, and then it is the reading that says what is there; a 422 that names no field is how the
+    // server says that an object is no longer what it was.
+    let in_other_words = ["existed when it was to be created", "changed meanwhile"];
+    let named = message.contains(words) || in_other_words.iter().any(|words| message.contains(words));
+    ensure!(named, "`{words}` is not in: {message}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creation_survives_every_fault_at_every_call() -> Result<()> {
+    every_call_fails_in_turn(Change::Creation, 6).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_survives_every_fault_at_every_call() -> Result<()> {
+    every_call_fails_in_turn(Change::Update, 9).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_survives_every_fault_at_every_call() -> Result<()> {
+    every_call_fails_in_turn(Change::Deletion, 6).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apiserver_that_is_away_when_the_adapter_starts_is_found_once_it_is_there() -> Result<()> {
+    for fault in [Fault::Status(503), Fault::ResetBefore] {
+        let world = World::new().await?;
+        world.kubernetes.inject(When::any(), fault);
+        let _adapter = world.adapter(task(SETTINGS))?.start().await?;
+        let report = world.reconcile("c1", 1).await?;
+        assert_eq!(report.status("Available"), "False");
+        assert_eq!(report.outcome("settings"), "fail DiscoveryFailed");
+        world.kubernetes.heal();
+        let report = world.reconcile_again("c1").await?;
+        assert_eq!(report.statuses(), ["True", "True", "True", "False"]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apiserver_that_never_answers_is_reported_within_the_events_deadline() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "1200ms").start().await?;
+    world.reconcile("first", 1).await?;
+    for (cluster, when) in [("reading", When::method("GET")), ("writing", When::method("POST"))] {
+        world.kubernetes.inject(when, Fault::Silence);
+        let report = world.reconcile(cluster, 1).await?;
+        assert_eq!(report.status("Available"), "False", "{cluster}");
+        let message = report.condition("Available")["message"].to_string();
+        assert!(message.contains("deadline"), "{cluster}: {message}");
+        world.kubernetes.heal();
+        assert_eq!(world.reconcile_again(cluster).await?.status("Available"), "True", "{cluster}");
+    }
+    adapter.await_handled(5.0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_deleted_under_the_adapter_is_reported() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(SETTINGS))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
+        kube::Api::all(world.stack.control_plane.client().await?);
+    namespaces.delete(world.namespace.name(), &DeleteParams::background()).await?;
+    let report = world.reconcile("c2", 1).await?;
+    assert_eq!(report.status("Available"), "False");
+    let available = report.condition("Available");
+    let message = available["message"].as_str().unwrap_or_default();
+    assert!(message.contains(world.namespace.name()), "{available}");
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Something that is not ours is in the way: it is left alone, and the report says so.
+
+use anyhow::Result;
+use kube::api::PostParams;
+use serde_json::json;
+
+use crate::task::{CREDENTIALS, SETTINGS, task};
+use crate::world::World;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_object_of_the_wanted_name_is_left_alone_and_reported() -> Result<()> {
+    let world = World::new().await?;
+    let secrets = world.objects("v1", "Secret").await?;
+    let foreign = json!({"metadata": {"name": "c1-credentials"}, "data": {"theirs": "eA=="}});
+    secrets.create(&PostParams::default(), &serde_json::from_value(foreign)?).await?;
+    let before = world.object("Secret", "c1-credentials").await?;
+
+    let _adapter = world.adapter(task(&[SETTINGS, CREDENTIALS].concat()))?.start().await?;
+    for _ in 0..2 {
+        let report = world.reconcile("c1", 1).await?;
+        let available = report.condition("Available");
+        assert_eq!((&available["status"], &available["reason"]), (&json!("False"), &json!("NameTaken")));
+        let message = available["message"].as_str().unwrap_or_default();
+        assert!(message.contains("credentials") && message.contains("Secret c1-credentials"), "{message}");
+        assert_eq!(world.object("Secret", "c1-credentials").await?, before);
+    }
+    assert!(!world.object("ConfigMap", "c1").await?.is_null(), "the resource before it was made");
+
+    secrets.delete("c1-credentials", &kube::api::DeleteParams::default()).await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.statuses(), ["True", "True", "True", "False"], "once it is gone, ours is made");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_of_another_cluster_that_a_loose_selector_finds_is_neither_written_nor_deleted() -> Result<()> {
+    // Every cluster's secrets carry the same label: the selector finds all of them.
+    let loose = CREDENTIALS.replace(r#"{journey/cluster: "{{ .clusterId }}"}"#, "{journey/kind: credentials}");
+    let gated =
+        format!("{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.hasValue()'}}}}}}\n");
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(&gated))?.start().await?;
+    for cluster in ["c1", "c2"] {
+        assert_eq!(world.reconcile(cluster, 1).await?.outcome("credentials"), "create Absent", "{cluster}");
+    }
+    let other = world.object("Secret", "c2-credentials").await?;
+    world.reconcile("c1", 2).await?;
+    assert_eq!(world.object("Secret", "c2-credentials").await?, other);
+
+    world.api.mark_deleted("clusters/c1")?;
+    assert_eq!(world.reconcile_again("c1").await?.outcome("credentials"), "delete DeleteGateHolds");
+    assert!(world.object("Secret", "c1-credentials").await?.is_null());
+    assert_eq!(world.object("Secret", "c2-credentials").await?, other);
+    Ok(())
+}

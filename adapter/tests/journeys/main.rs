@@ -1,0 +1,24 @@
+//! What people do with an adapter, done to the real program before real servers.
+//!
+//! One file is one thing that somebody does or suffers; `adapter`, `task` and `world` are what they share. Every test
+//! has a namespace, an API, an exchange and adapters of its own, so all of them run at the same time.
+
+mod adapter;
+mod task;
+mod world;
+
+mod api_outage;
+mod apiserver_faults;
+mod broker;
+mod create;
+mod custom_kinds;
+mod deletion;
+mod foreign_objects;
+mod http_input;
+mod operations;
+mod ordering;
+mod recreate;
+mod replicas;
+mod scale;
+mod shutdown;
+mod update;

@@ -1,0 +1,152 @@
+//! An object that cannot be changed is replaced.
+
+use anyhow::Result;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::task::task;
+use crate::world::World;
+
+/// As task files of the Go adapter say it.
+const RECREATED: &str = r#"
+  - name: settings
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ .clusterId }}", namespace: "{{ .namespace }}"}
+      immutable: true
+      data: {generation: "{{ .generation }}"}
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
+    recreate_on_change: true
+"#;
+
+/// A job cannot be changed; a finished one of an older generation is replaced.
+const JOB: &str = r#"
+  - name: job
+    manifest:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "{{ .clusterId }}", namespace: "{{ .namespace }}"}
+      spec:
+        backoffLimit: 0
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: main, image: "example.com/job:{{ .generation }}"}]
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
+    lifecycle:
+      recreate:
+        when:
+          expression: |
+            resources.job.metadata.annotations["hyperfleet.io/generation"] != string(generation)
+              && resources.job.status.?conditions.orValue([]).exists(c, c.type == "Complete" && c.status == "True")
+"#;
+
+/// An immutable config map that cannot be created.
+const INVALID_SECOND: &str = r#"
+  - name: settings
+    manifest: |
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ .clusterId }}", namespace: "{{ .namespace }}"}
+      data: { {{ if eq .generation 1 }}valid{{ else }}"not valid"{{ end }}: "1" }
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
+    recreate_on_change: true
+"#;
+
+fn uid(object: &Value) -> &Value {
+    &object["metadata"]["uid"]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_generation_replaces_the_object_within_one_event() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(RECREATED))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let old = world.object("ConfigMap", "c1").await?;
+    let mark = world.mark();
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.outcome("settings"), "recreate RecreateGateHolds");
+    assert_eq!(report.status("Available"), "True");
+    let new = world.object("ConfigMap", "c1").await?;
+    assert_eq!(new["data"]["generation"], "2");
+    assert_ne!(uid(&new), uid(&old));
+    let calls = ["GET configmaps/c1", "POST configmaps (dry run)", "DELETE configmaps/c1", "POST configmaps"]
+        .map(str::to_owned);
+    assert_eq!(world.calls_since(mark), calls);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finalizer_holds_the_replacement_up_and_the_event_after_its_removal_makes_it() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(RECREATED))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let old = world.object("ConfigMap", "c1").await?;
+    let objects = world.objects("v1", "ConfigMap").await?;
+    let finalizers = |value: Value| Patch::Merge(json!({"metadata": {"finalizers": value}}));
+    objects.patch("c1", &PatchParams::default(), &finalizers(json!(["journey.example.com/hold"]))).await?;
+
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.outcome("settings"), "recreate RecreateGateHolds");
+    let held = world.object("ConfigMap", "c1").await?;
+    assert_eq!(uid(&held), uid(&old));
+    assert!(held["metadata"]["deletionTimestamp"].is_string(), "{held}");
+
+    let mark = world.mark();
+    for _ in 0..2 {
+        let report = world.reconcile_again("c1").await?;
+        assert_eq!(report.outcome("settings"), "wait Terminating", "nothing is written into it, or beside it");
+    }
+    assert_eq!(world.calls_since(mark), ["GET configmaps/c1", "GET configmaps/c1"]);
+
+    objects.patch("c1", &PatchParams::default(), &finalizers(Value::Null)).await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.outcome("settings"), "create Absent");
+    let new = world.object("ConfigMap", "c1").await?;
+    assert_ne!(uid(&new), uid(&old));
+    assert_eq!(new["data"]["generation"], "2");
+    adapter.await_handled(5.0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_would_refuse_is_not_deleted_for() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(INVALID_SECOND))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let old = world.object("ConfigMap", "c1").await?;
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.status("Available"), "False");
+    assert_eq!(report.condition("Available")["reason"], "Invalid", "{report:?}");
+    assert_eq!(world.object("ConfigMap", "c1").await?, old);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finished_job_is_replaced_and_a_running_one_is_left_to_run() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(JOB))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let jobs = world.objects("batch/v1", "Job").await?;
+    let first = jobs.get("c1").await?;
+
+    // The job's template cannot be changed, and the job has not ended: an update is refused, and says so.
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.status("Available"), "False", "{report:?}");
+    assert_eq!(jobs.get("c1").await?.metadata.uid, first.metadata.uid);
+
+    let control_plane = &world.stack.control_plane;
+    control_plane.finish_job(&world.namespace, "c1", lifecycle_e2e::kube::JobEnd::Succeeded).await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.outcome("job"), "recreate RecreateGateHolds", "{report:?}");
+    // Its pods and their finalizers may take the controllers a moment.
+    lifecycle_e2e::await_condition("the second job", lifecycle_e2e::PATIENCE, async || {
+        world.reconcile_again("c1").await?;
+        let second = jobs.get("c1").await?;
+        anyhow::ensure!(second.metadata.uid != first.metadata.uid, "still the first job");
+        Ok(())
+    })
+    .await?;
+    jobs.delete("c1", &DeleteParams::background()).await?;
+    Ok(())
+}
