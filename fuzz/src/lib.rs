@@ -1,0 +1,112 @@
+//! What the fuzz targets do with one input: parse it, and use what came of it as the adapter does.
+//!
+//! Any answer will do, mistakes included. What must not come is a panic, an abort, a hang or a flood of memory.
+
+#![warn(missing_docs)]
+
+/// The adapter's loader, by a link: the whole adapter, with its servers and clients, would multiply the time of a build.
+pub mod config;
+
+use std::hint::black_box;
+
+use config::{Environment, Overrides};
+use jiff::Timestamp;
+use lifecycle_core::cel::{Expression, Presence};
+use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::document::Document;
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::field::FieldPath;
+use lifecycle_core::scope::Scope;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_core::task::lint::lint;
+use lifecycle_core::template::{Template, Tree};
+use serde_json::{Value, json};
+
+/// The largest message that is taken.
+const MAX_EVENT: usize = 1 << 20;
+/// What separates the two files of a configuration.
+const NEXT_FILE: &str = "\n%%%\n";
+
+/// Lets caught panics pass: a defect of an engine fails one expression. Those that nobody catches end the run.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+}
+
+/// A message in structured mode; or in binary mode, with lines of attributes before a blank line.
+pub fn event(input: &[u8]) {
+    let _ = black_box(LifecycleEvent::from_structured(input, MAX_EVENT));
+    let (head, body) = match input.windows(2).position(|pair| pair == b"\n\n") {
+        Some(end) => (&input[..end], &input[end + 2..]),
+        None => (&b""[..], input),
+    };
+    let head = String::from_utf8_lossy(head);
+    let attributes = head.lines().filter_map(|line| line.split_once(':'));
+    let given = [("specversion", "1.0"), ("id", "1"), ("source", "s"), ("type", "t")];
+    let _ = black_box(LifecycleEvent::from_binary(given.into_iter().chain(attributes), body, MAX_EVENT));
+}
+
+/// A deployment file and, below a line of `%%%`, a task file.
+pub fn config(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let (deployment, task) = text.split_once(NEXT_FILE).unwrap_or(("", &text));
+    let mut diagnostics = Diagnostics::default();
+    let (environment, overrides) = (Environment::default(), Overrides::default());
+    let loaded = config::load_adapter("config.yaml", deployment, &environment, &overrides, "1.0.0", &mut diagnostics);
+    black_box(loaded);
+    let read = |file: &str| if file == "self" { Ok(text.to_string()) } else { Err("it does not exist".to_owned()) };
+    let compiled = compile("task.yaml", task, &Surroundings { read: &read, environment: &|_| None });
+    if let (Some(compiled), Ok(document)) = (&compiled.task, Document::parse("task.yaml", task)) {
+        diagnostics.extend(lint(compiled, &document));
+    }
+    diagnostics.extend(compiled.diagnostics);
+    diagnostics.sort();
+    black_box(diagnostics.to_string());
+}
+
+/// A template, alone and as a value of a manifest.
+pub fn template(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let scope = scope();
+    if let Ok(template) = Template::parse(&text) {
+        let _ = black_box(template.render(&scope));
+    }
+    if let Ok(tree) = Tree::parse(&json!({ "metadata": { "name": text, &*text: [text] } })) {
+        let _ = black_box(tree.render(&scope));
+    }
+}
+
+/// An expression, and the same text as a path.
+pub fn expression(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let scope = scope();
+    if let Ok(expression) = Expression::parse(&text) {
+        for presence in [Presence::Unknown, Presence::Absent, Presence::Present] {
+            black_box(expression.prospect(&|_| presence));
+        }
+        let _ = black_box(expression.evaluate(&scope));
+    }
+    if let Ok(path) = FieldPath::parse(&text) {
+        black_box(path.find_in(&scope));
+    }
+}
+
+/// What an event brings, in miniature.
+fn scope() -> Scope {
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    let variables: [(&str, Value); 8] = [
+        ("a", json!(1)),
+        ("b", json!(-0.5)),
+        ("s", json!("héé \u{0}")),
+        ("l", json!([1, "2", [3], { "x": null }])),
+        ("m", json!({ "x": { "y": ["z"] }, "example.io/k": "v", "": 0 })),
+        ("t", json!(true)),
+        ("at", json!("2026-02-28T23:59:60Z")),
+        ("event", json!({ "id": "c-1", "generation": 3, "kind": "Cluster" })),
+    ];
+    for (name, value) in variables {
+        scope.set(name, value);
+    }
+    let conditions = json!([{ "type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    scope.set_member("resources", "job", Some(json!({ "status": { "conditions": conditions } })));
+    scope
+}
