@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
 use crate::api::{ApiSettings, HttpApi, RetryPolicy, TokenSettings};
-use crate::config::broker::BrokerConfig;
+use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
@@ -93,11 +93,9 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let kinds = loaded.task.resources.iter().map(|resource| resource.kind.clone());
     let cache = config.kubernetes.watch_cache.then(|| kubernetes.watch(kinds));
     let transport = ObservedTransport::new(kubernetes, Arc::clone(&metrics));
+    let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
-        parallelism: broker
-            .as_ref()
-            .and_then(|broker| NonZeroUsize::new(broker.parallelism.into()))
-            .unwrap_or(DEFAULT_PARALLELISM),
+        parallelism: NonZeroUsize::new(parallelism.into()).unwrap_or(NonZeroUsize::MIN),
         event_deadline: config.event_deadline,
         shutdown_grace: config.shutdown_grace,
     };
@@ -119,12 +117,6 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     tracing::info!("Adapter shutdown complete");
     Ok(())
 }
-
-/// Passes at once where no broker file says otherwise.
-const DEFAULT_PARALLELISM: NonZeroUsize = match NonZeroUsize::new(16) {
-    Some(passes) => passes,
-    None => NonZeroUsize::MIN,
-};
 
 /// Runs inputs and dispatcher until a signal; says whether it was one.
 async fn run<H: Handler>(

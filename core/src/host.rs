@@ -23,9 +23,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// Puts the built-in variables of one event into its scope.
+    /// Puts the built-in variables of one event into its scope: all but `adapter`, which is the account of the pass
+    /// ([`Execution::publish`](crate::execution::Execution::publish)).
     pub fn introduce(&self, event: &LifecycleEvent, scope: &mut Scope) {
-        scope.set("adapter", json!({ "name": self.name, "version": self.version }));
         scope.set("config", self.config.clone());
         scope.set("env", json!(self.environment));
         scope.set("event", event.data.clone());

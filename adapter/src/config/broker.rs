@@ -19,8 +19,8 @@ use serde_json::Value;
 use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};
 use super::settings::{Environment, Origins, insert};
 
-/// Events handled at once, unless the file says otherwise.
-const DEFAULT_PARALLELISM: u16 = 16;
+/// Events handled at once, unless the file says otherwise, or where there is none.
+pub const DEFAULT_PARALLELISM: u16 = 16;
 
 /// How events are received.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,13 +59,16 @@ pub struct RabbitMqConfig {
     pub consumer_tag: Option<String>,
 }
 
-/// The type of an exchange.
+/// How an exchange routes. Publisher and consumer must declare the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as in AMQP")]
 pub enum ExchangeType {
+    /// To the queues whose key is the message's.
     Direct,
+    /// To every queue.
     Fanout,
+    /// To the queues whose pattern fits the message's key.
     Topic,
+    /// To the queues whose arguments fit the message's headers.
     Headers,
 }
 

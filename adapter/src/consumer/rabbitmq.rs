@@ -25,6 +25,7 @@ use self::session::{Ended, Session};
 pub use self::url::{BrokerUrl, BrokerUrlError};
 use super::backoff::Backoff;
 use super::{Incoming, Input, InputState};
+pub use crate::config::broker::ExchangeType;
 
 mod message;
 mod session;
@@ -87,33 +88,8 @@ impl Topology {
     }
 }
 
-/// How an exchange routes. Publisher and consumer must declare the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ExchangeType {
-    /// To the queues whose key is the message's.
-    Direct,
-    /// To every queue.
-    #[default]
-    Fanout,
-    /// To the queues whose pattern fits the message's key.
-    Topic,
-    /// To the queues whose arguments fit the message's headers.
-    Headers,
-}
-
 impl ExchangeType {
-    /// The type as configurations and the broker spell it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Fanout => "fanout",
-            Self::Topic => "topic",
-            Self::Headers => "headers",
-        }
-    }
-
-    fn kind(self) -> ExchangeKind {
+    pub(super) fn kind(self) -> ExchangeKind {
         match self {
             Self::Direct => ExchangeKind::Direct,
             Self::Fanout => ExchangeKind::Fanout,

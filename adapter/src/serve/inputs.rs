@@ -10,12 +10,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::broker::{self, BrokerConfig, BrokerKind, PubSubConfig, RabbitMqConfig};
+use crate::config::broker::{BrokerConfig, BrokerKind, PubSubConfig, RabbitMqConfig};
 use crate::config::{AdapterConfig, Loaded};
 use crate::consumer::http::HttpInput;
 #[cfg(feature = "pubsub")]
 use crate::consumer::pubsub::{PubSubInput, PubSubOptions, SubscriptionPolicies};
-use crate::consumer::rabbitmq::{BrokerUrl, ExchangeType, RabbitMqInput, RabbitMqOptions, Topology};
+use crate::consumer::rabbitmq::{BrokerUrl, RabbitMqInput, RabbitMqOptions, Topology};
 use crate::consumer::{Incoming, Input, InputState};
 
 /// Inputs that are connected.
@@ -121,16 +121,10 @@ fn subscription(config: &AdapterConfig) -> anyhow::Result<(String, String)> {
 
 fn rabbitmq_options(config: &AdapterConfig, settings: &RabbitMqConfig) -> anyhow::Result<RabbitMqOptions> {
     let (topic, subscription_id) = subscription(config)?;
-    let exchange_type = match settings.exchange_type {
-        broker::ExchangeType::Direct => ExchangeType::Direct,
-        broker::ExchangeType::Fanout => ExchangeType::Fanout,
-        broker::ExchangeType::Topic => ExchangeType::Topic,
-        broker::ExchangeType::Headers => ExchangeType::Headers,
-    };
     let (exchange, queue) = (settings.exchange.as_deref(), settings.queue.as_deref());
     Ok(RabbitMqOptions {
         url: settings.url.expose().parse::<BrokerUrl>()?,
-        topology: Topology::new(&topic, &subscription_id, exchange, exchange_type, queue),
+        topology: Topology::new(&topic, &subscription_id, exchange, settings.exchange_type, queue),
         prefetch: NonZeroU16::new(settings.prefetch_count).unwrap_or(NonZeroU16::MIN),
         consumer_tag: settings.consumer_tag.clone().unwrap_or_default(),
         connection_name: config.name.clone(),
