@@ -10,7 +10,6 @@
 mod access;
 mod job;
 mod namespace;
-mod pki;
 mod start;
 
 use std::net::SocketAddr;
@@ -24,7 +23,6 @@ use tokio::sync::OnceCell;
 pub use access::Access;
 pub use job::JobEnd;
 pub use namespace::TestNamespace;
-pub(crate) use pki::Authority;
 
 use crate::fault::Proxy;
 use crate::run::start_or_join;

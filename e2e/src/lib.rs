@@ -23,6 +23,7 @@ mod readme {}
 pub mod api;
 pub mod fault;
 pub mod kube;
+mod pki;
 pub mod rabbitmq;
 mod run;
 pub mod sentinel;

@@ -22,7 +22,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::rules::{self, Faults};
 use super::server::{Backend, Server};
-use crate::kube::{Access, Authority};
+use crate::kube::Access;
+use crate::pki::Authority;
 
 /// A proxy whose rules ([`Faults`]) decide what reaches the server behind it.
 ///

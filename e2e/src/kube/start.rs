@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 
 use super::access::Access;
-use super::pki::{Authority, SigningKey};
+use crate::pki::{Authority, SigningKey};
 use crate::run::{Instance, free_port};
 
 pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Access> {

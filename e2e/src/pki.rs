@@ -29,10 +29,15 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), certificate })
     }
 
-    /// Certifies a server for the loopback interface.
+    /// Certifies a server for the loopback interface, however it is called.
     pub(crate) fn loopback(&self) -> anyhow::Result<Identity> {
+        self.server(&["127.0.0.1", "localhost"])
+    }
+
+    /// Certifies a server for these host names and addresses alone.
+    pub(crate) fn server(&self, names: &[&str]) -> anyhow::Result<Identity> {
         let key = KeyPair::generate().context("failed to make a key")?;
-        let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).context("failed to describe a server certificate")?;
         params.distinguished_name.push(DnType::CommonName, "loopback");
         params.use_authority_key_identifier_extension = true;
