@@ -6,6 +6,7 @@
 //! Set `LIFECYCLE_E2E_AMQP_URL` to use a broker that runs already in place of the shared one.
 
 mod start;
+mod tls;
 mod topic;
 
 use std::fs::{self, File};
@@ -22,8 +23,10 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio::task::block_in_place;
 
+pub use tls::Tls;
 pub use topic::{Message, Topic};
 
+use self::tls::TlsListener;
 use crate::fault::TcpProxy;
 use crate::run::{Instance, Lifetime, Run, start_or_join};
 
@@ -106,8 +109,8 @@ impl Broker {
 }
 
 async fn start_shared(instance: &mut Instance) -> anyhow::Result<Broker> {
-    let ports = start::Ports::choose()?;
-    start::start(instance, &ports).await
+    let listeners = start::Listeners::choose(None)?;
+    start::start(instance, &listeners).await
 }
 
 async fn answers(broker: &Broker) -> bool {
@@ -120,7 +123,7 @@ async fn answers(broker: &Broker) -> bool {
 /// A broker that belongs to one test and ends with this value.
 pub struct PrivateBroker {
     broker: Broker,
-    ports: start::Ports,
+    listeners: start::Listeners,
     instance: Instance,
     /// The shared lock on it keeps the servers running; `None` while they restart.
     lease: Option<File>,
@@ -130,11 +133,21 @@ pub struct PrivateBroker {
 impl PrivateBroker {
     /// Starts a broker for the calling test alone.
     pub async fn start() -> anyhow::Result<Self> {
-        let run = Run::join().await?;
-        let directory = tempfile::Builder::new().prefix("private-").tempdir_in(&run.directory)?;
-        let ports = start::Ports::choose()?;
-        let (instance, lease, broker) = launch(&directory, &ports).await?;
-        Ok(Self { broker, ports, instance, lease: Some(lease), directory })
+        Self::start_in(directory().await?, None).await
+    }
+
+    /// Starts one that speaks TLS as well, with a certificate for these host names and addresses alone.
+    pub async fn start_with_tls(names: &[&str]) -> anyhow::Result<(Self, Tls)> {
+        let directory = directory().await?;
+        let listener = TlsListener::prepare(directory.path(), names)?;
+        let tls = listener.client_side();
+        Ok((Self::start_in(directory, Some(listener)).await?, tls))
+    }
+
+    async fn start_in(directory: TempDir, tls: Option<TlsListener>) -> anyhow::Result<Self> {
+        let listeners = start::Listeners::choose(tls)?;
+        let (instance, lease, broker) = launch(&directory, &listeners).await?;
+        Ok(Self { broker, listeners, instance, lease: Some(lease), directory })
     }
 
     /// The broker; its address stays the same when it restarts.
@@ -158,7 +171,7 @@ impl PrivateBroker {
 
     /// Starts the broker again after [`stop`](Self::stop).
     pub async fn resume(&mut self) -> anyhow::Result<()> {
-        let (instance, lease, broker) = launch(&self.directory, &self.ports).await?;
+        let (instance, lease, broker) = launch(&self.directory, &self.listeners).await?;
         fs::remove_file(self.keep()).context("failed to release the broker's data")?;
         (self.instance, self.lease, self.broker) = (instance, Some(lease), broker);
         Ok(())
@@ -166,7 +179,7 @@ impl PrivateBroker {
 
     /// Runs the broker's own administration tool, `rabbitmqctl`: what AMQP cannot do, such as setting a policy.
     pub async fn control(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        start::control(&self.instance, &self.ports, arguments).await
+        start::control(&self.instance, &self.listeners, arguments).await
     }
 
     fn keep(&self) -> PathBuf {
@@ -182,13 +195,21 @@ impl Drop for PrivateBroker {
     }
 }
 
-async fn launch(directory: &TempDir, ports: &start::Ports) -> anyhow::Result<(Instance, File, Broker)> {
+async fn directory() -> anyhow::Result<TempDir> {
+    let run = Run::join().await?;
+    tempfile::Builder::new()
+        .prefix("private-")
+        .tempdir_in(&run.directory)
+        .context("failed to create the broker's directory")
+}
+
+async fn launch(directory: &TempDir, listeners: &start::Listeners) -> anyhow::Result<(Instance, File, Broker)> {
     let lease_path = directory.path().join("lease");
     let lease = File::create(&lease_path).context("failed to create the broker's lease")?;
     lease.lock_shared().context("failed to lock the broker's lease")?;
     let lifetime = Lifetime { lease: lease_path, linger: Duration::ZERO };
     let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
-    match start::start(&mut instance, ports).await {
+    match start::start(&mut instance, listeners).await {
         Ok(broker) => {
             instance.publish(&broker)?;
             Ok((instance, lease, broker))

@@ -10,6 +10,7 @@ mod world;
 mod api_outage;
 mod apiserver_faults;
 mod broker;
+mod broker_tls;
 mod create;
 mod custom_kinds;
 mod deletion;

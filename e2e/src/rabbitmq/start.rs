@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::Broker;
+use super::tls::TlsListener;
 use crate::run::{Instance, free_port};
 
 /// Debian's own start script. `/usr/sbin/rabbitmq-server` is a wrapper that changes user and directory.
@@ -13,46 +14,50 @@ const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 
-/// The ports of one node, kept when it restarts.
-pub(super) struct Ports {
+/// What one node listens on, kept when it restarts.
+pub(super) struct Listeners {
     amqp: u16,
     distribution: u16,
     epmd: u16,
+    tls: Option<TlsListener>,
 }
 
-impl Ports {
-    pub(super) fn choose() -> anyhow::Result<Self> {
-        Ok(Self { amqp: free_port()?, distribution: free_port()?, epmd: free_port()? })
+impl Listeners {
+    pub(super) fn choose(tls: Option<TlsListener>) -> anyhow::Result<Self> {
+        Ok(Self { amqp: free_port()?, distribution: free_port()?, epmd: free_port()?, tls })
     }
 }
 
-pub(super) async fn start(instance: &mut Instance, ports: &Ports) -> anyhow::Result<Broker> {
+pub(super) async fn start(instance: &mut Instance, listeners: &Listeners) -> anyhow::Result<Broker> {
     let epmd = epmd()?;
     anyhow::ensure!(
         Path::new(SERVER).is_file(),
         "RabbitMQ is not installed; run `./test --setup` once, it installs the package rabbitmq-server"
     );
-    let environment = environment(instance, ports)?;
+    let environment = environment(instance, listeners)?;
     // Erlang would start a port mapper that outlives everybody; one that runs already prevents that.
-    let argv = [epmd.display().to_string(), "-port".to_owned(), ports.epmd.to_string()];
+    let argv = [epmd.display().to_string(), "-port".to_owned(), listeners.epmd.to_string()];
     instance.spawn("epmd", &environment, &argv)?;
-    instance.await_port("epmd to listen", ports.epmd).await?;
+    instance.await_port("epmd to listen", listeners.epmd).await?;
     instance.spawn("rabbitmq", &environment, &[SERVER.to_owned()])?;
-    let broker = Broker { url: format!("amqp://guest:guest@127.0.0.1:{}/%2f", ports.amqp) };
+    let broker = Broker { url: format!("amqp://guest:guest@127.0.0.1:{}/%2f", listeners.amqp) };
     instance
         .await_up("RabbitMQ to accept connections", async || {
             let connection = broker.connect().await?;
             Ok(connection.close(200, "ready".into()).await?)
         })
         .await?;
+    if let Some(tls) = &listeners.tls {
+        instance.await_port("RabbitMQ to listen for TLS", tls.port).await?;
+    }
     Ok(broker)
 }
 
 /// Runs the administration tool against the node that `instance` runs.
-pub(super) async fn control(instance: &Instance, ports: &Ports, arguments: &[&str]) -> anyhow::Result<()> {
+pub(super) async fn control(instance: &Instance, listeners: &Listeners, arguments: &[&str]) -> anyhow::Result<()> {
     let output = tokio::process::Command::new(CONTROL)
         .args(arguments)
-        .envs(environment(instance, ports)?)
+        .envs(environment(instance, listeners)?)
         .output()
         .await
         .context("failed to run rabbitmqctl")?;
@@ -69,7 +74,7 @@ fn epmd() -> anyhow::Result<PathBuf> {
         .context("Erlang's `epmd` is not in PATH; run `./test --setup` once, it installs RabbitMQ with it")
 }
 
-fn environment(instance: &Instance, ports: &Ports) -> anyhow::Result<Vec<(&'static str, String)>> {
+fn environment(instance: &Instance, listeners: &Listeners) -> anyhow::Result<Vec<(&'static str, String)>> {
     let directory = instance.directory();
     let write = |name: &str, content: String| -> anyhow::Result<String> {
         let path = directory.join(name);
@@ -81,12 +86,14 @@ fn environment(instance: &Instance, ports: &Ports) -> anyhow::Result<Vec<(&'stat
          log.console = true\n\
          log.console.level = info\n\
          log.file = false\n\
-         disk_free_limit.absolute = 50MB\n",
-        ports.amqp
+         disk_free_limit.absolute = 50MB\n\
+         {}",
+        listeners.amqp,
+        listeners.tls.as_ref().map(TlsListener::configuration).unwrap_or_default(),
     );
     Ok(vec![
         // Its name and its cookie (in HOME) make the node one that no other node or tool can mistake for its own.
-        ("RABBITMQ_NODENAME", format!("e2e-{}@localhost", ports.amqp)),
+        ("RABBITMQ_NODENAME", format!("e2e-{}@localhost", listeners.amqp)),
         ("HOME", instance.data("home")?.display().to_string()),
         ("RABBITMQ_CONFIG_FILE", write("rabbitmq.conf", configuration)?),
         ("RABBITMQ_ADVANCED_CONFIG_FILE", directory.join("none").display().to_string()),
@@ -95,10 +102,10 @@ fn environment(instance: &Instance, ports: &Ports) -> anyhow::Result<Vec<(&'stat
         ("RABBITMQ_MNESIA_BASE", instance.data("mnesia")?.display().to_string()),
         ("RABBITMQ_LOG_BASE", instance.data("log")?.display().to_string()),
         ("RABBITMQ_PID_FILE", directory.join("rabbitmq.pid").display().to_string()),
-        ("RABBITMQ_NODE_PORT", ports.amqp.to_string()),
-        ("RABBITMQ_DIST_PORT", ports.distribution.to_string()),
+        ("RABBITMQ_NODE_PORT", listeners.amqp.to_string()),
+        ("RABBITMQ_DIST_PORT", listeners.distribution.to_string()),
         ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
-        ("ERL_EPMD_PORT", ports.epmd.to_string()),
+        ("ERL_EPMD_PORT", listeners.epmd.to_string()),
         (
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
             // Two schedulers that do not spin: other tests want the processor, too.
