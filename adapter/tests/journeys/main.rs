@@ -23,3 +23,4 @@ mod replicas;
 mod scale;
 mod shutdown;
 mod update;
+mod watch_cache;

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::fault::TcpProxy;
 
 /// One way into an API server: its address, whom to trust, and as whom to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,6 +47,14 @@ impl Access {
         fs::write(&kubeconfig, serde_json::to_vec_pretty(&document)?)
             .with_context(|| format!("failed to write {}", kubeconfig.display()))?;
         Ok(Self { url, token, certificate_authority, user, kubeconfig })
+    }
+
+    /// The same way in by way of a proxy before it; the kubeconfig is written into `directory`.
+    pub fn through(&self, proxy: &TcpProxy, directory: &Path) -> anyhow::Result<Self> {
+        ensure!(!self.token.is_empty(), "only a control plane started by the tests can be proxied");
+        let Self { certificate_authority, token, user, .. } = self.clone();
+        let kubeconfig = directory.join("through-a-proxy.json");
+        Self::write(kubeconfig, format!("https://{}", proxy.address()), certificate_authority, token, user)
     }
 
     /// Takes over a kubeconfig that exists.
