@@ -34,6 +34,8 @@ mod timing;
 use timing::{print_head, time};
 
 const TASK: &str = include_str!("task.yaml");
+/// A deployment file's values, as the adapter hands them on.
+const CONFIG: &str = include_str!("config.json");
 /// What an event may cost.
 const EVENT: Duration = Duration::from_micros(600);
 /// What a dry run, which loads everything, may cost.
@@ -52,6 +54,7 @@ fn main() -> anyhow::Result<()> {
 
     time("event: parse", EVENT, || LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES).is_ok());
 
+    time("scope: what is there before the first phase", EVENT, || world.introduced());
     let (scope, stamp) = world.scope(&live)?;
     let gate = Expression::parse(GATE)?;
     time("cel: a gate over a live object", EVENT, || gate.matches(&scope).is_ok());
@@ -124,7 +127,15 @@ impl World {
         });
         Ok(Self {
             task: load()?,
-            host: Host { name: "provisioner".to_owned(), version: "1.0.0".to_owned(), ..Host::default() },
+            host: Host {
+                name: "provisioner".to_owned(),
+                version: "1.0.0".to_owned(),
+                config: serde_json::from_str(CONFIG)?,
+                environment: [("REGION", "eu-west-1"), ("STAGE", "production")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+                ..Host::default()
+            },
             event: LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES)?,
             cluster: cluster.to_string(),
         })
@@ -144,10 +155,17 @@ impl World {
         live.collect()
     }
 
-    /// The scope as it is before the first decision.
-    fn scope(&self, observations: &[Observation]) -> anyhow::Result<(Scope, Stamp)> {
+    /// The scope as it is before the first phase.
+    fn introduced(&self) -> Scope {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         self.host.introduce(&self.event, &mut scope);
+        Execution::default().publish(&self.host, &mut scope);
+        scope
+    }
+
+    /// The scope as it is before the first decision.
+    fn scope(&self, observations: &[Observation]) -> anyhow::Result<(Scope, Stamp)> {
+        let mut scope = self.introduced();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
         match self.drive(Evaluator::new(&self.task), &mut scope)? {
             Verdict::Met => {}
@@ -169,8 +187,7 @@ impl World {
 
     /// One whole pass; gives back how many writes it asked for.
     fn pass(&self, observations: &[Observation]) -> anyhow::Result<usize> {
-        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
-        self.host.introduce(&self.event, &mut scope);
+        let mut scope = self.introduced();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
         let verdict = self.drive(Evaluator::new(&self.task), &mut scope)?;
         let mut execution = Execution::default();
