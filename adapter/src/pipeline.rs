@@ -124,10 +124,11 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             if wanted.is_empty() {
                 break;
             }
-            let queries = wanted.iter().map(|wanted| wanted.query.clone()).collect();
+            let (resources, queries): (Vec<_>, _) =
+                wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
             let observations = find_all(&self.transport, queries, deadline).await;
-            for (wanted, observation) in wanted.iter().zip(observations) {
-                planner.observe(scope, wanted.resource, observation);
+            for (resource, observation) in resources.into_iter().zip(observations) {
+                planner.observe(scope, resource, observation);
             }
         }
         let mut next = planner.next_step(scope);

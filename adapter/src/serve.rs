@@ -8,6 +8,7 @@
 
 mod inputs;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use lifecycle_core::host::Host;
 use lifecycle_core::plan::decision::{Decision, FailReason};
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -240,15 +242,12 @@ fn pipeline<T, A>(
 #[must_use]
 pub fn host(loaded: &Loaded, environment: &Environment, version: &Version) -> Host {
     let named = &loaded.task.environment;
+    let visible: BTreeMap<&String, &String> = environment.iter().filter(|(name, _)| named.contains(*name)).collect();
     Host {
         name: loaded.adapter.name.clone(),
         version: version.number.to_owned(),
-        config: loaded.adapter.redacted.clone(),
-        config_unredacted: loaded.adapter.values.clone(),
-        environment: environment
-            .iter()
-            .filter(|(name, _)| named.contains(*name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+        config: loaded.adapter.redacted.clone().into(),
+        config_unredacted: loaded.adapter.values.clone().into(),
+        environment: json!(visible).into(),
     }
 }

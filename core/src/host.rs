@@ -1,13 +1,11 @@
 //! What a task can read of the process that runs it.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::event::LifecycleEvent;
-use crate::scope::Scope;
+use crate::scope::{Scope, Variable};
 
-/// The adapter as its task sees it. Made once, at load.
+/// The adapter as its task sees it. Made once, at load; what events read of it, they share.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     /// `adapter.name`.
@@ -15,19 +13,19 @@ pub struct Host {
     /// The binary's version.
     pub version: String,
     /// The merged configuration, secrets redacted: `config` in expressions and templates.
-    pub config: Value,
+    pub config: Variable,
     /// The merged configuration as it is. Only a param that names a path of it (`source: config.…`) reads it.
-    pub config_unredacted: Value,
-    /// The environment variables that the task names; no other one is here.
-    pub environment: BTreeMap<String, String>,
+    pub config_unredacted: Variable,
+    /// `env`: an object of the environment variables that the task names; no other one is here.
+    pub environment: Variable,
 }
 
 impl Host {
     /// Puts the built-in variables of one event into its scope: all but `adapter`, which is the account of the pass
     /// ([`Execution::publish`](crate::execution::Execution::publish)).
     pub fn introduce(&self, event: &LifecycleEvent, scope: &mut Scope) {
-        scope.set("config", self.config.clone());
-        scope.set("env", json!(self.environment));
+        scope.share("config", &self.config);
+        scope.share("env", &self.environment);
         scope.set("event", event.data.clone());
         scope.set("resources", json!({}));
     }

@@ -72,13 +72,11 @@ enum Extraction {
 
 fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
     Extraction::Gave(match &param.source {
-        ParamSource::Environment(name) => host
-            .environment
-            .get(name)
-            .map(|text| Value::from(text.as_str()))
-            .ok_or_else(|| format!("environment variable {name} is not set")),
+        ParamSource::Environment(name) => {
+            host.environment.value().get(name).cloned().ok_or_else(|| format!("environment variable {name} is not set"))
+        }
         ParamSource::Event(path) => in_event(path, scope),
-        ParamSource::Config(path) => found(&host.config_unredacted, path),
+        ParamSource::Config(path) => found(host.config_unredacted.value(), path),
         ParamSource::Path(path) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             match scope.get(first) {

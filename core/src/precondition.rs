@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cel;
 use crate::condition;
 use crate::field::Found;
-use crate::scope::Scope;
+use crate::scope::{Scope, Variable};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
 use crate::value;
@@ -180,16 +180,17 @@ fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
 
 /// Sets the response and the captures as variables. Captures see the response alone, not the event's variables.
 fn take_captures(precondition: &Precondition, response: Value, scope: &mut Scope, result: &mut PreconditionResult) {
+    let response = Variable::from(response);
     let mut inner = Scope::new(scope.now());
     if !precondition.captures.is_empty() {
-        if let Value::Object(members) = &response {
+        if let Value::Object(members) = response.value() {
             for (key, member) in members {
                 inner.set(key, member.clone());
             }
         }
-        inner.set(&precondition.name, response.clone());
+        inner.share(&precondition.name, &response);
     }
-    scope.set(&precondition.name, response);
+    scope.share(&precondition.name, &response);
     for capture in &precondition.captures {
         let value = captured(capture, &inner, &mut result.warnings);
         result.captures.push((capture.name.clone(), value.clone()));

@@ -2,19 +2,21 @@
 //!
 //! In go variables as JSON, and the event's one clock reading. Expressions read the variables where
 //! they are; templates need a copy in their own engine's values, which is made of each variable when
-//! a template first reads it and kept until the variable is replaced. Nothing here can fail.
+//! a template first reads it and kept until the variable is replaced. What is the same for every event is
+//! one [`Variable`] that their scopes share, the copy included. Nothing here can fail.
 
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 mod template_data;
+mod variable;
 
-use self::template_data::TemplateData;
+pub use self::variable::Variable;
 
 /// The variables of one event, and its one clock reading.
 ///
@@ -23,14 +25,9 @@ use self::template_data::TemplateData;
 pub struct Scope {
     now: Timestamp,
     now_text: String,
-    variables: BTreeMap<String, Variable>,
+    variables: BTreeMap<Arc<str>, Variable>,
     /// Every variable, for templates; rebuilt from the variables' own copies after a change.
     template_data: OnceLock<gotmpl::Value>,
-}
-
-struct Variable {
-    value: Value,
-    template_data: TemplateData,
 }
 
 impl Scope {
@@ -57,8 +54,20 @@ impl Scope {
     ///
     /// Any name will do; one that is a reserved word of CEL cannot be read by expressions.
     pub fn set(&mut self, name: &str, value: Value) {
+        self.put(name, value.into());
+    }
+
+    /// Sets a top-level variable to what other scopes have, too: nothing is copied or converted again.
+    pub fn share(&mut self, name: &str, variable: &Variable) {
+        self.put(name, variable.clone());
+    }
+
+    fn put(&mut self, name: &str, variable: Variable) {
         self.template_data.take();
-        self.variables.insert(name.to_owned(), Variable { value, template_data: TemplateData::default() });
+        match self.variables.get_mut(name) {
+            Some(known) => *known = variable,
+            None => drop(self.variables.insert(name.into(), variable)),
+        }
     }
 
     /// Removes a top-level variable.
@@ -71,54 +80,43 @@ impl Scope {
     /// `set_member("resources", "job", …)`. Its siblings are not converted again.
     pub fn set_member(&mut self, name: &str, key: &str, value: Option<Value>) {
         self.template_data.take();
-        let variable = match self.variables.entry(name.to_owned()) {
-            Entry::Occupied(variable) => variable.into_mut(),
-            Entry::Vacant(variable) => {
-                variable.insert(Variable { value: Value::Object(Map::new()), template_data: TemplateData::default() })
-            }
-        };
-        let Value::Object(fields) = &mut variable.value else {
-            // What is no object has no keys to keep.
-            let fields = value.map(|value| (key.to_owned(), value)).into_iter().collect();
-            variable.value = Value::Object(fields);
-            variable.template_data = TemplateData::default();
-            return;
-        };
-        match value {
-            Some(value) => fields.insert(key.to_owned(), value),
-            None => fields.remove(key),
-        };
-        variable.template_data.forget(key);
+        if let Some(variable) = self.variables.get_mut(name) {
+            variable.set_member(key, value);
+        } else {
+            self.variables.entry(name.into()).or_default().set_member(key, value);
+        }
     }
 
     /// A top-level variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.variables.get(name).map(|variable| &variable.value)
+        self.variables.get(name).map(Variable::value)
     }
 
     /// Every variable, by name.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.variables.iter().map(|(name, variable)| (name.as_str(), &variable.value))
+        self.variables.iter().map(|(name, variable)| (&**name, variable.value()))
     }
 
     /// The map that templates read: every variable, and unless variables have these names, `now` and `date`.
     pub(crate) fn template_data(&self) -> &gotmpl::Value {
         self.template_data
-            .get_or_init(|| self.template_data_of(self.variables.keys().map(String::as_str).chain(["now", "date"])))
+            .get_or_init(|| self.template_data_of(self.variables.keys().map(|name| &**name).chain(["now", "date"])))
     }
 
     /// As [`template_data`](Self::template_data), but only the named variables: what a template does
     /// not read need not be converted for it. Names that are not set are left out.
     pub(crate) fn template_data_of<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> gotmpl::Value {
         let values = names.into_iter().filter_map(|name| {
-            let value = match (self.variables.get(name), name) {
-                (Some(variable), _) => variable.template_data.of(&variable.value),
-                (None, "now") => gotmpl::Value::String(self.now_text.as_str().into()),
-                (None, "date") => gotmpl::Value::String(self.date().into()),
-                (None, _) => return None,
+            if let Some((name, variable)) = self.variables.get_key_value(name) {
+                return Some((Arc::clone(name), variable.template_data()));
+            }
+            let text: Arc<str> = match name {
+                "now" => self.now_text.as_str().into(),
+                "date" => self.date().into(),
+                _ => return None,
             };
-            Some((name.into(), value))
+            Some((name.into(), gotmpl::Value::String(text)))
         });
         gotmpl::Value::Map(values.collect::<BTreeMap<_, _>>().into())
     }

@@ -130,10 +130,8 @@ impl World {
             host: Host {
                 name: "provisioner".to_owned(),
                 version: "1.0.0".to_owned(),
-                config: serde_json::from_str(CONFIG)?,
-                environment: [("REGION", "eu-west-1"), ("STAGE", "production")]
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .into(),
+                config: serde_json::from_str::<Value>(CONFIG)?.into(),
+                environment: json!({"REGION": "eu-west-1", "STAGE": "production"}).into(),
                 ..Host::default()
             },
             event: LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES)?,

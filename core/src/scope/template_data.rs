@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 /// The template engine's copy of one variable.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct TemplateData {
     converted: OnceLock<gotmpl::Value>,
     /// An earlier copy of an object, good but for the keys beside it.

@@ -102,6 +102,30 @@ fn a_change_converts_nothing_else_again() {
 }
 
 #[test]
+fn what_scopes_share_is_converted_once_and_changed_by_one_for_itself() {
+    let config = Variable::from(json!({"clients": {"broker": {"topic": "clusters"}}, "level": "info"}));
+    let (mut one, mut other) = (scope(), scope());
+    one.share("config", &config);
+    other.share("config", &config);
+    assert!(std::ptr::eq(config.value(), one.get("config").unwrap_or(&Value::Null)), "nothing is copied");
+    assert_eq!(read(&one, "config.clients.broker.topic"), Some(Answer::Value(json!("clusters"))));
+    let converted = |scope: &Scope| {
+        let data = scope.template_data_of(["config"]);
+        data.field("config").and_then(|config| config.field("clients")).and_then(address_of_map)
+    };
+    assert!(converted(&one).is_some());
+    assert_eq!(converted(&one), converted(&other));
+
+    one.set_member("config", "level", Some(json!("debug")));
+    assert_eq!(template_field(&one, &["config", "level"]), Some(r#"String("debug")"#.to_owned()));
+    assert_eq!(template_field(&other, &["config", "level"]), Some(r#"String("info")"#.to_owned()));
+    assert_eq!(converted(&one), converted(&other), "what has not changed is still one");
+    assert_eq!(config.value()["level"], "info");
+    one.set("config", json!(1));
+    assert_eq!(other.get("config"), Some(config.value()));
+}
+
+#[test]
 fn the_clock_reading_is_one_and_gives_way_to_variables() {
     let mut scope = scope();
     assert_eq!(scope.now_text(), "2026-03-01T12:00:00Z");
@@ -139,4 +163,6 @@ fn debug_output_has_names_and_no_values() {
     scope.set("secret", json!("hunter2"));
     let text = format!("{scope:?}");
     assert!(text.contains("secret") && !text.contains("hunter2"), "{text}");
+    let text = format!("{:?}", Variable::from(json!("hunter2")));
+    assert!(!text.contains("hunter2"), "{text}");
 }
