@@ -73,20 +73,25 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     async fn run(&self) -> anyhow::Result<Measured> {
-        let at_start = self.idle().await?;
-        let create = self.phase(self.options.events()).await?;
-        let steady = self.phase(self.options.events()).await?;
-        let loaded = self.adapter.process().usage()?.resident;
-        let mut at_end = loaded;
-        if self.options.soak() > 0 {
-            self.phase(self.options.soak()).await?;
-            at_end = self.adapter.process().usage()?.resident;
+        let (events, soak) = (self.options.events(), self.options.soak());
+        let idle = self.idle().await?.resident;
+        let (create, early) = tokio::try_join!(self.phase(events), self.resident_after(events / 2))?;
+        let steady = self.phase(events).await?;
+        let mut loaded = vec![early, self.resident_after(2 * events).await?];
+        if soak > 0 {
+            self.phase(soak).await?;
+            loaded.push(self.resident_after(2 * events + soak).await?);
         }
         let at_rest = self.idle().await?;
         ensure!(self.api.unhappy() == 0, "{} reports were not all True", self.api.unhappy());
-        self.adapter.check(2 * self.options.events() + self.options.soak()).await?;
-        let memory = Memory { idle: at_start.resident, loaded, soaked: at_end };
-        Ok(Measured { create, steady, memory, idle_cpu: at_rest.cpu })
+        self.adapter.check(2 * events + soak).await?;
+        Ok(Measured { create, steady, memory: Memory { idle, loaded }, idle_cpu: at_rest.cpu })
+    }
+
+    /// Waits until so many events in all are reported, and looks at the memory then.
+    async fn resident_after(&self, events: usize) -> anyhow::Result<(usize, u64)> {
+        self.api.await_reports(events as u64, PATIENCE).await?;
+        Ok((events, self.adapter.process().usage()?.resident))
     }
 
     /// Sends so many events, over the same resources each time, and waits until each is reported.

@@ -3,7 +3,8 @@
 /// Measures what an event costs the adapter, against real servers.
 #[derive(Debug, clap::Parser)]
 pub(crate) struct Options {
-    /// How many resources; each phase sends one event for each.
+    /// How many resources; each phase sends one event for each. Memory is looked at half-way through the first phase
+    /// and after the second.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..))]
     events: u32,
     /// How many more events are sent before memory is looked at again.

@@ -36,8 +36,8 @@ pub(crate) struct Idle {
 /// Resident memory in KiB.
 pub(crate) struct Memory {
     pub(crate) idle: u64,
-    pub(crate) loaded: u64,
-    pub(crate) soaked: u64,
+    /// After so many events: half of the first phase while it goes on, the others when their phase is over.
+    pub(crate) loaded: Vec<(usize, u64)>,
 }
 
 /// The Go adapter on the same shape, two cores shared with the servers, without its client rate limit, parallelism 10.
@@ -83,11 +83,8 @@ pub(crate) fn print(options: &Options, measured: &Measured) {
     print_phase("steady", steady, &go.steady, 1.0);
     let mebibytes = |kibibytes: u64| kibibytes as f64 / 1024.0;
     print_figure("memory, idle, MiB", mebibytes(memory.idle), Some(go.memory.0), "≤ 16");
-    let name = format!("memory, {} events, MiB", create.events + steady.events);
-    print_figure(&name, mebibytes(memory.loaded), Some(go.memory.1), "≤ 24");
-    if options.soak() > 0 {
-        let name = format!("memory, {} events, MiB", create.events + steady.events + options.soak());
-        print_figure(&name, mebibytes(memory.soaked), Some(go.memory.1), "≤ 24");
+    for (events, resident) in &memory.loaded {
+        print_figure(&format!("memory, {events} events, MiB"), mebibytes(*resident), Some(go.memory.1), "≤ 24");
     }
     print_figure("idle, % of a core", idle_cpu * 100.0, None, "≈ 0");
 }
