@@ -10,7 +10,7 @@
 //!
 //! **Nothing is retried.** The client's own retries are switched off ([`connect`]). What remains is below HTTP: if
 //! a kept-alive connection turns out to be closed before one byte of the request was written, the connection
-//! pool takes another one. A request that was begun is never sent again.
+//! pool takes another one. No request that was begun is sent again, but for the lookup of a kind, for which all wait.
 //!
 //! Watches are begun again, with pauses, and only where [`WatchCache`] is asked for.
 //!

@@ -197,6 +197,19 @@ async fn an_apiserver_that_is_away_when_the_adapter_starts_is_found_once_it_is_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lookup_of_kinds_that_is_lost_fails_no_event() -> Result<()> {
+    let world = World::new().await?;
+    let lookups = || When::method("GET").path("/api/v1");
+    world.kubernetes.inject(lookups().nth(1), Fault::Silence);
+    // Less than the lookup's own time: an event that had to wait for it would fail.
+    let _adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "25s").start().await?;
+    let (first, second) = tokio::try_join!(world.reconcile("c1", 1), world.reconcile("c2", 1))?;
+    assert_eq!([first.status("Available"), second.status("Available")], ["True"; 2]);
+    assert_eq!(world.kubernetes.count(&lookups()), 2);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_apiserver_that_never_answers_is_reported_within_the_events_deadline() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "1200ms").start().await?;

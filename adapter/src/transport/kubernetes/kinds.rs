@@ -1,16 +1,16 @@
 //! Finds out under which name and scope the API server serves a kind, and remembers it.
 //!
-//! One request for each group and version, on first use, shared by all who ask meanwhile. What is remembered
-//! is dropped when the server no longer knows a path that was made from it; a kind that is missing is looked up
-//! again after a while, so that one that is installed later is found without a restart. A failed lookup is never
-//! remembered.
+//! One request for each group and version, on first use, shared by all who ask meanwhile; because all of them wait for
+//! it, it is sent once more if no answer comes soon. What is remembered is dropped when the server no longer knows a
+//! path that was made from it; a kind that is missing is looked up again after a while, so that one that is installed
+//! later is found without a restart. A failed lookup is never remembered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, select_ok};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::write::{WriteError, WriteErrorKind};
 use serde::Deserialize;
@@ -21,6 +21,10 @@ use super::call::{Call, Calls, Verb};
 use super::refusal::Refusal;
 use super::request;
 use crate::transport::subject::Subject;
+
+/// How long a lookup may go unanswered before it is sent once more, on another connection. A healthy server needs
+/// milliseconds; the request itself may take ten times as long, and a connection that has died takes all of that.
+const SEND_AGAIN_AFTER: Duration = Duration::from_secs(3);
 
 /// How the API server serves a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +96,7 @@ impl Kinds {
         let (calls, shared, kind) = (self.calls.clone(), Arc::clone(&self.slots), kind.clone());
         let api_version = kind.api_version();
         let task = async move {
-            let answer = discover(&calls, &kind).await;
+            let answer = insist(SEND_AGAIN_AFTER, || discover(&calls, &kind)).await;
             let mut slots = shared.lock();
             match &answer {
                 Ok(kinds) => {
@@ -119,6 +123,17 @@ impl Kinds {
             .shared();
         slots.insert(api_version, Slot::Looking(lookup.clone()));
         lookup
+    }
+}
+
+/// Asks; asks once more if nothing is heard within `patience`, and takes the first good answer of the two.
+///
+/// A refusal is an answer: what was refused in time is not asked again.
+async fn insist<T, E, F: Future<Output = Result<T, E>>>(patience: Duration, ask: impl Fn() -> F) -> Result<T, E> {
+    let mut first = Box::pin(ask());
+    match tokio::time::timeout(patience, &mut first).await {
+        Ok(answer) => answer,
+        Err(_) => select_ok([first, Box::pin(ask())]).await.map(|(answer, _)| answer),
     }
 }
 
@@ -161,3 +176,6 @@ fn not_served(call: &Call<'_>) -> WriteError {
     let message = format!("the API server serves no kind {} in {}", kind.kind, kind.api_version());
     call.error(WriteErrorKind::NotFound, Some(404), message)
 }
+
+#[cfg(test)]
+mod tests;
