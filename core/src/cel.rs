@@ -30,6 +30,8 @@ mod lint;
 mod lists;
 mod meter;
 mod prospect;
+mod readings;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -38,13 +40,14 @@ mod walk;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::catch_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
 use self::lint::Name;
 pub use self::prospect::{Presence, Prospect};
+pub use self::readings::Reading;
 use crate::scope::Scope;
 
 /// A parsed expression that is safe to evaluate.
@@ -58,6 +61,8 @@ struct Parsed {
     tree: IdedExpr,
     names: Vec<Name>,
     resources: ResourceReads,
+    /// Made when first asked for: only explanations need it.
+    paths: OnceLock<Vec<readings::Path>>,
 }
 
 /// What an expression yielded.
@@ -155,7 +160,9 @@ impl Expression {
         let names = lint::names(&tree);
         let mut tree = tree;
         meter::install(&mut tree);
-        Ok(Self { parsed: Arc::new(Parsed { source: source.to_owned(), tree: answer::wrap(tree), names, resources }) })
+        let tree = answer::wrap(tree);
+        let paths = OnceLock::new();
+        Ok(Self { parsed: Arc::new(Parsed { source: source.to_owned(), tree, names, resources, paths }) })
     }
 
     /// The text it was parsed from, trimmed.
@@ -199,6 +206,16 @@ impl Expression {
     #[must_use]
     pub fn member_reads(&self, object: &str) -> BTreeSet<String> {
         lint::reads(&self.parsed.tree, object).names
+    }
+
+    /// What it reads of the scope: each path once, in the order of appearance, with its value now.
+    ///
+    /// It says what the expression refers to, not what an evaluation came to: parts that `&&` or `?:` would pass
+    /// over are included. Meant for people who ask why something was decided.
+    #[must_use]
+    pub fn readings(&self, scope: &Scope) -> Vec<Reading> {
+        let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
+        paths.iter().filter_map(|path| path.read(scope)).collect()
     }
 
     /// Evaluates.

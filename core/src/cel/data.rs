@@ -56,28 +56,28 @@ fn tri_state<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
 }
 
 /// The value at a dotted path, or null.
+fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value, path] = take("dig", arguments)?;
+    Ok(descend(value, text(&path), child).unwrap_or_else(|| CowVal::owned(CelNull)))
+}
+
+/// Follows a dotted path by means of `child`.
 ///
 /// Keys of labels and annotations have dots themselves: at every step what is left of the path is
-/// first tried as one key, and split only if there is none.
-fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [mut value, path] = take("dig", arguments)?;
-    let mut path = text(&path);
+/// first tried as one key, and split only if there is none. Blanks around a key do not count, nor do empty keys.
+pub(super) fn descend<T>(mut value: T, mut path: &str, child: impl Fn(&T, &str) -> Option<T>) -> Option<T> {
     while !path.trim().is_empty() {
         if let Some(found) = child(&value, path) {
-            return Ok(found);
+            return Some(found);
         }
         let (segment, rest) = path.split_once('.').unwrap_or((path, ""));
         path = rest;
         let segment = segment.trim();
-        if segment.is_empty() {
-            continue;
-        }
-        match child(&value, segment) {
-            Some(found) => value = found,
-            None => return Ok(CowVal::owned(CelNull)),
+        if !segment.is_empty() {
+            value = child(&value, segment)?;
         }
     }
-    Ok(value)
+    Some(value)
 }
 
 /// The entry of a map, or the element of a list at a decimal index.

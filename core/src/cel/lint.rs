@@ -79,7 +79,7 @@ fn is_operator(name: &str) -> bool {
 }
 
 /// The root of a call's target that is no value but a namespace: `optional` of `optional.of(x)`.
-fn namespace(call: &CallExpr) -> Option<&Expr> {
+pub(super) fn namespace(call: &CallExpr) -> Option<&Expr> {
     let (root, path) = qualified(&call.target.as_deref()?.expr)?;
     environment::is_function(&format!("{path}.{}", call.func_name)).then_some(root)
 }
@@ -101,12 +101,12 @@ fn qualified(expr: &Expr) -> Option<(&Expr, String)> {
     Some((at, segments.join(".")))
 }
 
-fn explains(explained: &[&Expr], expr: &Expr) -> bool {
+pub(super) fn explains(explained: &[&Expr], expr: &Expr) -> bool {
     explained.iter().any(|known| std::ptr::eq(*known, expr))
 }
 
 /// A leading dot says "not a comprehension's variable".
-fn absolute(name: &str) -> &str {
+pub(super) fn absolute(name: &str) -> &str {
     name.strip_prefix('.').unwrap_or(name)
 }
 

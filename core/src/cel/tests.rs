@@ -6,6 +6,7 @@ mod golden;
 mod hostile;
 mod names;
 mod properties;
+mod readings;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

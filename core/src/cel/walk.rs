@@ -43,7 +43,6 @@ impl<'e> Node<'e> {
         push(self.child(&comprehension.iter_range));
         push(self.child(&comprehension.accu_init));
         let result = self.binding(&comprehension.accu_var);
-        push(result.child(&comprehension.result));
         let mut body = result.binding(&comprehension.iter_var);
         if let Some(second) = &comprehension.iter_var2 {
             body = body.binding(second);
@@ -51,6 +50,7 @@ impl<'e> Node<'e> {
         body.loops += usize::from(is_loop(comprehension));
         push(body.child(&comprehension.loop_cond));
         push(body.child(&comprehension.loop_step));
+        push(result.child(&comprehension.result));
     }
 
     fn children(&self, push: &mut dyn FnMut(Self)) {
@@ -84,12 +84,14 @@ fn is_loop(comprehension: &ComprehensionExpr) -> bool {
     !matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty())
 }
 
-/// Every node of the tree, parents before their children.
+/// Every node of the tree, parents before their children and these in the order in which they were written.
 pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     let mut pending = vec![Node { expr: &root.expr, depth: 1, loops: 0, bound: None }];
     std::iter::from_fn(move || {
         let node = pending.pop()?;
+        let waiting = pending.len();
         node.children(&mut |child| pending.push(child));
+        pending[waiting..].reverse();
         Some(node)
     })
 }

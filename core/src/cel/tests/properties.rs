@@ -83,6 +83,8 @@ proptest! {
         if let Ok(expression) = Expression::parse(&source) {
             // Whatever parsed can be evaluated; what it yields is not the point.
             let _ = expression.evaluate(&scope());
+            let readings = expression.readings(&scope());
+            prop_assert!(readings.iter().all(|reading| !reading.path.starts_with('@')), "{:?}", readings);
             let names = expression.unknown_names(&|_| true);
             prop_assert!(names.iter().all(|name| matches!(name, UnknownName::Function(_))));
         }

@@ -1,0 +1,139 @@
+//! A value in a few words, for people who ask why something was decided.
+//!
+//! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]. What a Secret holds is not in it, wherever
+//! the Secret stands in the value: its `data` and `stringData` read `[redacted]`, and so does the annotation in
+//! which `kubectl apply` keeps a copy of both. Nothing can fail.
+
+use serde_json::Value;
+
+/// Longest text, without the mark that says it was cut.
+pub(super) const MAX_CHARACTERS: usize = 100;
+
+const REDACTED: &str = "[redacted]";
+
+/// The annotation with the whole manifest that `kubectl apply` sent last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// A value within a larger one, and what that says about it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'v> {
+    value: &'v Value,
+    within: Within,
+}
+
+/// What a value is a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Nothing that matters.
+    Anything,
+    /// It is the metadata of a Secret.
+    SecretMetadata,
+    /// It is the annotations of a Secret.
+    SecretAnnotations,
+    /// It is, or belongs to, what nobody may see.
+    Confidential,
+}
+
+impl<'v> Place<'v> {
+    /// A value that is no part of another.
+    pub(super) fn of(value: &'v Value) -> Self {
+        Self { value, within: Within::Anything }
+    }
+
+    /// As [`of`](Self::of), but nobody may see the value or what is in it.
+    pub(super) fn confidential(value: &'v Value) -> Self {
+        Self { value, within: Within::Confidential }
+    }
+
+    /// The entry of an object, or the element of a list at a decimal index.
+    pub(super) fn child(&self, key: &str) -> Option<Self> {
+        let is_index = key.bytes().all(|byte| byte.is_ascii_digit());
+        self.entry(key).or_else(|| self.element(key.parse().ok().filter(|_| is_index)?))
+    }
+
+    /// The entry of an object.
+    pub(super) fn entry(&self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| Self { value, within: self.within(key) })
+    }
+
+    /// The element of a list.
+    pub(super) fn element(&self, index: usize) -> Option<Self> {
+        self.value.as_array()?.get(index).map(|value| self.same(value))
+    }
+
+    /// The text.
+    pub(super) fn summary(self) -> String {
+        if self.within == Within::Confidential {
+            return REDACTED.to_owned();
+        }
+        let mut text = String::new();
+        self.write(&mut text);
+        if let Some((end, _)) = text.char_indices().nth(MAX_CHARACTERS) {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    }
+
+    /// An element is what its list is.
+    fn same(&self, value: &'v Value) -> Self {
+        Self { value, within: self.within }
+    }
+
+    fn within(&self, key: &str) -> Within {
+        let is_secret = || self.value.get("kind").and_then(Value::as_str) == Some("Secret");
+        match (self.within, key) {
+            (Within::Confidential, _) | (Within::SecretAnnotations, LAST_APPLIED) => Within::Confidential,
+            (Within::SecretMetadata, "annotations") => Within::SecretAnnotations,
+            (_, "data" | "stringData") if is_secret() => Within::Confidential,
+            (_, "metadata") if is_secret() => Within::SecretMetadata,
+            (Within::Anything | Within::SecretMetadata | Within::SecretAnnotations, _) => Within::Anything,
+        }
+    }
+
+    /// Appends the value, and stops where what follows would be cut off.
+    fn write(self, text: &mut String) {
+        match self.value {
+            _ if self.within == Within::Confidential => quote(REDACTED, text),
+            Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&self.value.to_string()),
+            Value::String(value) => quote(value, text),
+            Value::Array(items) => {
+                text.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if !separate(index, text) {
+                        break;
+                    }
+                    self.same(item).write(text);
+                }
+                text.push(']');
+            }
+            Value::Object(fields) => {
+                text.push('{');
+                for (index, (key, value)) in fields.iter().enumerate() {
+                    if !separate(index, text) {
+                        break;
+                    }
+                    quote(key, text);
+                    text.push(':');
+                    Self { value, within: self.within(key) }.write(text);
+                }
+                text.push('}');
+            }
+        }
+    }
+}
+
+/// Begins the next item, unless it would be cut off anyway.
+fn separate(index: usize, text: &mut String) -> bool {
+    if index > 0 {
+        text.push(',');
+    }
+    // No character has more than four bytes.
+    text.len() <= 4 * MAX_CHARACTERS
+}
+
+/// Appends a string as JSON; of a long one, more than will be left of it.
+fn quote(value: &str, text: &mut String) {
+    let kept: String = value.chars().take(MAX_CHARACTERS + 1).collect();
+    text.push_str(&Value::String(kept).to_string());
+}
