@@ -34,6 +34,7 @@ mod readings;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod time;
 mod view;
 mod walk;
 

@@ -18,8 +18,8 @@ use cel::objects::Opaque;
 use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use serde_json::{Map, Number, Value};
 
-use super::conversions::{duration_text, grouped, timestamp_text};
 use super::data::take;
+use super::time::{duration_text, grouped, timestamp_text};
 use super::{Answer, view};
 
 const ANSWER: &str = "@answer";

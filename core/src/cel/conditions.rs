@@ -7,10 +7,11 @@
 use cel::common::types::{CelBool, CelInt, CelString, DYN_TYPE, INT_TYPE, Kind, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
-use jiff::Timestamp;
+use chrono::{DateTime, FixedOffset};
 
 use super::data::{take, text, text_field};
 use super::environment::with_now;
+use super::time::parse_timestamp;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_overload("conditionStatus", "condition_status_list_string", vec![DYN_TYPE, STRING_TYPE], status)?;
@@ -29,7 +30,7 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
 /// A condition, as far as these functions read it.
 struct Condition {
     status: Option<String>,
-    changed: Option<Timestamp>,
+    changed: Option<DateTime<FixedOffset>>,
 }
 
 /// The first condition of that type.
@@ -43,7 +44,7 @@ fn find(function: &str, list: &dyn Val, kind: &str) -> Result<Option<Condition>,
         if text_field(condition, "type").as_deref() == Some(kind) {
             let changed = text_field(condition, "last_transition_time")
                 .or_else(|| text_field(condition, "lastTransitionTime"))
-                .and_then(|time| time.parse().ok());
+                .and_then(|time| parse_timestamp(&time));
             return Ok(Some(Condition { status: text_field(condition, "status"), changed }));
         }
     }
@@ -52,8 +53,7 @@ fn find(function: &str, list: &dyn Val, kind: &str) -> Result<Option<Condition>,
 
 /// Whole seconds since the condition changed; negative if its clock is ahead.
 fn age_in_seconds(condition: &Condition, now: &CowVal<'_, '_>) -> Option<i64> {
-    let now: Timestamp = text(now).parse().ok()?;
-    Some(now.duration_since(condition.changed?).as_secs())
+    Some(parse_timestamp(text(now))?.signed_duration_since(condition.changed?).num_seconds())
 }
 
 fn status<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {

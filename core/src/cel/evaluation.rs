@@ -116,7 +116,13 @@ fn message(error: &ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::Overflow(_, left, right) => match (left, right) {
+            (CelValue::Timestamp(_), CelValue::Duration(_)) | (CelValue::Duration(_), CelValue::Timestamp(_)) => {
+                "timestamp overflow".to_owned()
+            }
+            (CelValue::Timestamp(_) | CelValue::Duration(_), _) => "duration overflow".to_owned(),
+            _ => "integer overflow".to_owned(),
+        },
         ExecutionError::DuplicateKey(_) => "repeated key in a map".to_owned(),
         ExecutionError::InternalError(message) => message.clone(),
         error => error.to_string(),

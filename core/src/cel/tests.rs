@@ -7,6 +7,7 @@ mod hostile;
 mod names;
 mod properties;
 mod readings;
+mod time;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -87,6 +88,12 @@ fn scope_without_resources() -> Scope {
 
 fn evaluate(scope: &Scope, source: &str) -> Result<Answer, EvaluationError> {
     Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}")).evaluate(scope)
+}
+
+fn check(scope: &Scope, cases: Vec<(&str, Expected)>) {
+    for (source, expected) in cases {
+        expected.check(source, evaluate(scope, source));
+    }
 }
 
 /// What the case expects.

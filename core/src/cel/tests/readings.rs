@@ -11,7 +11,7 @@ fn readings(scope: &Scope, source: &str) -> Vec<(String, String)> {
     readings.into_iter().map(|reading| (reading.path, reading.value)).collect()
 }
 
-fn check(scope: &Scope, name: &str, source: &str, expected: &[(&str, &str)]) {
+fn explain(scope: &Scope, name: &str, source: &str, expected: &[(&str, &str)]) {
     let expected: Vec<_> = expected.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     assert_eq!(readings(scope, source), expected, "{name}");
 }
@@ -108,7 +108,7 @@ fn a_reading_is_the_longest_path_and_its_value() {
         ("namespaces are no paths", "optional.of(strings.quote(name))", &[("name", r#""héé""#)]),
     ];
     for (name, source, expected) in cases {
-        check(&scope(), name, source, expected);
+        explain(&scope(), name, source, expected);
     }
 }
 
@@ -146,7 +146,7 @@ fn what_a_loop_binds_is_no_reading() {
         ),
     ];
     for (name, source, expected) in cases {
-        check(&scope(), name, source, expected);
+        explain(&scope(), name, source, expected);
     }
 }
 
@@ -158,8 +158,8 @@ fn the_proposals_debounce_is_explained() {
     let created = "resources.job.metadata.creationTimestamp";
     let job = scope().get("resources").unwrap()["job"].to_string();
     let job = format!("{}…", &job[..MAX_CHARACTERS]);
-    check(&scope(), "a job", debounce, &[("resources.?job", &job), (created, r#""2026-03-01T11:49:59Z""#), now]);
-    check(&scope_without_resources(), "none", debounce, &[("resources.?job", "absent"), (created, "absent"), now]);
+    explain(&scope(), "a job", debounce, &[("resources.?job", &job), (created, r#""2026-03-01T11:49:59Z""#), now]);
+    explain(&scope_without_resources(), "none", debounce, &[("resources.?job", "absent"), (created, "absent"), now]);
 }
 
 /// Whoever may see why something was decided need not be allowed to read Secrets.
@@ -234,7 +234,7 @@ fn secrets_and_the_environment_are_redacted() {
         ("one that is missing", "env.?HOME", "env.?HOME", "absent"),
     ];
     for (name, source, path, value) in cases {
-        check(&scope, name, source, &[(path, value)]);
+        explain(&scope, name, source, &[(path, value)]);
     }
 }
 
