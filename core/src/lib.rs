@@ -36,6 +36,7 @@ pub mod payload;
 pub mod plan;
 pub mod post;
 pub mod precondition;
+pub mod proof;
 pub mod scope;
 pub mod stage;
 pub mod task;
