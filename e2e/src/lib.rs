@@ -1,14 +1,14 @@
 //! The real servers behind this workspace's tests, and the faults put before them.
 //!
 //! In: nothing but the programs that `./test --setup` provides. Out: a Kubernetes control plane
-//! ([`kube`]), a RabbitMQ broker ([`rabbitmq`]) and a stand-in of the lifecycle API ([`api`]), each
-//! reachable on the loopback interface, plus proxies ([`fault`]) that refuse, delay or lose chosen
-//! requests on their way to any of them.
+//! ([`kube`]), a RabbitMQ broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a stand-in of the lifecycle API
+//! ([`api`]), each reachable on the loopback interface, plus proxies ([`fault`]) that refuse, delay or lose
+//! chosen requests on their way to any of them.
 //!
-//! The control plane and the broker are started by the first test process that asks and shared by all
-//! others; `src/run.rs` says how, and why none of them outlives the tests. A test keeps to a
-//! [`TestNamespace`](kube::TestNamespace) and a [`Topic`](rabbitmq::Topic) of its own, so all tests may
-//! run at the same time.
+//! The control plane, the broker and the database server are started by the first test process that asks and shared by
+//! all others; `src/run.rs` says how, and why none of them outlives the tests. A test keeps to a
+//! [`TestNamespace`](kube::TestNamespace), a [`Topic`](rabbitmq::Topic) and a [`Database`](postgres::Database) of its
+//! own, so all tests may run at the same time.
 //!
 //! What can fail says which server it was and ends with that server's last log lines. Nothing in here
 //! sleeps for a fixed time: [`await_condition`] waits for what a test wants to see.
@@ -24,6 +24,7 @@ pub mod api;
 pub mod fault;
 pub mod kube;
 mod pki;
+pub mod postgres;
 pub mod rabbitmq;
 mod run;
 pub mod sentinel;

@@ -4,4 +4,5 @@ mod api;
 mod fault;
 mod kube;
 mod lifetime;
+mod postgres;
 mod rabbitmq;

@@ -1,0 +1,53 @@
+//! A server of one test's own, with settings of its own.
+
+use std::fs::File;
+use std::time::Duration;
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+use super::{Server, start};
+use crate::run::{Instance, Lifetime, Run};
+
+/// A server that belongs to one test and ends with this value.
+pub struct PrivateServer {
+    server: Server,
+    instance: Instance,
+    /// The shared lock on it keeps the server running.
+    lease: Option<File>,
+    _directory: TempDir,
+}
+
+impl PrivateServer {
+    /// Starts a server; `settings` (`name=value`) win over those of the shared one.
+    pub async fn start(settings: &[&str]) -> anyhow::Result<Self> {
+        let run = Run::join().await?;
+        let directory = tempfile::Builder::new().prefix("private-").tempdir_in(&run.directory)?;
+        let path = directory.path().join("lease");
+        let lease = File::create(&path).context("failed to create the server's lease")?;
+        lease.lock_shared().context("failed to lock the server's lease")?;
+        let lifetime = Lifetime { lease: path, linger: Duration::ZERO };
+        let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
+        match start::start_with(&mut instance, settings).await {
+            Ok(server) => {
+                instance.publish(&server)?;
+                Ok(Self { server, instance, lease: Some(lease), _directory: directory })
+            }
+            Err(error) => Err(error.context(format!("failed to start a private server: {}", instance.last_words()))),
+        }
+    }
+
+    /// The server.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        self.lease = None;
+        // The directory goes next, and the server must not write into it any more.
+        let _ = self.instance.wait();
+    }
+}

@@ -1,0 +1,174 @@
+//! A PostgreSQL server that shares nothing with any other on the machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use unprivileged::Unprivileged;
+
+use super::Server;
+use crate::run::{Instance, free_port};
+
+/// Debian keeps one directory for each major version; the wrappers in `/usr/bin` look for the system's clusters.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Server> {
+    start_with(instance, &[]).await
+}
+
+pub(super) async fn start_with(instance: &mut Instance, more: &[&str]) -> anyhow::Result<Server> {
+    let programs = programs()?;
+    let unprivileged = Unprivileged::choose()?;
+    let data = instance.data("postgres")?;
+    unprivileged.own(&data)?;
+    let directory = data.display().to_string();
+    initialise(&programs, &unprivileged, &directory)?;
+
+    let port = free_port()?;
+    let settings = [
+        "listen_addresses=127.0.0.1".to_owned(),
+        format!("port={port}"),
+        // Tests use TCP alone; a socket's path would have to be short.
+        "unix_socket_directories=".to_owned(),
+        // The data goes with the run, so no write has to survive a power cut. Nothing that tests look at changes.
+        "fsync=off".to_owned(),
+        "full_page_writes=off".to_owned(),
+        "max_connections=200".to_owned(),
+        "shared_buffers=64MB".to_owned(),
+        "log_min_messages=warning".to_owned(),
+    ];
+    let mut argv = unprivileged.command();
+    argv.extend([program(&programs, "postgres"), "-D".to_owned(), directory]);
+    let settings = settings.into_iter().chain(more.iter().map(|&setting| setting.to_owned()));
+    argv.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
+    instance.spawn("postgres", &[], &argv)?;
+
+    let server = Server { url: format!("postgres://postgres@127.0.0.1:{port}") };
+    instance
+        .await_up("PostgreSQL to answer", async || psql(&format!("{}/postgres", server.url), "SELECT 1").await)
+        .await?;
+    Ok(server)
+}
+
+fn initialise(programs: &Path, unprivileged: &Unprivileged, directory: &str) -> anyhow::Result<()> {
+    let mut argv = unprivileged.command();
+    argv.push(program(programs, "initdb"));
+    argv.extend(
+        ["--pgdata", directory, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+            .map(str::to_owned),
+    );
+    let (first, rest) = argv.split_first().context("there is a command to run")?;
+    let output = Command::new(first).args(rest).stdin(Stdio::null()).output().context("failed to run initdb")?;
+    ensure!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// Runs statements by the server's own client.
+pub(super) async fn psql(url: &str, sql: &str) -> anyhow::Result<()> {
+    let output = tokio::process::Command::new(program(&programs()?, "psql"))
+        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", url, "--command", sql])
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .context("failed to run psql")?;
+    ensure!(output.status.success(), "psql failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
+}
+
+fn program(programs: &Path, name: &str) -> String {
+    programs.join(name).display().to_string()
+}
+
+/// The programs of the newest version that is installed.
+fn programs() -> anyhow::Result<PathBuf> {
+    let versions = std::fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let newest = versions
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|version| Path::new(VERSIONS).join(version.to_string()).join("bin/postgres").is_file())
+        .max();
+    let newest =
+        newest.context("PostgreSQL is not installed; run `./test --setup` once, it installs the package postgresql")?;
+    Ok(Path::new(VERSIONS).join(newest.to_string()).join("bin"))
+}
+
+/// PostgreSQL refuses to run as root, which is who runs tests in many containers.
+mod unprivileged {
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use anyhow::{Context, bail, ensure};
+
+    /// What makes a process one that is not root's.
+    pub(super) enum Unprivileged {
+        /// The tests do not run as root.
+        Same,
+        /// In a user namespace of its own: the files stay root's, so no directory has to be opened to others.
+        Namespace,
+        /// As the user of Debian's package, where namespaces are not allowed.
+        User,
+    }
+
+    impl Unprivileged {
+        pub(super) fn choose() -> anyhow::Result<Self> {
+            let output = Command::new("id").arg("-u").output().context("failed to run id")?;
+            if output.stdout.trim_ascii() != b"0" {
+                return Ok(Self::Same);
+            }
+            for way in [Self::Namespace, Self::User] {
+                if runs(&way.command()) {
+                    return Ok(way);
+                }
+            }
+            bail!("PostgreSQL does not run as root, and neither `unshare --user` nor the user postgres is there")
+        }
+
+        /// The words before the program's own.
+        pub(super) fn command(&self) -> Vec<String> {
+            // The last `setpriv` asks again for what the change of user took away: to end with the supervisor.
+            let words: &[&str] = match self {
+                Self::Same => &[],
+                Self::Namespace => &["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"],
+                Self::User => &["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"],
+            };
+            let again = ["setpriv", "--pdeathsig", "KILL", "--"];
+            words.iter().chain(&again).map(|&word| word.to_owned()).collect()
+        }
+
+        /// Makes a directory this one's, and lets it get there.
+        pub(super) fn own(&self, directory: &Path) -> anyhow::Result<()> {
+            match self {
+                Self::Same | Self::Namespace => return Ok(()),
+                Self::User => {}
+            }
+            let path = directory.display().to_string();
+            let owned = Command::new("chown").args(["postgres:postgres", &path]).status();
+            ensure!(owned.is_ok_and(|status| status.success()), "failed to give {path} to the user postgres");
+            // data, the instance and the run: the three directories that the tests made.
+            for parent in directory.ancestors().skip(1).take(3) {
+                let parent = parent.display().to_string();
+                let opened = Command::new("chmod").args(["o+x", &parent]).status();
+                ensure!(opened.is_ok_and(|status| status.success()), "failed to open {parent} to the user postgres");
+            }
+            let mut argv = self.command();
+            argv.extend(["test", "-w", &path].map(str::to_owned));
+            ensure!(
+                runs(&argv),
+                "the user postgres cannot reach {path}: set TMPDIR or CARGO_TARGET_DIR to a directory open to all, \
+                 or run the tests as an ordinary user"
+            );
+            Ok(())
+        }
+    }
+
+    fn runs(argv: &[String]) -> bool {
+        let Some((first, rest)) = argv.split_first() else { return true };
+        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+        let ends_bare = rest.last() == Some(&"--");
+        let mut command = Command::new(first);
+        command.args(&rest).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if ends_bare {
+            command.arg("true");
+        }
+        command.status().is_ok_and(|status| status.success())
+    }
+}

@@ -1,0 +1,60 @@
+//! A fleet as the API leaves it.
+
+use sqlx::PgConnection;
+
+use crate::run;
+
+pub(crate) const KINDS: &str = "kinds:
+- {kind: Cluster, required_adapters: [validation, dns, pullsecret, hypershift]}
+- {kind: NodePool, parent_kind: Cluster, required_adapters: [validation, hypershift], stuck_after: 15m}
+";
+
+/// One resource in five is a cluster. Ids rise with time, as those of the API do; the unreconciled are spread evenly.
+pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconciled: u64) {
+    let every = resources / unreconciled;
+    run(
+        connection,
+        &format!(
+            "INSERT INTO resources (id, kind, name, href, created_by, updated_by, owner_id, spec, generation, created_time, deleted_time)
+             SELECT '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n), 12, '0'),
+                 CASE WHEN n % 5 = 0 THEN 'Cluster' ELSE 'NodePool' END,
+                 'name-' || n, '/api/hyperfleet/v1/resources/' || n, 'bench', 'bench',
+                 CASE WHEN n % 5 <> 0 THEN '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n - n % 5), 12, '0') END,
+                 '{{\"platform\": {{\"type\": \"gcp\", \"gcp\": {{\"region\": \"europe-west1\"}}}}, \"replicas\": 3}}',
+                 1, now() - interval '30 days',
+                 CASE WHEN n % ({every} * 10) = 0 THEN now() END
+             FROM generate_series(1, {resources}) n"
+        ),
+    )
+    .await;
+    run(
+        connection,
+        &format!(
+            "INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
+                 created_time, last_updated_time, last_transition_time)
+             SELECT '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n), 12, '0'), type,
+                 CASE WHEN n % {every} = 0 AND type = 'Reconciled' THEN 'False' ELSE 'True' END,
+                 'ReconciledAll', 'All required adapters are reconciled', 1, now(), now(),
+                 now() - make_interval(secs => (n * 7919::bigint) % 7200)
+             FROM generate_series(1, {resources}) n,
+                 unnest(ARRAY['Reconciled', 'LastKnownReconciled', 'HypershiftSuccessful']) AS type"
+        ),
+    )
+    .await;
+    run(
+        connection,
+        &format!(
+            "INSERT INTO adapter_statuses (id, resource_type, resource_id, adapter, observed_generation, last_report_time, conditions)
+             SELECT 's' || n, CASE WHEN n % 5 = 0 THEN 'Cluster' ELSE 'NodePool' END,
+                 '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n), 12, '0'), 'hypershift', 1, now(),
+                 '[{{\"type\": \"Available\", \"status\": \"True\"}}, {{\"type\": \"Applied\", \"status\": \"True\"}},
+                   {{\"type\": \"Health\", \"status\": \"True\"}}]'
+             FROM generate_series(1, {resources}) n"
+        ),
+    )
+    .await;
+    run(connection, "VACUUM (FREEZE, ANALYZE) resources").await;
+    run(connection, "VACUUM (FREEZE, ANALYZE) resource_conditions").await;
+    run(connection, "VACUUM (FREEZE, ANALYZE) adapter_statuses").await;
+    run(connection, "CHECKPOINT").await;
+}

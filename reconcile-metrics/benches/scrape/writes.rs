@@ -1,0 +1,142 @@
+//! What the triggers cost the API's most frequent write: an adapter's report, which rewrites all conditions.
+
+use std::fmt;
+use std::time::Instant;
+
+use sqlx::{PgConnection, Row as _};
+
+use crate::run;
+use crate::timing::Timing;
+
+const ROUNDS: u64 = 20;
+const TRANSACTIONS: u64 = 150;
+
+/// The same writes with and without triggers.
+pub(crate) struct Writes {
+    pub(crate) transactions: u64,
+    durable: Pair,
+    not_durable: Pair,
+}
+
+/// Times with and without.
+#[derive(Default)]
+struct Pair {
+    with: Timing,
+    without: Timing,
+}
+
+impl Pair {
+    fn percent(&self) -> f64 {
+        (self.with.quantile(0.5) / self.without.quantile(0.5) - 1.0) * 100.0
+    }
+}
+
+impl fmt::Display for Writes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "| A report that changes nothing | p50 | p99 | max | at the median |\n| --- | --- | --- | --- | --- |"
+        )?;
+        for (name, pair) in [("durable commits", &self.durable), ("synchronous_commit = off", &self.not_durable)] {
+            writeln!(f, "| {name}, without triggers | {} | |", pair.without)?;
+            writeln!(f, "| {name}, with triggers | {} | {:+.1} % |", pair.with, pair.percent())?;
+        }
+        Ok(())
+    }
+}
+
+/// In turns, so that neither side has the better machine.
+pub(crate) async fn compare(connection: &mut PgConnection, resources: u64) -> Writes {
+    let mut writes = Writes { transactions: 0, durable: Pair::default(), not_durable: Pair::default() };
+    for (durable, mode) in [(true, "on"), (false, "off")] {
+        run(connection, &format!("SET synchronous_commit = {mode}")).await;
+        for round in 0..ROUNDS {
+            for step in 0..2 {
+                // The order turns around, too.
+                let enabled = (round + step) % 2 == 0;
+                switch(connection, enabled).await;
+                let pair = if durable { &mut writes.durable } else { &mut writes.not_durable };
+                let timing = if enabled { &mut pair.with } else { &mut pair.without };
+                for n in 0..TRANSACTIONS {
+                    let n = ((round * 2 + step) * TRANSACTIONS + n) * 104_729 % resources + 1;
+                    let begun = Instant::now();
+                    report(connection, n).await;
+                    timing.add(begun.elapsed());
+                    writes.transactions += 1;
+                }
+            }
+        }
+    }
+    switch(connection, true).await;
+    run(connection, "SET synchronous_commit = on").await;
+    writes
+}
+
+async fn switch(connection: &mut PgConnection, enabled: bool) {
+    let word = if enabled { "ENABLE" } else { "DISABLE" };
+    for (table, trigger) in
+        [("resource_conditions", "reconciled_written"), ("resource_conditions", "reconciled_removed")]
+    {
+        run(connection, &format!("ALTER TABLE {table} {word} TRIGGER {trigger}")).await;
+    }
+}
+
+/// One report, statement by statement as the API's server sends them.
+async fn report(connection: &mut PgConnection, n: u64) {
+    let id = format!("0198f1c2-7a00-7000-8000-{n:012x}");
+    let kind = if n.is_multiple_of(5) { "Cluster" } else { "NodePool" };
+    run(connection, "BEGIN").await;
+    sqlx::query("SELECT * FROM resources WHERE id = $1 FOR UPDATE")
+        .bind(&id)
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+    sqlx::query(
+        "INSERT INTO adapter_statuses (id, resource_type, resource_id, adapter, observed_generation, last_report_time, conditions)
+         VALUES ('x' || $2, $1, $2, 'hypershift', 1, now(), '[{\"type\": \"Available\", \"status\": \"True\"}]')
+         ON CONFLICT (resource_type, resource_id, adapter) DO UPDATE SET last_report_time = excluded.last_report_time",
+    )
+    .bind(kind)
+    .bind(&id)
+    .execute(&mut *connection)
+    .await
+    .unwrap();
+    sqlx::query("SELECT * FROM adapter_statuses WHERE resource_type = $1 AND resource_id = $2")
+        .bind(kind)
+        .bind(&id)
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    let conditions: Vec<[String; 8]> = sqlx::query(
+        "SELECT type, status, reason, message, observed_generation::text, created_time::text, last_updated_time::text,
+             last_transition_time::text
+         FROM resource_conditions WHERE resource_id = $1",
+    )
+    .bind(&id)
+    .fetch_all(&mut *connection)
+    .await
+    .unwrap()
+    .iter()
+    .map(|row| std::array::from_fn(|column| row.get(column)))
+    .collect();
+    // Deleted and inserted again as they were, which is what the API does with every condition.
+    sqlx::query("DELETE FROM resource_conditions WHERE resource_id = $1")
+        .bind(&id)
+        .execute(&mut *connection)
+        .await
+        .unwrap();
+    let mut insert = sqlx::query(
+        "INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
+             created_time, last_updated_time, last_transition_time)
+         SELECT $1, type, status, reason, message, generation::int, created::timestamptz, updated::timestamptz,
+             transition::timestamptz
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+             AS c(type, status, reason, message, generation, created, updated, transition)",
+    )
+    .bind(&id);
+    for column in 0..8 {
+        insert = insert.bind(conditions.iter().map(|condition| condition[column].clone()).collect::<Vec<_>>());
+    }
+    insert.execute(&mut *connection).await.unwrap();
+    run(connection, "COMMIT").await;
+}

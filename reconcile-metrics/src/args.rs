@@ -1,0 +1,249 @@
+//! The command line.
+//!
+//! In: the process's arguments. Out: an [`Invocation`], or clap's own help and error texts. Flags that set a
+//! configuration key come from the loader's table, so that neither can have one that the other lacks.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use lifecycle_core::decode::property;
+use lifecycle_core::document::Path;
+use serde_json::Value;
+
+use crate::config::{FILE, Overrides, SETTINGS, schema};
+
+/// What the process was asked to do.
+#[derive(Debug)]
+pub enum Invocation {
+    /// Serve metrics.
+    Serve(Source),
+    /// Change the schema.
+    Migrate {
+        /// The configuration.
+        source: Source,
+        /// What of the schema.
+        action: MigrateAction,
+    },
+    /// Build, or show, the index for a schema that is not ours.
+    Index {
+        /// The configuration.
+        source: Source,
+        /// Whether it is only shown.
+        dry_run: bool,
+    },
+    /// Print stuck resources.
+    Stuck {
+        /// The configuration.
+        source: Source,
+        /// Which ones.
+        filter: StuckFilter,
+        /// Whether they are printed as JSON.
+        json: bool,
+    },
+    /// Say every mistake of the configuration.
+    Check(Source),
+    /// Print the JSON Schema of the configuration.
+    Schema,
+    /// Print the version.
+    Version,
+}
+
+/// What of the schema is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MigrateAction {
+    /// Apply what is not applied.
+    Apply,
+    /// Show what is and what is not.
+    List,
+    /// Revert what came after a version.
+    RevertTo(i64),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Default)]
+pub struct Source {
+    /// `--config`, else `HYPERFLEET_CONFIG`.
+    pub file: Option<PathBuf>,
+    /// Keys set by flags.
+    pub overrides: Overrides,
+}
+
+/// Which stuck resources are printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StuckFilter {
+    /// Only this kind.
+    pub kind: Option<String>,
+    /// Only those that wait on this adapter.
+    pub adapter: Option<String>,
+    /// Only those that are being deleted, or only the others.
+    pub deleting: Option<bool>,
+    /// Whether resources without the condition are looked for where that takes a pass over all resources.
+    pub missing: bool,
+    /// The most that are printed.
+    pub limit: u32,
+}
+
+/// Parses the arguments.
+///
+/// # Errors
+/// Clap's: what is wrong, or the help that was asked for.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let matches = command().try_get_matches_from(arguments)?;
+    Ok(match matches.subcommand() {
+        Some(("serve", matches)) => Invocation::Serve(source(matches)),
+        Some(("migrate", matches)) => {
+            let action = match matches.get_one::<i64>("revert-to") {
+                Some(&version) => MigrateAction::RevertTo(version),
+                None if matches.get_flag("list") => MigrateAction::List,
+                None => MigrateAction::Apply,
+            };
+            Invocation::Migrate { source: source(matches), action }
+        }
+        Some(("index", matches)) => Invocation::Index { source: source(matches), dry_run: matches.get_flag("dry-run") },
+        Some(("stuck", matches)) => Invocation::Stuck {
+            source: source(matches),
+            filter: StuckFilter {
+                kind: matches.get_one::<String>("kind").cloned(),
+                adapter: matches.get_one::<String>("adapter").cloned(),
+                deleting: matches.get_one::<bool>("deleting").copied(),
+                missing: matches.get_flag("missing"),
+                limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
+            },
+            json: matches.get_one::<String>("output").is_some_and(|output| output == "json"),
+        },
+        Some(("check", matches)) => Invocation::Check(source(matches)),
+        Some(("schema", _)) => Invocation::Schema,
+        _ => Invocation::Version,
+    })
+}
+
+/// The whole command line, for parsing and for the documentation's test.
+#[must_use]
+pub fn command() -> Command {
+    let schema = schema();
+    let configured = |command: Command| configured(command, &schema);
+    let serve = configured(Command::new("serve").about("Serves metrics, probes and the page of stuck resources"));
+    let migrate = configured(Command::new("migrate").about("Brings the schema of a database of ours up to date"))
+        .arg(switch("list", "Only shows what is applied"))
+        .arg(
+            Arg::new("revert-to")
+                .long("revert-to")
+                .value_name("VERSION")
+                .value_parser(value_parser!(i64))
+                .conflicts_with("list")
+                .help("Reverts every migration after this version; 0 reverts all"),
+        );
+    let index = configured(
+        Command::new("index").about("Builds the index that makes scrapes cheap on a schema that is not ours"),
+    )
+    .arg(switch("dry-run", "Only shows the statements"));
+    let stuck = configured(Command::new("stuck").about("Prints the stuck resources and what they wait on"))
+        .arg(text("kind", "KIND", "Only this kind"))
+        .arg(text("adapter", "NAME", "Only those that wait on this adapter"))
+        .arg(
+            Arg::new("deleting")
+                .long("deleting")
+                .num_args(0..=1)
+                .default_missing_value("true")
+                .value_name("BOOL")
+                .value_parser(value_parser!(bool))
+                .help("Only those that are being deleted; with false only the others"),
+        )
+        .arg(switch(
+            "missing",
+            "Also looks for resources without the condition where that takes a pass over all resources",
+        ))
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("COUNT")
+                .value_parser(value_parser!(u32).range(1..=10_000))
+                .default_value("100")
+                .help("The most that are printed, the oldest first"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .value_parser(["text", "json"])
+                .default_value("text")
+                .help("How they are printed"),
+        );
+    let check = configured(Command::new("check").about("Says every mistake of the configuration"));
+    Command::new("reconcile-metrics")
+        .about("Says which resources are not reconciled, since when, and what they wait on, from PostgreSQL")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([
+            serve,
+            migrate,
+            index,
+            stuck,
+            check,
+            Command::new("schema").about("Prints the JSON Schema of the configuration"),
+            Command::new("version").about("Prints the version"),
+        ])
+}
+
+fn configured(command: Command, schema: &Value) -> Command {
+    let file = Arg::new(FILE.0)
+        .long(FILE.0)
+        .short('c')
+        .env(FILE.1)
+        .hide_env_values(true)
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("The configuration file");
+    command.arg(file).args(SETTINGS.iter().map(|setting| {
+        let description =
+            property(schema, &Path::of_keys(setting.key)).and_then(|property| property.get("description"));
+        let help = description.and_then(Value::as_str).unwrap_or_default().trim_end_matches('.').to_owned();
+        Arg::new(setting.flag).long(setting.flag).value_name("VALUE").help(help).hide_short_help(true)
+    }))
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn text(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+fn source(matches: &ArgMatches) -> Source {
+    let given = |flag: &str| matches.get_one::<String>(flag).cloned();
+    Source {
+        file: matches.get_one::<PathBuf>(FILE.0).filter(|file| !file.as_os_str().is_empty()).cloned(),
+        overrides: SETTINGS.iter().filter_map(|setting| Some((setting.key, given(setting.flag)?))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn parsed(arguments: &str) -> Invocation {
+        parse(std::iter::once("reconcile-metrics").chain(arguments.split(' ')).map(OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn flags_become_keys_and_filters() {
+        let invocation = parsed("stuck --db-host db --kind Cluster --deleting --limit 5 --output json");
+        let Invocation::Stuck { source, filter, json } = invocation else { panic!("{invocation:?}") };
+        assert_eq!(source.overrides, Overrides::from([("database.host", "db".to_owned())]));
+        assert_eq!(
+            (filter.kind.as_deref(), filter.deleting, filter.limit, json),
+            (Some("Cluster"), Some(true), 5, true)
+        );
+        let invocation = parsed("migrate --revert-to 20260901000000");
+        let Invocation::Migrate { action, .. } = invocation else { panic!("{invocation:?}") };
+        assert_eq!(action, MigrateAction::RevertTo(20_260_901_000_000));
+    }
+}

@@ -1,0 +1,348 @@
+//! Configuration: from a file, the environment and flags to what the process runs with.
+//!
+//! In: the file's text, the environment as a value, and the flags that were given. Out: a [`Config`], or every
+//! mistake with its file, place and cure. A value comes from a flag, else from the environment, else from the file, else
+//! from its default. Nothing is connected to here, and no secret is read: a file that holds one is read when it is used,
+//! so that it can be renewed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
+use lifecycle_core::diagnostics::{Diagnostics, Mistake};
+use lifecycle_core::document::{self, Document};
+use serde_json::Value;
+use tracing::level_filters::LevelFilter;
+
+mod settle;
+pub mod spec;
+
+pub(crate) use settle::known_table;
+
+use spec::ExporterSpec;
+
+/// The process environment, as a value: only `main` reads the real one.
+pub type Environment = BTreeMap<String, String>;
+/// Keys set by flags.
+pub type Overrides = BTreeMap<&'static str, String>;
+
+/// One key that can be set from outside of the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The key's path in the file.
+    pub key: &'static str,
+    /// The flag's long name.
+    pub flag: &'static str,
+    /// The environment variable.
+    pub variable: &'static str,
+}
+
+const fn setting(key: &'static str, flag: &'static str, variable: &'static str) -> Setting {
+    Setting { key, flag, variable }
+}
+
+/// The flag and the variable that name the file.
+pub const FILE: (&str, &str) = ("config", "HYPERFLEET_CONFIG");
+/// The variable that holds the database role's password, for want of a file.
+pub const PASSWORD_VARIABLE: &str = "HYPERFLEET_DATABASE_PASSWORD";
+
+/// Every key that can be set from outside of the file.
+pub const SETTINGS: &[Setting] = &[
+    setting("log.level", "log-level", "HYPERFLEET_LOG_LEVEL"),
+    setting("log.format", "log-format", "HYPERFLEET_LOG_FORMAT"),
+    setting("database.url", "db-url", "HYPERFLEET_DATABASE_URL"),
+    setting("database.host", "db-host", "HYPERFLEET_DATABASE_HOST"),
+    setting("database.port", "db-port", "HYPERFLEET_DATABASE_PORT"),
+    setting("database.name", "db-name", "HYPERFLEET_DATABASE_NAME"),
+    setting("database.username", "db-username", "HYPERFLEET_DATABASE_USERNAME"),
+    setting("database.password_file", "db-password-file", "HYPERFLEET_DATABASE_PASSWORD_FILE"),
+    setting("database.ssl_mode", "db-ssl-mode", "HYPERFLEET_DATABASE_SSL_MODE"),
+    setting("database.schema", "db-schema", "HYPERFLEET_DATABASE_SCHEMA"),
+    setting("health.listen", "health-listen", "HYPERFLEET_HEALTH_LISTEN"),
+    setting("metrics.listen", "metrics-listen", "HYPERFLEET_METRICS_LISTEN"),
+    setting(
+        "metrics.reconciliation_stuck_threshold",
+        "metrics-reconciliation-stuck-threshold",
+        "HYPERFLEET_METRICS_RECONCILIATION_STUCK_THRESHOLD",
+    ),
+    setting("stuck.token_file", "stuck-token-file", "HYPERFLEET_STUCK_TOKEN_FILE"),
+];
+
+/// What the process runs with; every default is in place.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Logging.
+    pub log: LogConfig,
+    /// The database.
+    pub database: DatabaseConfig,
+    /// Where health and `/stuck` are served.
+    pub health_listen: SocketAddr,
+    /// How long after its last answer the database counts as gone.
+    pub database_answered_within: Duration,
+    /// Where metrics are served.
+    pub metrics_listen: SocketAddr,
+    /// The time for a scrape.
+    pub scrape_timeout: Duration,
+    /// What the samples look like.
+    pub exposure: Exposure,
+    /// How often details are renewed, and how far they go.
+    pub details: DetailsConfig,
+    /// Who may read `/stuck`.
+    pub stuck_access: StuckAccess,
+    /// The kinds, with what is stuck for each.
+    pub kinds: Kinds,
+}
+
+/// Logging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The most verbose level.
+    pub level: LevelFilter,
+    /// Whether lines are JSON, rather than text.
+    pub json: bool,
+}
+
+/// How the database is reached.
+#[derive(Clone)]
+pub struct DatabaseConfig {
+    /// Address, role and TLS. The password is not in it unless the address named one.
+    pub options: sqlx::postgres::PgConnectOptions,
+    /// Where the password comes from.
+    pub password: PasswordSource,
+    /// The schema of the tables, if the search path is not to decide.
+    pub schema: Option<String>,
+    /// The most connections.
+    pub max_connections: u32,
+    /// The time for a connection.
+    pub connect_timeout: Duration,
+    /// The time for a statement.
+    pub statement_timeout: Duration,
+}
+
+/// Where the password comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum PasswordSource {
+    /// The address, or none is needed.
+    Address,
+    /// The environment.
+    Given(String),
+    /// A file, read at each new connection.
+    File(PathBuf),
+}
+
+impl std::fmt::Debug for DatabaseConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The options print the password that the address may name.
+        f.debug_struct("DatabaseConfig")
+            .field("host", &self.options.get_host())
+            .field("port", &self.options.get_port())
+            .field("database", &self.options.get_database())
+            .field("password", &self.password)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for PasswordSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address => f.write_str("Address"),
+            Self::Given(_) => f.write_str("Given(**REDACTED**)"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+/// What the samples look like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exposure {
+    /// The bounds of the age histogram, in seconds, ascending.
+    pub age_buckets: Vec<f64>,
+    /// Whether the transition counter is offered by the name that the API uses.
+    pub started: bool,
+    /// Whether it is offered by the name that the design proposal uses.
+    pub requests: bool,
+    /// Whether its `resource_type` is the kind as written.
+    pub transition_as_written: bool,
+    /// The label `component`.
+    pub component: String,
+}
+
+/// How often details are renewed, and how far they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DetailsConfig {
+    /// How old they may be.
+    pub interval: Duration,
+    /// How old the count of missing conditions may be where it takes a pass over all resources.
+    pub missing_interval: Duration,
+    /// How many stuck resources are looked into.
+    pub max_resources: u32,
+}
+
+/// Who may read `/stuck`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StuckAccess {
+    /// Nobody.
+    Off,
+    /// Who presents the token in the file.
+    Token(PathBuf),
+    /// Who reaches the port.
+    Anonymous,
+}
+
+/// The configured kinds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kinds {
+    kinds: Vec<Kind>,
+    default_stuck_after: Duration,
+}
+
+/// One kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    /// As the API writes it.
+    pub name: String,
+    /// The adapters that the API waits for.
+    pub required_adapters: Vec<String>,
+    /// When one is stuck.
+    pub stuck_after: Duration,
+    /// When one that is being deleted is stuck.
+    pub stuck_after_deleting: Duration,
+    /// The kind that owns it.
+    pub parent: Option<String>,
+    /// Where the older schema keeps it, if it has it.
+    pub table: Option<Table>,
+}
+
+/// A table of the older schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Its JSONB column of conditions.
+    pub conditions: String,
+    /// The column of the parent's id.
+    pub owner: Option<String>,
+}
+
+impl Kinds {
+    /// Kinds, and the threshold of all others.
+    #[must_use]
+    pub fn new(kinds: Vec<Kind>, default_stuck_after: Duration) -> Self {
+        Self { kinds, default_stuck_after }
+    }
+
+    /// Every configured kind, in the order of the file.
+    #[must_use]
+    pub fn all(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The kind of that name, exactly as the API writes it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Kind> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// How long a resource may stay unreconciled before it is stuck.
+    #[must_use]
+    pub fn stuck_after(&self, kind: &str, deleting: bool) -> Duration {
+        match (self.get(kind), deleting) {
+            (Some(kind), false) => kind.stuck_after,
+            (Some(kind), true) => kind.stuck_after_deleting,
+            (None, _) => self.default_stuck_after,
+        }
+    }
+
+    /// The threshold of kinds that are not configured.
+    #[must_use]
+    pub fn default_stuck_after(&self) -> Duration {
+        self.default_stuck_after
+    }
+
+    /// The kinds whose resources are to have the condition, as the API has adapters for them.
+    pub fn with_adapters(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter().filter(|kind| !kind.required_adapters.is_empty())
+    }
+}
+
+/// Reads the file, if there is one, and loads it.
+///
+/// # Errors
+/// Every mistake. A file that was named and is not there is one; that none was named is not.
+pub fn load(
+    path: Option<&Path>,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<(Config, Diagnostics), Diagnostics> {
+    let Some(path) = path else { return parse("built-in defaults", "{}", environment, overrides) };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let help = format!("name a readable file by --{} or {}", FILE.0, FILE.1);
+        Diagnostics::from(Mistake::outside(&file, "", format!("cannot be read: {error}"), Some(help)))
+    })?;
+    parse(&file, &text, environment, overrides)
+}
+
+/// Loads a file from its text. Beside the configuration it gives what is worth a warning.
+///
+/// # Errors
+/// Every mistake.
+pub fn parse(
+    file: &str,
+    text: &str,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<(Config, Diagnostics), Diagnostics> {
+    // A database's address may hold a password: mistakes must not quote the file.
+    let document = Document::parse_secret(file, text)?;
+    let mut diagnostics = Diagnostics::default();
+    let schema = schema();
+    let mut values = normalize(&document, &schema, Typing::Strict, &Default::default(), &mut diagnostics);
+    for setting in SETTINGS {
+        let (source, given) = match (overrides.get(setting.key), environment.get(setting.variable)) {
+            (Some(flag), _) => (format!("--{}", setting.flag), flag),
+            (None, Some(variable)) if !variable.is_empty() => (setting.variable.to_owned(), variable),
+            (None, _) => continue,
+        };
+        let key = document::Path::of_keys(setting.key);
+        match coerce(&schema, &key, given) {
+            Ok(value) => set(&mut values, setting.key, value),
+            Err(message) => diagnostics.push(Mistake::outside(&source, setting.key, message, None)),
+        }
+    }
+    let spec: ExporterSpec = match serde_json::from_value(values) {
+        Ok(spec) => spec,
+        Err(error) => {
+            diagnostics.push(Mistake::outside(file, "", error.to_string(), None));
+            return Err(diagnostics);
+        }
+    };
+    let config = settle::settle(&spec, &document, environment, &mut diagnostics);
+    diagnostics.sort();
+    match config {
+        Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
+        Some(_) | None => Err(diagnostics),
+    }
+}
+
+fn set(values: &mut Value, key: &str, value: Value) {
+    let mut place = values;
+    for segment in key.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(serde_json::Map::new());
+        }
+        place = &mut place[segment];
+    }
+    *place = value;
+}
+
+/// The JSON Schema of the file.
+#[must_use]
+pub fn schema() -> Value {
+    schema_of::<ExporterSpec>()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! From the file as written to what the process runs with: defaults, units, rules.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use lifecycle_core::document::{Document, Path};
+use lifecycle_core::duration;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use tracing::level_filters::LevelFilter;
+
+use super::spec::{DatabaseSpec, ExporterSpec, KindSpec, LogSpec, MetricsSpec, TableSpec};
+use super::{
+    Config, DatabaseConfig, DetailsConfig, Environment, Exposure, Kind, Kinds, LogConfig, PASSWORD_VARIABLE,
+    PasswordSource, SETTINGS, StuckAccess, Table,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+/// From a resource that was just changed to one that was forgotten last week.
+const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
+/// The metrics standard's most.
+const MAX_BUCKETS: usize = 15;
+/// The exporter must never be the load that tips the database over.
+const MAX_CONNECTIONS: u32 = 16;
+const MAX_RESOURCES: u32 = 10_000;
+/// The metrics standard allows fewer than 100 values of a label.
+const MAX_KINDS: usize = 50;
+const MAX_ADAPTERS: usize = 50;
+
+struct Settler<'s> {
+    document: &'s Document,
+    environment: &'s Environment,
+    diagnostics: &'s mut Diagnostics,
+}
+
+impl Settler<'_> {
+    fn error(&mut self, path: &Path, message: impl Into<String>, help: &str) {
+        self.report(Severity::Error, path, message.into(), help);
+    }
+
+    fn report(&mut self, severity: Severity, path: &Path, message: String, help: &str) {
+        let mut mistake = self.document.mistake(severity, path, message, Some(help.to_owned()));
+        // A value that does not stand in the file has no place in it.
+        let setting = SETTINGS.iter().find(|setting| setting.key == path.to_string());
+        if self.document.node(path).is_none()
+            && let Some(setting) = setting
+        {
+            let variable = self.environment.get(setting.variable).is_some_and(|value| !value.is_empty());
+            mistake.file = if variable { setting.variable.to_owned() } else { format!("--{}", setting.flag) };
+            (mistake.line, mistake.column) = (None, None);
+        }
+        self.diagnostics.push(mistake);
+    }
+
+    /// A duration above zero. Text that is none was reported when it was read.
+    fn duration(&mut self, path: &Path, text: Option<&str>, default: Duration) -> Duration {
+        let Some(given) = text.and_then(|text| duration::parse(text, duration::Units::Go).ok()) else { return default };
+        if given.is_zero() {
+            self.error(path, "must be above zero", "write a duration such as 10m");
+            return default;
+        }
+        given
+    }
+
+    fn listen(&mut self, path: &Path, text: Option<&str>, port: u16) -> SocketAddr {
+        let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return default };
+        parse_listen(text).unwrap_or_else(|| {
+            self.error(path, format!("\"{text}\" is not an address to listen at"), "write `:8080` or `127.0.0.1:8080`");
+            default
+        })
+    }
+
+    fn choice<T: Copy>(&mut self, path: &Path, text: Option<&str>, choices: &[(&str, T)], default: T) -> T {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return default };
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
+            return *choice;
+        }
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        self.error(path, format!("\"{text}\" is none of the choices"), &format!("write one of {}", names.join(", ")));
+        default
+    }
+
+    fn at_most(&mut self, path: &Path, given: Option<u32>, default: u32, most: u32) -> u32 {
+        match given {
+            Some(given) if given == 0 || given > most => {
+                self.error(path, format!("is {given}"), &format!("write a number from 1 to {most}"));
+                default
+            }
+            Some(given) => given,
+            None => default,
+        }
+    }
+}
+
+fn parse_listen(text: &str) -> Option<SocketAddr> {
+    if let Some(port) = text.strip_prefix(':') {
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port.parse().ok()?));
+    }
+    if let Some(port) = text.strip_prefix("localhost:") {
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?));
+    }
+    text.parse().ok()
+}
+
+/// Checks the rules that types cannot express, and fills in the defaults.
+pub(super) fn settle(
+    spec: &ExporterSpec,
+    document: &Document,
+    environment: &Environment,
+    diagnostics: &mut Diagnostics,
+) -> Option<Config> {
+    let s = &mut Settler { document, environment, diagnostics };
+    let key = Path::of_keys;
+    let stuck_after = s.duration(
+        &key("metrics.reconciliation_stuck_threshold"),
+        spec.metrics.reconciliation_stuck_threshold.as_deref(),
+        10 * MINUTE,
+    );
+    let stuck_access = match (&spec.stuck.token_file, spec.stuck.anonymous) {
+        (Some(_), true) => {
+            s.error(&key("stuck.anonymous"), "contradicts stuck.token_file", "keep one of the two");
+            StuckAccess::Off
+        }
+        (Some(file), false) => StuckAccess::Token(PathBuf::from(file)),
+        (None, true) => StuckAccess::Anonymous,
+        (None, false) => StuckAccess::Off,
+    };
+    let log = log(s, &spec.log);
+    let kinds = kinds(s, &spec.kinds, stuck_after);
+    let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
+    let health_listen = s.listen(&key("health.listen"), health.listen.as_deref(), 8080);
+    let answered_within = health.database_answered_within.as_deref();
+    let database_answered_within = s.duration(&key("health.database_answered_within"), answered_within, 2 * MINUTE);
+    let metrics_listen = s.listen(&key("metrics.listen"), metrics.listen.as_deref(), 9090);
+    let scrape_timeout = s.duration(&key("metrics.scrape_timeout"), metrics.scrape_timeout.as_deref(), 8 * SECOND);
+    let exposure = exposure(s, metrics);
+    let missing_interval = details.missing_interval.as_deref();
+    let details = DetailsConfig {
+        interval: s.duration(&key("details.interval"), details.interval.as_deref(), 30 * SECOND),
+        missing_interval: s.duration(&key("details.missing_interval"), missing_interval, 10 * MINUTE),
+        max_resources: s.at_most(&key("details.max_resources"), details.max_resources, 2000, MAX_RESOURCES),
+    };
+    // Last, as there is nothing to go on with where it fails.
+    let database = database(s, &spec.database)?;
+    Some(Config {
+        log,
+        database,
+        health_listen,
+        database_answered_within,
+        metrics_listen,
+        scrape_timeout,
+        exposure,
+        details,
+        stuck_access,
+        kinds,
+    })
+}
+
+fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogConfig {
+    let levels = [
+        ("debug", LevelFilter::DEBUG),
+        ("info", LevelFilter::INFO),
+        ("warn", LevelFilter::WARN),
+        ("error", LevelFilter::ERROR),
+    ];
+    let formats = [("json", true), ("text", false)];
+    LogConfig {
+        level: s.choice(&Path::of_keys("log.level"), spec.level.as_deref(), &levels, LevelFilter::INFO),
+        json: s.choice(&Path::of_keys("log.format"), spec.format.as_deref(), &formats, true),
+    }
+}
+
+fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<DatabaseConfig> {
+    let key = |name: &str| Path::of_keys(&format!("database.{name}"));
+    let modes = [
+        ("disable", PgSslMode::Disable),
+        ("prefer", PgSslMode::Prefer),
+        ("require", PgSslMode::Require),
+        ("verify-ca", PgSslMode::VerifyCa),
+        ("verify-full", PgSslMode::VerifyFull),
+    ];
+    let mut options = match &spec.url {
+        Some(url) => {
+            let parts = [("host", spec.host.is_some()), ("port", spec.port.is_some()), ("name", spec.name.is_some())];
+            for (name, _) in parts.into_iter().filter(|(_, given)| *given) {
+                s.error(&key(name), "contradicts database.url", "keep the address or its parts");
+            }
+            match PgConnectOptions::from_str(url) {
+                Ok(options) if url.starts_with("postgres://") || url.starts_with("postgresql://") => options,
+                Ok(_) | Err(_) => {
+                    // The address may hold a password, and so may the error that quotes it.
+                    let help = "write postgres://user@host:5432/name, with special characters percent-encoded";
+                    s.error(&key("url"), "is not an address of PostgreSQL", help);
+                    return None;
+                }
+            }
+        }
+        None => PgConnectOptions::new_without_pgpass()
+            .host(spec.host.as_deref().unwrap_or("localhost"))
+            .port(spec.port.unwrap_or(5432))
+            .database(spec.name.as_deref().unwrap_or("hyperfleet"))
+            .username("hyperfleet"),
+    };
+    if let Some(username) = &spec.username {
+        options = options.username(username);
+    }
+    if spec.ssl_mode.is_some() {
+        options = options.ssl_mode(s.choice(&key("ssl_mode"), spec.ssl_mode.as_deref(), &modes, PgSslMode::VerifyFull));
+    }
+    if let Some(file) = &spec.ssl_root_cert_file {
+        options = options.ssl_root_cert(file);
+    }
+    let given = s.environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
+    let password = match (&spec.password_file, given) {
+        (Some(file), _) => PasswordSource::File(PathBuf::from(file)),
+        (None, Some(password)) => PasswordSource::Given(password.clone()),
+        (None, None) => PasswordSource::Address,
+    };
+    Some(DatabaseConfig {
+        options: options.application_name("reconcile-metrics"),
+        password,
+        schema: spec.schema.clone().filter(|schema| !schema.is_empty()),
+        max_connections: s.at_most(&key("max_connections"), spec.max_connections, 2, MAX_CONNECTIONS),
+        connect_timeout: s.duration(&key("connect_timeout"), spec.connect_timeout.as_deref(), 3 * SECOND),
+        statement_timeout: s.duration(&key("statement_timeout"), spec.statement_timeout.as_deref(), 5 * SECOND),
+    })
+}
+
+fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec) -> Exposure {
+    let key = |name: &str| Path::of_keys(&format!("metrics.{name}"));
+    let (mut started, mut requests) = (spec.transition_counters.is_none(), false);
+    for (index, name) in spec.transition_counters.iter().flatten().enumerate() {
+        match name.as_str() {
+            "started" => started = true,
+            "requests" => requests = true,
+            other => s.error(
+                &key("transition_counters").index(index),
+                format!("\"{other}\" is no name of the counter"),
+                "write started, requests, or both",
+            ),
+        }
+    }
+    let spellings = [("lower_case", false), ("as_written", true)];
+    Exposure {
+        age_buckets: age_buckets(s, &key("age_buckets"), spec.age_buckets.as_deref()),
+        started,
+        requests,
+        transition_as_written: s.choice(
+            &key("transition_resource_type"),
+            spec.transition_resource_type.as_deref(),
+            &spellings,
+            false,
+        ),
+        component: spec.component.clone().filter(|name| !name.is_empty()).unwrap_or("reconcile-metrics".to_owned()),
+    }
+}
+
+fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Vec<f64> {
+    let Some(given) = given else { return AGE_BUCKETS.to_vec() };
+    let bounds: Vec<f64> = given
+        .iter()
+        .enumerate()
+        .map(|(index, text)| {
+            let bound = duration::parse(text, duration::Units::GoAndDays);
+            bound.map(|bound| bound.as_secs_f64()).unwrap_or_else(|error| {
+                s.error(&path.index(index), error.to_string(), "write a duration such as 10m or 7d");
+                0.0
+            })
+        })
+        .collect();
+    let ascending = bounds.windows(2).all(|pair| matches!(pair, [low, high] if low < high));
+    if bounds.is_empty()
+        || bounds.len() > MAX_BUCKETS
+        || !ascending
+        || bounds.first().is_some_and(|first| *first <= 0.0)
+    {
+        let help = format!("write 1 to {MAX_BUCKETS} durations above zero, the shortest first");
+        s.error(path, "is no list of ascending bounds", &help);
+        return AGE_BUCKETS.to_vec();
+    }
+    bounds
+}
+
+fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) -> Kinds {
+    let root = Path::of_keys("kinds");
+    if specs.is_empty() {
+        let message = "no kinds are listed: types without pending resources have no series, and nothing is known of \
+                       adapters that never reported or of missing conditions";
+        s.report(Severity::Warning, &root, message.to_owned(), "list the kinds and required_adapters of the API");
+    }
+    if specs.len() > MAX_KINDS {
+        s.error(&root, format!("has {} kinds", specs.len()), &format!("at most {MAX_KINDS} may be listed"));
+    }
+    let mut labels = BTreeSet::new();
+    let mut kinds = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        let at = root.index(index);
+        if spec.kind.is_empty() || !labels.insert(spec.kind.to_lowercase()) {
+            let help = "name each kind once; case does not tell kinds apart, as labels are lower case";
+            s.error(&at.key("kind"), format!("\"{}\" is empty or listed already", spec.kind), help);
+        }
+        let adapters: BTreeSet<_> = spec.required_adapters.iter().collect();
+        let wrong =
+            adapters.len() != spec.required_adapters.len() || spec.required_adapters.iter().any(String::is_empty);
+        if wrong || adapters.len() > MAX_ADAPTERS {
+            let help = format!("name each adapter once, and at most {MAX_ADAPTERS}");
+            s.error(&at.key("required_adapters"), "has empty, repeated or too many names", &help);
+        }
+        let stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
+        let deleting = spec.stuck_after_deleting.as_deref();
+        kinds.push(Kind {
+            name: spec.kind.clone(),
+            required_adapters: spec.required_adapters.clone(),
+            stuck_after,
+            stuck_after_deleting: s.duration(&at.key("stuck_after_deleting"), deleting, stuck_after),
+            parent: spec.parent_kind.clone(),
+            table: spec.table.as_ref().map(table).or_else(|| known_table(&spec.kind)),
+        });
+    }
+    for (index, spec) in specs.iter().enumerate() {
+        if let Some(parent) = &spec.parent_kind
+            && !kinds.iter().any(|kind| kind.name == *parent)
+        {
+            let at = root.index(index).key("parent_kind");
+            s.error(&at, format!("\"{parent}\" is none of the kinds"), "list it, with its kind as the API writes it");
+        }
+    }
+    Kinds::new(kinds, default)
+}
+
+fn table(spec: &TableSpec) -> Table {
+    Table {
+        name: spec.name.clone(),
+        conditions: spec.conditions.clone().unwrap_or("status_conditions".to_owned()),
+        owner: spec.owner.clone(),
+    }
+}
+
+/// The two tables that the API had before it had generic ones.
+pub(crate) fn known_table(kind: &str) -> Option<Table> {
+    let (name, owner) = match kind {
+        "Cluster" => ("clusters", None),
+        "NodePool" => ("node_pools", Some("owner_id".to_owned())),
+        _ => return None,
+    };
+    Some(Table { name: name.to_owned(), conditions: "status_conditions".to_owned(), owner })
+}

@@ -1,0 +1,94 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::time::Duration;
+
+use lifecycle_core::decode::property;
+
+use super::*;
+
+fn load_text(text: &str) -> Result<(Config, Diagnostics), Diagnostics> {
+    parse("exporter.yaml", text, &Environment::new(), &Overrides::new())
+}
+
+#[test]
+fn an_empty_file_has_every_default_and_one_warning() {
+    let (config, remarks) = load_text("{}").unwrap();
+    assert_eq!(config.health_listen.to_string(), "0.0.0.0:8080");
+    assert_eq!(config.metrics_listen.to_string(), "0.0.0.0:9090");
+    assert_eq!(config.database.max_connections, 2);
+    assert_eq!(config.stuck_access, StuckAccess::Off);
+    assert_eq!(config.kinds.default_stuck_after(), Duration::from_secs(600));
+    assert!((config.exposure.started, config.exposure.requests) == (true, false));
+    assert!(remarks.to_string().contains("no kinds are listed"), "{remarks}");
+}
+
+#[test]
+fn thresholds_fall_back_step_by_step() {
+    let text = "metrics: {reconciliation_stuck_threshold: 7m}\n\
+                kinds:\n- {kind: Cluster, required_adapters: [dns], stuck_after: 20m, stuck_after_deleting: 1h}\n\
+                - {kind: NodePool, stuck_after: 5m}\n- {kind: Channel}\n";
+    let (config, _) = load_text(text).unwrap();
+    let cases = [
+        ("Cluster", false, 20),
+        ("Cluster", true, 60),
+        ("NodePool", true, 5),
+        ("Channel", true, 7),
+        ("Unknown", false, 7),
+    ];
+    for (kind, deleting, minutes) in cases {
+        assert_eq!(config.kinds.stuck_after(kind, deleting), Duration::from_secs(minutes * 60), "{kind} {deleting}");
+    }
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+    let text = "metrics: {listen: '127.0.0.1:1'}\nkinds: [{kind: Cluster}]\n";
+    let mut environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "127.0.0.1:2".to_owned())]);
+    let listen = |environment: &Environment, overrides: &Overrides| {
+        parse("exporter.yaml", text, environment, overrides).unwrap().0.metrics_listen.port()
+    };
+    assert_eq!(listen(&Environment::new(), &Overrides::new()), 1);
+    assert_eq!(listen(&environment, &Overrides::new()), 2);
+    assert_eq!(listen(&environment, &Overrides::from([("metrics.listen", "127.0.0.1:3".to_owned())])), 3);
+    environment.insert("HYPERFLEET_METRICS_LISTEN".to_owned(), String::new());
+    assert_eq!(listen(&environment, &Overrides::new()), 1, "an empty variable is none");
+}
+
+#[test]
+fn every_mistake_comes_at_once_with_its_place_and_cure() {
+    let text = "database: {url: 'mysql://x:hunter2@y/z', host: h, max_connections: 99}\n\
+                metrics: {listen: nowhere, age_buckets: [5m, 1m], transition_counters: [begun], \
+                reconciliation_stuck_threshold: 0s}\n\
+                log: {level: loud}\nstuck: {anonymous: true, token_file: t}\nkindz: []\n\
+                kinds:\n- {kind: Cluster, required_adapters: [dns, dns]}\n- {kind: cluster}\n";
+    let environment = Environment::from([
+        ("HYPERFLEET_HEALTH_LISTEN".to_owned(), "what".to_owned()),
+        ("HYPERFLEET_DATABASE_PORT".to_owned(), "many".to_owned()),
+    ]);
+    let mistakes = parse("exporter.yaml", text, &environment, &Overrides::new()).unwrap_err();
+    assert!(!mistakes.to_string().contains("hunter2"), "a mistake must not show a password: {mistakes}");
+    insta::assert_snapshot!("every_mistake", mistakes);
+}
+
+#[test]
+fn a_file_that_is_not_there_says_how_to_name_one() {
+    let mistakes = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Overrides::new()).unwrap_err();
+    let text = mistakes.to_string();
+    assert!(text.contains("/nonexistent.yaml") && text.contains("--config or HYPERFLEET_CONFIG"), "{text}");
+}
+
+#[test]
+fn no_password_is_shown() {
+    let environment = Environment::from([(PASSWORD_VARIABLE.to_owned(), "hunter2".to_owned())]);
+    let (config, _) = parse("exporter.yaml", "{}", &environment, &Overrides::new()).unwrap();
+    assert_eq!(config.database.password, PasswordSource::Given("hunter2".to_owned()));
+    assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
+}
+
+#[test]
+fn every_setting_is_a_key() {
+    let schema = schema();
+    for setting in SETTINGS {
+        assert!(property(&schema, &document::Path::of_keys(setting.key)).is_some(), "{}", setting.key);
+    }
+}

@@ -1,0 +1,219 @@
+//! Who a stuck resource waits on; pure.
+//!
+//! In: a resource, what adapters last said about it, and the adapters that its kind requires. Out: the adapters that
+//! keep it from being reconciled, each with its cause, and the ancestors that wait for it in turn. Nothing can fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::config::{Kind, Kinds};
+use crate::figures::{Flow, Types};
+use crate::store::{Report, Resource};
+
+/// Why an adapter keeps a resource from being reconciled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It is required, and has never reported.
+    NeverReported,
+    /// It reported on an older generation.
+    OlderGeneration,
+    /// It does not say `Available=True`.
+    NotAvailable,
+    /// The resource is being deleted, and it does not say `Finalized=True`.
+    NotFinalized,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 4] = [Self::NeverReported, Self::OlderGeneration, Self::NotAvailable, Self::NotFinalized];
+
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NeverReported => "never_reported",
+            Self::OlderGeneration => "older_generation",
+            Self::NotAvailable => "not_available",
+            Self::NotFinalized => "not_finalized",
+        }
+    }
+
+    /// Whether it can keep a resource of that flow.
+    #[must_use]
+    pub fn is_of(self, is_delete: bool) -> bool {
+        match self {
+            Self::NeverReported | Self::OlderGeneration => true,
+            Self::NotAvailable => !is_delete,
+            Self::NotFinalized => is_delete,
+        }
+    }
+}
+
+/// An adapter that a resource waits on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Wait {
+    /// The adapter.
+    pub adapter: String,
+    /// Why.
+    pub cause: Cause,
+    /// The generation that it last reported on.
+    pub observed_generation: Option<i64>,
+    /// When it last reported.
+    pub last_report_time: Option<Timestamp>,
+    /// The reason that it gave.
+    pub reason: Option<String>,
+    /// The message that it gave.
+    pub message: Option<String>,
+}
+
+/// A stuck resource with what it waits on, as people see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stuck {
+    /// Its id.
+    pub id: String,
+    /// Its kind as written.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its parent's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether it has no condition Reconciled at all.
+    pub no_condition: bool,
+    /// Since when.
+    pub since: Timestamp,
+    /// For how long, in whole seconds.
+    pub age_seconds: u64,
+    /// The generation that is wanted.
+    pub generation: i64,
+    /// The reason of its condition Reconciled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The message of its condition Reconciled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether the kind's required adapters are configured; if not, one that never reported is not in `waits_on`.
+    pub required_adapters_known: bool,
+    /// The adapters that it waits on.
+    pub waits_on: Vec<Wait>,
+    /// The deletions that wait for it: ids of its ancestors.
+    pub blocks: Vec<String>,
+}
+
+/// Says what each resource waits on.
+#[must_use]
+pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
+    resources
+        .iter()
+        .map(|resource| {
+            let kind = kinds.get(&resource.kind);
+            Stuck {
+                id: resource.id.clone(),
+                kind: resource.kind.clone(),
+                name: resource.name.clone(),
+                owner_id: resource.owner.clone(),
+                deleting: resource.deleting,
+                no_condition: resource.missing,
+                since: timestamp(resource.since),
+                age_seconds: resource.age.max(0.0) as u64,
+                generation: resource.generation,
+                reason: resource.reason.clone(),
+                message: resource.message.clone(),
+                required_adapters_known: kind.is_some(),
+                waits_on: waits_on(resource, kind),
+                blocks: resource.parents.iter().map(|parent| parent.id.clone()).collect(),
+            }
+        })
+        .collect()
+}
+
+/// The adapters that a resource waits on: of the required ones, or of those that reported where these are not known.
+#[must_use]
+pub fn waits_on(resource: &Resource, kind: Option<&Kind>) -> Vec<Wait> {
+    let report = |adapter: &str| resource.reports.iter().find(|report| report.adapter == adapter);
+    let adapters: Vec<&str> = match kind {
+        Some(kind) => kind.required_adapters.iter().map(String::as_str).collect(),
+        None => resource.reports.iter().map(|report| report.adapter.as_str()).collect(),
+    };
+    let wait = |adapter: &str| {
+        let report = report(adapter);
+        Some(Wait {
+            adapter: adapter.to_owned(),
+            cause: cause(resource, report)?,
+            observed_generation: report.map(|report| report.observed_generation),
+            last_report_time: report.map(|report| timestamp(report.at)),
+            reason: report.and_then(|report| report.reason.clone()),
+            message: report.and_then(|report| report.message.clone()),
+        })
+    };
+    adapters.into_iter().filter_map(wait).collect()
+}
+
+fn cause(resource: &Resource, report: Option<&Report>) -> Option<Cause> {
+    match report {
+        None => Some(Cause::NeverReported),
+        Some(report) if report.observed_generation < resource.generation => Some(Cause::OlderGeneration),
+        Some(report) if resource.deleting => (!report.finalized).then_some(Cause::NotFinalized),
+        Some(report) => (!report.available).then_some(Cause::NotAvailable),
+    }
+}
+
+fn timestamp(seconds: f64) -> Timestamp {
+    // The queries keep times between the epoch and now.
+    Timestamp::from_microsecond((seconds * 1e6) as i64).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// What stuck resources wait on, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// How many of a flow wait on an adapter, by cause. Only adapters that are configured.
+    pub on_adapters: BTreeMap<(Flow, String, Cause), u64>,
+    /// How many deletions of a type wait for stuck descendants of another: (waiting type, type of the root cause).
+    pub on_children: BTreeMap<(String, String), u64>,
+}
+
+/// Counts who is waited on; every pair that the configuration allows is there, if only with zero.
+#[must_use]
+pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
+    let mut waits = Waits::default();
+    for kind in kinds.all() {
+        for is_delete in [false, true] {
+            let flow = Flow { resource_type: types.label(&kind.name), is_delete };
+            for adapter in &kind.required_adapters {
+                for cause in Cause::ALL.into_iter().filter(|cause| cause.is_of(is_delete)) {
+                    waits.on_adapters.insert((flow.clone(), adapter.clone(), cause), 0);
+                }
+            }
+        }
+        if let Some(parent) = &kind.parent {
+            waits.on_children.insert((types.label(parent), types.label(&kind.name)), 0);
+        }
+    }
+    for resource in resources.iter().filter(|resource| kinds.get(&resource.kind).is_some()) {
+        let flow = Flow { resource_type: types.label(&resource.kind), is_delete: resource.deleting };
+        for wait in waits_on(resource, kinds.get(&resource.kind)) {
+            *waits.on_adapters.entry((flow.clone(), wait.adapter, wait.cause)).or_default() += 1;
+        }
+    }
+    // A parent that is itself waited for is no root cause: its child is.
+    let waiting: BTreeSet<&str> =
+        resources.iter().flat_map(|resource| &resource.parents).map(|parent| parent.id.as_str()).collect();
+    let mut counted = BTreeSet::new();
+    for resource in resources.iter().filter(|resource| !waiting.contains(resource.id.as_str())) {
+        for parent in &resource.parents {
+            let cause = types.label(&resource.kind);
+            if counted.insert((parent.id.as_str(), cause.clone())) {
+                *waits.on_children.entry((types.label(&parent.kind), cause)).or_default() += 1;
+            }
+        }
+    }
+    waits
+}
+
+#[cfg(test)]
+mod tests;

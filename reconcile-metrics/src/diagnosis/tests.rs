@@ -1,0 +1,117 @@
+use std::time::Duration;
+
+use super::*;
+use crate::store::Parent;
+
+fn kind(name: &str, adapters: &[&str], parent: Option<&str>) -> Kind {
+    Kind {
+        name: name.to_owned(),
+        required_adapters: adapters.iter().map(|&adapter| adapter.to_owned()).collect(),
+        stuck_after: Duration::from_secs(600),
+        stuck_after_deleting: Duration::from_secs(600),
+        parent: parent.map(str::to_owned),
+        table: None,
+    }
+}
+
+fn kinds() -> Kinds {
+    let kinds = vec![kind("Cluster", &["dns", "hypershift"], None), kind("NodePool", &["hypershift"], Some("Cluster"))];
+    Kinds::new(kinds, Duration::from_secs(600))
+}
+
+fn resource(id: &str, kind: &str, deleting: bool, reports: Vec<Report>) -> Resource {
+    Resource {
+        id: id.to_owned(),
+        kind: kind.to_owned(),
+        name: id.to_owned(),
+        owner: None,
+        deleting,
+        missing: false,
+        since: 1_000_000.0,
+        age: 700.5,
+        generation: 3,
+        reason: None,
+        message: None,
+        reports,
+        parents: Vec::new(),
+    }
+}
+
+fn report(adapter: &str, observed_generation: i64, available: bool, finalized: bool) -> Report {
+    let (reason, message) = (Some("Why".to_owned()), None);
+    Report { adapter: adapter.to_owned(), observed_generation, at: 999_000.0, available, finalized, reason, message }
+}
+
+#[test]
+fn a_resource_waits_on_each_adapter_that_has_not_done_its_part() {
+    let good = || report("hypershift", 3, true, true);
+    let cases = [
+        ("never reported", false, vec![good()], vec![Cause::NeverReported]),
+        ("an older generation", false, vec![good(), report("dns", 2, true, true)], vec![Cause::OlderGeneration]),
+        ("not available", false, vec![good(), report("dns", 3, false, true)], vec![Cause::NotAvailable]),
+        ("available", false, vec![good(), report("dns", 3, true, false)], vec![]),
+        ("not finalized", true, vec![good(), report("dns", 3, true, false)], vec![Cause::NotFinalized]),
+        ("finalized", true, vec![good(), report("dns", 3, false, true)], vec![]),
+        ("an older deletion", true, vec![good(), report("dns", 2, false, true)], vec![Cause::OlderGeneration]),
+        ("a newer generation", false, vec![good(), report("dns", 4, true, false)], vec![]),
+        (
+            "a stranger does not count",
+            false,
+            vec![good(), report("dns", 3, true, false), report("x", 1, false, false)],
+            vec![],
+        ),
+    ];
+    for (name, deleting, reports, causes) in cases {
+        let resource = resource("c1", "Cluster", deleting, reports);
+        let found: Vec<_> = waits_on(&resource, kinds().get("Cluster")).iter().map(|wait| wait.cause).collect();
+        assert_eq!(found, causes, "{name}");
+    }
+}
+
+#[test]
+fn without_configuration_only_those_that_reported_are_known() {
+    let reports = vec![report("dns", 3, true, false), report("odd", 3, false, false)];
+    let stuck = diagnose(&[resource("x", "Channel", false, reports)], &kinds());
+    let [stuck] = stuck.as_slice() else { panic!("{stuck:?}") };
+    assert!(!stuck.required_adapters_known);
+    assert_eq!(stuck.waits_on.iter().map(|wait| wait.adapter.as_str()).collect::<Vec<_>>(), ["odd"]);
+    assert_eq!(stuck.age_seconds, 700);
+}
+
+#[test]
+fn counts_are_closed_by_the_configuration() {
+    let kinds = kinds();
+    let types = Types::new(&kinds, ["Channel"]);
+    let strangers = [resource("x", "Channel", false, vec![report("a-name-from-the-database", 3, false, false)])];
+    let waits = count(&strangers, &kinds, &types);
+    // Two adapters and one, each with three causes in both flows.
+    assert_eq!(waits.on_adapters.len(), 3 * 3 * 2);
+    assert!(waits.on_adapters.values().all(|count| *count == 0), "{waits:?}");
+    assert_eq!(waits.on_children, BTreeMap::from([(("cluster".to_owned(), "nodepool".to_owned()), 0)]));
+}
+
+#[test]
+fn a_waiting_parent_is_counted_once_and_against_the_root_cause() {
+    let parent = |id: &str, kind: &str| Parent { id: id.to_owned(), kind: kind.to_owned(), name: id.to_owned() };
+    let below =
+        |id: &str, kind: &str, parents: Vec<Parent>| Resource { parents, ..resource(id, kind, true, Vec::new()) };
+    let kinds = kinds();
+    let types = Types::new(&kinds, ["Machine"]);
+    let resources = [
+        below("n1", "NodePool", vec![parent("c1", "Cluster")]),
+        below("n2", "NodePool", vec![parent("c1", "Cluster")]),
+        // n3 is stuck only because m1 is.
+        below("n3", "NodePool", vec![parent("c2", "Cluster")]),
+        below("m1", "Machine", vec![parent("n3", "NodePool"), parent("c2", "Cluster")]),
+    ];
+    let waits = count(&resources, &kinds, &types);
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(
+        waits.on_children,
+        BTreeMap::from([
+            (pair("cluster", "nodepool"), 1),
+            (pair("cluster", "machine"), 1),
+            (pair("nodepool", "machine"), 1),
+        ])
+    );
+}

@@ -1,0 +1,71 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::samples::Sample;
+
+#[test]
+fn gives_scrapers_what_they_ask_for() {
+    let prometheus_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,\
+                        text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    let cases = [
+        ("no header", None, Exposition::Classic),
+        ("anything", Some("*/*"), Exposition::Classic),
+        ("a browser", Some("text/html,application/xhtml+xml,*/*;q=0.8"), Exposition::Classic),
+        ("Prometheus 2", Some(prometheus_2), Exposition::OpenMetrics),
+        ("by name", Some("application/openmetrics-text; version=1.0.0"), Exposition::OpenMetrics),
+        ("refused by name", Some("application/openmetrics-text;q=0, text/plain"), Exposition::Classic),
+        ("text preferred", Some("text/plain;q=0.9, application/openmetrics-text;q=0.1"), Exposition::Classic),
+    ];
+    for (name, accept, expected) in cases {
+        assert_eq!(Exposition::negotiate(accept), expected, "{name}");
+    }
+}
+
+fn families() -> Vec<Family> {
+    let labels = |value: &str| vec![("type", value.to_owned())];
+    let histogram = Value::Histogram { buckets: vec![(60.0, 1), (f64::INFINITY, 2)], sum: 90.5, count: 3 };
+    vec![
+        Family {
+            name: "jobs_total",
+            help: "Jobs done.",
+            kind: Kind::Counter,
+            samples: vec![Sample { labels: labels("a"), value: Value::Number(3.0) }],
+        },
+        Family {
+            name: "age_seconds",
+            help: "Ages.",
+            kind: Kind::Histogram,
+            samples: vec![Sample { labels: labels("a"), value: histogram }],
+        },
+        Family {
+            name: "left",
+            help: "Left.",
+            kind: Kind::Gauge,
+            samples: vec![Sample { labels: Vec::new(), value: Value::Number(0.0) }],
+        },
+    ]
+}
+
+#[test]
+fn one_set_of_samples_reads_alike_in_both_formats() {
+    let constant = [("component", "x".to_owned())];
+    insta::assert_snapshot!("classic", write(families(), &constant, Exposition::Classic));
+    insta::assert_snapshot!("open_metrics", write(families(), &constant, Exposition::OpenMetrics));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A label's value comes back from the text, whatever it is made of, and never makes a second line.
+    #[test]
+    fn a_value_of_a_label_cannot_break_the_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
+        let sample = Sample { labels: vec![("type", value.clone())], value: Value::Number(f64::from(number)) };
+        let family = Family { name: "left", help: "Left.", kind: Kind::Gauge, samples: vec![sample] };
+        let text = write(vec![family], &[], Exposition::Classic);
+        let lines: Vec<_> = text.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        prop_assert_eq!(lines.len(), 1, "{}", text);
+        let escaped = value.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");
+        let begins = format!("left{{type=\"{escaped}\"}} {number}");
+        prop_assert!(lines.iter().all(|line| line.starts_with(&begins)), "{}", text);
+    }
+}

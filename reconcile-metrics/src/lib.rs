@@ -1,0 +1,31 @@
+//! Which resources of the lifecycle API are not reconciled, since when, and what they wait on.
+//!
+//! ```text
+//!  PostgreSQL ──▶ store ──▶ figures ───▶ samples ──▶ exposition ──▶ /metrics
+//!                   │         (pure)      (pure)                     server
+//!                   └─────▶ diagnosis ──▶ stuck_text ─────────────▶ /stuck, `stuck`
+//!                             (pure)
+//! ```
+//!
+//! In: rows of a database that may not be ours, and the API's kinds with the adapters that they require. Out: metrics
+//! at scrape time, and the names behind them. What can fail is the database, and it fails as a figure that is left out,
+//! never as a scrape. [`scrape`] shares one reading between scrapers; [`migrations`] and [`index`] are the only modules
+//! that write, each by a command of its own.
+
+pub mod args;
+pub mod commands;
+pub mod config;
+pub mod diagnosis;
+pub mod exposition;
+pub mod figures;
+pub mod index;
+pub mod logging;
+pub mod migrations;
+pub mod process;
+pub mod samples;
+pub mod scrape;
+pub mod server;
+pub mod shutdown;
+pub mod store;
+pub mod stuck_text;
+pub mod version;

@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::Kind as ResourceKind;
+use crate::figures::{Edges, Group};
+use crate::store::{Snapshot, Transitions};
+
+const BUCKETS: [f64; 3] = [60.0, 600.0, 3600.0];
+
+fn kinds() -> Kinds {
+    let kind = |name: &str, minutes: u64| ResourceKind {
+        name: name.to_owned(),
+        required_adapters: vec!["dns".to_owned()],
+        stuck_after: Duration::from_secs(minutes * 60),
+        stuck_after_deleting: Duration::from_secs(minutes * 120),
+        parent: None,
+        table: None,
+    };
+    Kinds::new(vec![kind("Cluster", 10), kind("NodePool", 7)], Duration::from_secs(600))
+}
+
+fn exposure() -> Exposure {
+    Exposure {
+        age_buckets: BUCKETS.to_vec(),
+        started: true,
+        requests: true,
+        transition_as_written: false,
+        component: "test".to_owned(),
+    }
+}
+
+fn scrape(groups: Vec<Group>) -> Scrape {
+    let snapshot = Snapshot {
+        layout: Layout::Tracked,
+        taken: 1e9,
+        groups,
+        transitions: Transitions::Total(Vec::new()),
+        missing: Some(Vec::new()),
+    };
+    Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), ..Scrape::default() }
+}
+
+fn number(families: &[Family], name: &str, labels: &[(&'static str, String)]) -> Option<f64> {
+    let family = families.iter().find(|family| family.name == name)?;
+    family.samples.iter().find(|sample| sample.labels == labels).and_then(|sample| match sample.value {
+        Value::Number(value) => Some(value),
+        Value::Histogram { .. } => None,
+    })
+}
+
+#[test]
+fn a_reading_that_failed_has_health_and_no_figures() {
+    let failed = Attempt { success: Some(false), seconds: 0.5, ..Attempt::default() };
+    let scrape = Scrape { attempts: BTreeMap::from([("snapshot", failed)]), ..Scrape::default() };
+    let families = families(&scrape, &kinds(), &exposure(), "none");
+    assert!(!families.iter().any(|family| family.name.starts_with("hyperfleet_api_")), "{families:#?}");
+    let labels = [("collector", "snapshot".to_owned())];
+    assert_eq!(number(&families, "hyperfleet_reconcile_metrics_scrape_success", &labels), Some(0.0));
+    let never = [("collector", "details".to_owned())];
+    assert_eq!(
+        number(&families, "hyperfleet_reconcile_metrics_scrape_success", &never),
+        None,
+        "not tried is not failed"
+    );
+}
+
+#[test]
+fn the_counter_has_the_spelling_that_is_asked_for() {
+    let mut scrape = scrape(Vec::new());
+    scrape.transitions = BTreeMap::from([(("NodePool".to_owned(), true), 3)]);
+    scrape.known_kinds = vec!["Cluster".to_owned(), "NodePool".to_owned()];
+    for (as_written, spelling, other) in [(false, "nodepool", "cluster"), (true, "NodePool", "Cluster")] {
+        let exposure = Exposure { transition_as_written: as_written, ..exposure() };
+        let families = families(&scrape, &kinds(), &exposure, "none");
+        let count = |resource_type: &str, is_delete: bool| {
+            let labels = [("resource_type", resource_type.to_owned()), ("is_delete", is_delete.to_string())];
+            number(&families, "hyperfleet_api_reconciliation_started_total", &labels)
+        };
+        assert_eq!(
+            (count(spelling, true), count(spelling, false), count(other, true)),
+            (Some(3.0), Some(0.0), Some(0.0))
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the database counts: no series twice, no family unknown, and gauges and histogram agree.
+    #[test]
+    fn samples_agree_with_each_other(
+        groups in prop::collection::vec(("(Cluster|NODEPOOL|NodePool|Odd|)", any::<bool>(), 0usize..8, 1u64..1_000, 0.0..1e9f64), 0..40),
+    ) {
+        let groups = groups
+            .into_iter()
+            .map(|(kind, deleting, band, count, oldest)| {
+                Group { kind, deleting, band, count, oldest, age_sum: oldest * count as f64, ..Group::default() }
+            })
+            .collect::<Vec<_>>();
+        let total: u64 = groups.iter().map(|group| group.count).sum();
+        let edges = Edges::new(&BUCKETS, &kinds());
+        prop_assert!(edges.as_slice().len() <= 8);
+        let families = families(&scrape(groups), &kinds(), &exposure(), "none");
+        for family in &families {
+            prop_assert!(FAMILIES.iter().any(|(name, kind, _)| *name == family.name && *kind == family.kind));
+            let series: BTreeSet<_> = family.samples.iter().map(|sample| &sample.labels).collect();
+            prop_assert_eq!(series.len(), family.samples.len(), "a series of {} is there twice", family.name);
+        }
+        let name = "hyperfleet_api_resource_pending_reconciliation";
+        let ages = families.iter().find(|family| family.name == "hyperfleet_api_resource_pending_reconciliation_age_seconds");
+        let mut seen = 0.0;
+        for sample in ages.iter().flat_map(|family| &family.samples) {
+            let Value::Histogram { buckets, count, .. } = &sample.value else { panic!("{sample:?}") };
+            let pending = number(&families, name, &sample.labels);
+            prop_assert_eq!(pending, Some(*count as f64));
+            prop_assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), *count);
+            let stuck = number(&families, &format!("{name}_stuck"), &sample.labels);
+            prop_assert!(stuck <= pending);
+            let longest = number(&families, &format!("{name}_stuck_duration_seconds"), &sample.labels);
+            prop_assert!(stuck > Some(0.0) || longest == Some(0.0), "{stuck:?} {longest:?}");
+            seen += pending.unwrap_or_default();
+        }
+        prop_assert_eq!(seen, total as f64, "every pending resource is in one series");
+    }
+}

@@ -1,0 +1,218 @@
+//! Connections: as few as possible, never more than allowed, none that is in doubt.
+//!
+//! A connection goes back only after its transaction has ended well. One that was idle may have died meanwhile, so
+//! what fails on the first statement there is tried once more on a new one. A pool of a library would do more (and ping,
+//! and retry until its time is up); this must fail fast and say why.
+
+use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::config::{DatabaseConfig, PasswordSource};
+
+/// A question that the database did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Every connection is in use.
+    #[error("no database connection became free in time")]
+    Busy,
+    /// The password's file cannot be read.
+    #[error("failed to read the database password from `{file}`")]
+    Password {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// No connection could be made.
+    #[error("failed to connect to the database")]
+    Connect(#[source] sqlx::Error),
+    /// The time was up.
+    #[error("the database did not answer within {0:?}")]
+    Timeout(Duration),
+    /// The database holds no tables that are known.
+    #[error("the database has neither of the known schemas: {0}")]
+    UnknownSchema(String),
+    /// The database refused.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+}
+
+impl StoreError {
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Busy | Self::Timeout(_) => "timeout",
+            Self::Password { .. } | Self::Connect(_) => "connection",
+            Self::UnknownSchema(_) => "schema",
+            Self::Query(error) if is_lost(error) => "connection",
+            Self::Query(_) => "query",
+        }
+    }
+
+    /// Every value of [`reason`](Self::reason).
+    pub const REASONS: [&'static str; 4] = ["connection", "query", "schema", "timeout"];
+
+    /// The error and everything that caused it.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Query(error)
+    }
+}
+
+/// Whether the connection is gone, rather than the statement wrong.
+fn is_lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
+        // Class 57P: the server is going down, or somebody ended the session.
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
+    }
+}
+
+/// The server's own limit ended the statement.
+fn is_statement_timeout(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    error.is_some_and(|error| error.code() == "57014")
+}
+
+#[derive(Debug)]
+pub(super) struct Connections {
+    config: DatabaseConfig,
+    permits: Semaphore,
+    idle: Mutex<Vec<PgConnection>>,
+}
+
+impl Connections {
+    pub(super) fn new(config: DatabaseConfig) -> Self {
+        let permits = Semaphore::new(config.max_connections as usize);
+        Self { config, permits, idle: Mutex::default() }
+    }
+
+    pub(super) async fn read<T>(
+        &self,
+        limit: Duration,
+        read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let deadline = Instant::now() + limit;
+        let permit = timeout_at(deadline, self.permits.acquire()).await;
+        let _permit = permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Busy)?;
+        // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
+        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| StoreError::Timeout(limit))??;
+        let work = async {
+            let answer = read(&mut connection).await?;
+            sqlx::raw_sql("COMMIT").execute(&mut connection).await?;
+            Ok(answer)
+        };
+        let answer = match timeout_at(deadline, work).await {
+            Err(_) => Err(StoreError::Timeout(limit)),
+            Ok(Err(StoreError::Query(error))) if is_statement_timeout(&error) => {
+                Err(StoreError::Timeout(self.config.statement_timeout))
+            }
+            Ok(answer) => answer,
+        };
+        if answer.is_ok() {
+            self.idle().push(connection);
+        }
+        answer
+    }
+
+    /// A connection with its transaction begun.
+    async fn begin(&self) -> Result<PgConnection, StoreError> {
+        let begin = self.beginning();
+        while let Some(mut connection) = { self.idle().pop() } {
+            match sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection).await {
+                Ok(_) => return Ok(connection),
+                Err(error) if is_lost(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut connection = open(&self.config).await?;
+        sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection).await?;
+        Ok(connection)
+    }
+
+    /// One message for the transaction and its limits.
+    ///
+    /// What a scrape asks is a small part of each table, whatever the statistics say on the day: without sequential
+    /// scans the plan cannot flip. Questions that need a whole table allow them again.
+    fn beginning(&self) -> String {
+        let milliseconds = self.config.statement_timeout.as_millis().max(1);
+        let mut sql = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+             SET LOCAL statement_timeout = {milliseconds}; \
+             SET LOCAL lock_timeout = {milliseconds}; \
+             SET LOCAL idle_in_transaction_session_timeout = {}; \
+             SET LOCAL jit = off; \
+             SET LOCAL enable_seqscan = off; \
+             SET LOCAL max_parallel_workers_per_gather = 0;",
+            milliseconds * 2
+        );
+        if let Some(schema) = &self.config.schema {
+            sql.push_str(&format!(" SET LOCAL search_path = {};", quoted(schema)));
+        }
+        sql
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens a connection for a command that writes.
+///
+/// # Errors
+/// No connection could be made.
+pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
+    let mut connection = open(config).await?;
+    if let Some(schema) = &config.schema {
+        let sql = format!("SET search_path = {}", quoted(schema));
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
+    }
+    Ok(connection)
+}
+
+async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
+    let options = options(config)?.disable_statement_logging();
+    timeout(config.connect_timeout, PgConnection::connect_with(&options))
+        .await
+        .map_err(|_| StoreError::Timeout(config.connect_timeout))?
+        .map_err(StoreError::Connect)
+}
+
+fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError> {
+    let options = config.options.clone();
+    Ok(match &config.password {
+        PasswordSource::Address => options,
+        PasswordSource::Given(password) => options.password(password),
+        PasswordSource::File(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| StoreError::Password { file: path.display().to_string(), source })?;
+            options.password(text.trim_end_matches(['\r', '\n']))
+        }
+    })
+}
+
+/// An identifier, whatever it contains.
+pub(crate) fn quoted(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}

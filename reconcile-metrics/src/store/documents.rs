@@ -1,0 +1,130 @@
+//! The older schema: one table for each kind, conditions in JSONB.
+//!
+//! In: the tables. Out: what is pending, row by row, because a time in a JSON text may be none, and a cast in SQL would
+//! fail over one such row. The names of tables and columns come from the configuration and are quoted.
+
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+
+use super::connections::{StoreError, quoted};
+use super::layout::DocumentTable;
+
+/// What every pending resource's conditions contain; an index on it is what `index` offers.
+pub(super) const PENDING: &str = r#"'[{"type": "Reconciled", "status": "False"}]'"#;
+
+/// One pending resource.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pending {
+    pub(super) id: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) owner: Option<String>,
+    pub(super) deleting: bool,
+    /// The last transition, or the creation, in seconds since the epoch.
+    pub(super) since: f64,
+    /// Whether it had no time of transition.
+    pub(super) undated: bool,
+    pub(super) generation: i64,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    /// Whether it has no condition at all, rather than one that is False.
+    pub(super) missing: bool,
+}
+
+/// Which rows are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Reconciled is False.
+    Pending,
+    /// There is no Reconciled that is True or False.
+    Missing,
+}
+
+/// Gives each row that is wanted to `each`, as it comes.
+pub(super) async fn each(
+    connection: &mut PgConnection,
+    tables: &[DocumentTable],
+    wanted: Wanted,
+    mut each: impl FnMut(Pending),
+) -> Result<(), StoreError> {
+    let selects: Vec<_> = tables.iter().map(|table| select(table, wanted)).collect();
+    if selects.is_empty() {
+        return Ok(());
+    }
+    let sql = selects.join("\nUNION ALL\n");
+    let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
+    while let Some(row) = rows.try_next().await? {
+        each(read(&row, wanted)?);
+    }
+    Ok(())
+}
+
+fn select(table: &DocumentTable, wanted: Wanted) -> String {
+    let conditions = format!("t.{}", quoted(&table.conditions));
+    let owner = table.owner.as_deref().map_or("NULL".to_owned(), |owner| format!("t.{}::text", quoted(owner)));
+    let condition = match wanted {
+        Wanted::Pending => format!("{conditions} @> {PENDING}"),
+        Wanted::Missing => format!(
+            r#"NOT coalesce({conditions} @> {PENDING} OR {conditions} @> '[{{"type": "Reconciled", "status": "True"}}]', false)"#
+        ),
+    };
+    format!(
+        "SELECT t.id::text, {kind} AS kind, t.name::text, {owner} AS owner, t.{deleted} IS NOT NULL,
+                r ->> 'last_transition_time', date_part('epoch', greatest(t.{created}, 'epoch')),
+                t.generation::bigint, r ->> 'reason', r ->> 'message'
+         FROM {name} t
+         LEFT JOIN LATERAL (
+             SELECT e AS r
+             FROM jsonb_array_elements(CASE jsonb_typeof({conditions}) WHEN 'array' THEN {conditions} ELSE '[]' END) AS e
+             WHERE e ->> 'type' = 'Reconciled' LIMIT 1
+         ) AS c ON true
+         WHERE {condition}",
+        kind = literal(&table.kind),
+        name = quoted(&table.name),
+        deleted = quoted(&table.deleted),
+        created = quoted(&table.created),
+    )
+}
+
+/// The rows as the generic schema has them, for questions about parents.
+pub(super) fn as_resources(tables: &[DocumentTable]) -> String {
+    let selects: Vec<_> = tables
+        .iter()
+        .map(|table| {
+            let owner = table.owner.as_deref().map_or("NULL".to_owned(), |owner| format!("{}::text", quoted(owner)));
+            format!(
+                "SELECT id::text, {} AS kind, name::text, {owner} AS owner_id, {}::timestamptz AS deleted_time FROM {}",
+                literal(&table.kind),
+                quoted(&table.deleted),
+                quoted(&table.name)
+            )
+        })
+        .collect();
+    selects.join(" UNION ALL ")
+}
+
+fn read(row: &PgRow, wanted: Wanted) -> Result<Pending, sqlx::Error> {
+    let transition: Option<String> = row.try_get(5)?;
+    let transition = transition.and_then(|text| text.trim().parse::<Timestamp>().ok());
+    let created: Option<f64> = row.try_get(6)?;
+    Ok(Pending {
+        id: row.try_get(0)?,
+        kind: row.try_get(1)?,
+        name: row.try_get::<Option<String>, _>(2)?.unwrap_or_default(),
+        owner: row.try_get(3)?,
+        deleting: row.try_get(4)?,
+        since: transition.map_or(created.unwrap_or_default(), |time| time.as_duration().as_secs_f64()),
+        undated: transition.is_none() && wanted == Wanted::Pending,
+        generation: row.try_get::<Option<i64>, _>(7)?.unwrap_or_default(),
+        reason: row.try_get(8)?,
+        message: row.try_get(9)?,
+        missing: wanted == Wanted::Missing,
+    })
+}
+
+fn literal(text: &str) -> String {
+    // With standard_conforming_strings, which has been on by default since 9.1, only the quote is special.
+    format!("'{}'::text", text.replace('\'', "''"))
+}

@@ -1,0 +1,265 @@
+//! What a scrape asks.
+//!
+//! In: the edges between ages. Out: what is pending, all of it from one snapshot of the database.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use super::documents::{self, Wanted};
+use super::layout::{DocumentTable, Layout, detect};
+use super::{Store, StoreError, Thresholds};
+use crate::figures::{Edges, Group};
+
+/// The statements, for tests that read their plans.
+pub mod query {
+    /// What is pending on our schema.
+    pub const TRACKED_PENDING: &str = include_str!("sql/tracked_pending.sql");
+    /// Transitions on our schema.
+    pub const TRACKED_TRANSITIONS: &str = include_str!("sql/tracked_transitions.sql");
+    /// Missing conditions on our schema.
+    pub const TRACKED_MISSING: &str = include_str!("sql/tracked_missing.sql");
+    /// What is pending on the API's schema.
+    pub const ROWS_PENDING: &str = include_str!("sql/rows_pending.sql");
+    /// Missing conditions on the API's schema.
+    pub const ROWS_MISSING: &str = include_str!("sql/rows_missing.sql");
+}
+
+/// Resources of a time that lies further ahead than clocks differ are odd.
+const FUTURE: f64 = 300.0;
+
+/// One reading of the database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// The schema that was read.
+    pub layout: Layout,
+    /// The database's time, in seconds since the epoch.
+    pub taken: f64,
+    /// What is pending.
+    pub groups: Vec<Group>,
+    /// Transitions to False.
+    pub transitions: Transitions,
+    /// Missing conditions, where that is known at no cost.
+    pub missing: Option<Vec<Missing>>,
+}
+
+/// Transitions of Reconciled to False.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transitions {
+    /// Ever, as recorded.
+    Total(Vec<Transition>),
+    /// Since the previous snapshot, of those that are still pending: a lower bound.
+    Fresh(Vec<Transition>),
+}
+
+/// Transitions of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// The kind as written.
+    pub kind: String,
+    /// Whether it was being deleted when that happened.
+    pub is_delete: bool,
+    /// How often.
+    pub count: u64,
+}
+
+/// Resources without a condition Reconciled, past their threshold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The kind as written.
+    pub kind: String,
+    /// Whether they are being deleted.
+    pub deleting: bool,
+    /// How many they are.
+    pub count: u64,
+}
+
+impl Store {
+    /// Takes a snapshot; `previous` is when the one before was taken.
+    ///
+    /// # Errors
+    /// The database did not answer, or has no schema that is known.
+    pub async fn snapshot(
+        &self,
+        edges: &Edges,
+        previous: Option<f64>,
+        limit: Duration,
+    ) -> Result<Snapshot, StoreError> {
+        self.read(limit, async |connection: &mut PgConnection| {
+            let layout = detect(connection, self.kinds()).await?;
+            match &layout {
+                Layout::Tracked => self.tracked(connection, edges).await,
+                Layout::Rows { .. } => rows(connection, layout, edges, previous).await,
+                Layout::Documents(tables) => {
+                    let tables = tables.clone();
+                    from_documents(connection, layout, &tables, edges, previous).await
+                }
+            }
+        })
+        .await
+    }
+
+    async fn tracked(&self, connection: &mut PgConnection, edges: &Edges) -> Result<Snapshot, StoreError> {
+        let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
+        let rows = sqlx::query(query::TRACKED_TRANSITIONS).fetch_all(&mut *connection).await?;
+        let transitions = rows.iter().map(|row| {
+            let count = row.try_get::<i64, _>(2)?.try_into().unwrap_or_default();
+            Ok(Transition { kind: row.try_get(0)?, is_delete: row.try_get(1)?, count })
+        });
+        let transitions = transitions.collect::<Result<_, sqlx::Error>>()?;
+        let missing = missing(connection, query::TRACKED_MISSING, self).await?;
+        Ok(Snapshot {
+            layout: Layout::Tracked,
+            taken: now(connection).await?,
+            groups,
+            transitions: Transitions::Total(transitions),
+            missing: Some(missing),
+        })
+    }
+
+    /// Counts missing conditions by a pass over all resources; on our schema a snapshot has them already.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
+    pub async fn missing(&self, limit: Duration) -> Result<Vec<Missing>, StoreError> {
+        self.read(limit, async |connection: &mut PgConnection| {
+            let layout = detect(connection, self.kinds()).await?;
+            allow_sequential_scans(connection).await?;
+            match &layout {
+                Layout::Tracked => missing(connection, query::TRACKED_MISSING, self).await,
+                Layout::Rows { .. } => missing(connection, query::ROWS_MISSING, self).await,
+                Layout::Documents(tables) => {
+                    let now = now(connection).await?;
+                    let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
+                    let of_kinds: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
+                    let tables: Vec<_> =
+                        tables.iter().filter(|table| of_kinds.contains(&table.kind)).cloned().collect();
+                    documents::each(connection, &tables, Wanted::Missing, |row| {
+                        let threshold = self.kinds().stuck_after(&row.kind, row.deleting).as_secs_f64();
+                        if now - row.since > threshold {
+                            *counts.entry((row.kind, row.deleting)).or_default() += 1;
+                        }
+                    })
+                    .await?;
+                    let missing = |((kind, deleting), count)| Missing { kind, deleting, count };
+                    Ok(counts.into_iter().map(missing).collect())
+                }
+            }
+        })
+        .await
+    }
+}
+
+pub(super) async fn allow_sequential_scans(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::raw_sql("SET LOCAL enable_seqscan = on").execute(connection).await?;
+    Ok(())
+}
+
+pub(super) async fn now(connection: &mut PgConnection) -> Result<f64, StoreError> {
+    Ok(sqlx::query_scalar("SELECT date_part('epoch', now())").fetch_one(connection).await?)
+}
+
+async fn rows(
+    connection: &mut PgConnection,
+    layout: Layout,
+    edges: &Edges,
+    previous: Option<f64>,
+) -> Result<Snapshot, StoreError> {
+    let (groups, fresh) = pending(connection, query::ROWS_PENDING, edges, previous).await?;
+    let taken = now(connection).await?;
+    Ok(Snapshot { layout, taken, groups, transitions: Transitions::Fresh(fresh), missing: None })
+}
+
+async fn pending(
+    connection: &mut PgConnection,
+    sql: &'static str,
+    edges: &Edges,
+    previous: Option<f64>,
+) -> Result<(Vec<Group>, Vec<Transition>), StoreError> {
+    let rows = sqlx::query(sql).bind(edges.as_slice()).bind(previous).fetch_all(connection).await?;
+    let mut fresh: BTreeMap<(String, bool), u64> = BTreeMap::new();
+    let mut groups = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let group = group(row)?;
+        let count = unsigned(row, 8)?;
+        if count > 0 {
+            *fresh.entry((group.kind.clone(), group.deleting)).or_default() += count;
+        }
+        groups.push(group);
+    }
+    let fresh = fresh.into_iter().map(|((kind, is_delete), count)| Transition { kind, is_delete, count });
+    Ok((groups, fresh.collect()))
+}
+
+fn group(row: &PgRow) -> Result<Group, sqlx::Error> {
+    Ok(Group {
+        kind: row.try_get(0)?,
+        deleting: row.try_get(1)?,
+        band: usize::try_from(row.try_get::<i32, _>(2)?).unwrap_or_default(),
+        count: unsigned(row, 3)?,
+        oldest: row.try_get(4)?,
+        age_sum: row.try_get(5)?,
+        undated: unsigned(row, 6)?,
+        future: unsigned(row, 7)?,
+    })
+}
+
+fn unsigned(row: &PgRow, column: usize) -> Result<u64, sqlx::Error> {
+    Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default())
+}
+
+async fn missing(connection: &mut PgConnection, sql: &'static str, store: &Store) -> Result<Vec<Missing>, StoreError> {
+    let thresholds = Thresholds::of(store.kinds().with_adapters());
+    if thresholds.kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(sql)
+        .bind(&thresholds.kinds)
+        .bind(&thresholds.live)
+        .bind(&thresholds.deletion)
+        .fetch_all(connection)
+        .await?;
+    let missing = rows
+        .iter()
+        .map(|row| Ok(Missing { kind: row.try_get(0)?, deleting: row.try_get(1)?, count: unsigned(row, 2)? }));
+    Ok(missing.collect::<Result<_, sqlx::Error>>()?)
+}
+
+async fn from_documents(
+    connection: &mut PgConnection,
+    layout: Layout,
+    tables: &[DocumentTable],
+    edges: &Edges,
+    previous: Option<f64>,
+) -> Result<Snapshot, StoreError> {
+    allow_sequential_scans(connection).await?;
+    let taken = now(connection).await?;
+    let mut groups: BTreeMap<(String, bool, usize), Group> = BTreeMap::new();
+    let mut fresh: BTreeMap<(String, bool), u64> = BTreeMap::new();
+    documents::each(connection, tables, Wanted::Pending, |row| {
+        let age = (taken - row.since).clamp(0.0, taken);
+        let band = edges.band(age);
+        if !row.undated && previous.is_some_and(|previous| row.since > previous) {
+            *fresh.entry((row.kind.clone(), row.deleting)).or_default() += 1;
+        }
+        let key = (row.kind, row.deleting, band);
+        let (kind, deleting) = (key.0.clone(), key.1);
+        let group = groups.entry(key).or_insert_with(|| Group { kind, deleting, band, ..Group::default() });
+        group.count += 1;
+        group.oldest = group.oldest.max(age);
+        group.age_sum += age;
+        group.undated += u64::from(row.undated);
+        group.future += u64::from(row.since > taken + FUTURE);
+    })
+    .await?;
+    let fresh = fresh.into_iter().map(|((kind, is_delete), count)| Transition { kind, is_delete, count });
+    Ok(Snapshot {
+        layout,
+        taken,
+        groups: groups.into_values().collect(),
+        transitions: Transitions::Fresh(fresh.collect()),
+        missing: None,
+    })
+}

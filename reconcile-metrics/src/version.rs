@@ -1,0 +1,36 @@
+//! Which build this is.
+
+use std::fmt;
+
+/// Version, commit and date of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// The version, by semantic versioning.
+    pub number: &'static str,
+    /// The commit.
+    pub commit: &'static str,
+    /// The date.
+    pub date: &'static str,
+}
+
+/// This build. Whoever builds a release sets `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and `HYPERFLEET_BUILD_DATE`.
+pub const THIS: Version = Version {
+    number: or(option_env!("HYPERFLEET_VERSION"), "0.0.0-dev"),
+    commit: or(option_env!("HYPERFLEET_COMMIT"), "none"),
+    date: or(option_env!("HYPERFLEET_BUILD_DATE"), "unknown"),
+};
+
+const fn or(set: Option<&'static str>, default: &'static str) -> &'static str {
+    match set {
+        Some(set) => set,
+        None => default,
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Version:    {}", self.number)?;
+        writeln!(f, "Commit:     {}", self.commit)?;
+        write!(f, "Build Date: {}", self.date)
+    }
+}

@@ -1,0 +1,163 @@
+//! What docs/reconcile-metrics.md says, compared with the program.
+//!
+//! Tables between `<!-- generated: NAME -->` and `<!-- end -->` are written by the program: `UPDATE_DOCS=1 cargo test -p
+//! reconcile-metrics --test documentation` rewrites them, and without the variable a difference fails.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use reconcile_metrics::args;
+use reconcile_metrics::config::{self, Environment, Overrides, SETTINGS};
+use reconcile_metrics::samples::{FAMILIES, Kind};
+use serde_json::Value;
+
+fn page() -> (PathBuf, String) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reconcile-metrics.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    (path, text)
+}
+
+/// Every key below a schema, with its type and description.
+fn keys(root: &Value, schema: &Value, prefix: &str, table: &mut String) {
+    let schema = resolve(root, schema);
+    let Some(properties) = schema["properties"].as_object() else { return };
+    let required: BTreeSet<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, property) in properties {
+        let key = format!("{prefix}{name}");
+        let target = resolve(root, property);
+        let description = property["description"].as_str().or(target["description"].as_str()).unwrap_or_default();
+        let must = if required.contains(name.as_str()) { "Required. " } else { "" };
+        let description = description.replace('\n', " ").replace('|', "\\|");
+        table.push_str(&format!("| `{key}` | {} | {must}{description} |\n", type_of(property, target)));
+        keys(root, target, &format!("{key}."), table);
+        if target["type"] == "array" || target["items"].is_object() {
+            keys(root, &target["items"], &format!("{key}[]."), table);
+        }
+    }
+}
+
+fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let alternatives = schema["anyOf"].as_array();
+    let schema = alternatives.and_then(|all| all.iter().find(|one| one["type"] != "null")).unwrap_or(schema);
+    match schema["$ref"].as_str() {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    }
+}
+
+fn type_of(property: &Value, target: &Value) -> &'static str {
+    if property["format"] == "go-duration" {
+        return "duration";
+    }
+    let kind = &target["type"];
+    let is = |wanted: &str| kind == wanted || kind.as_array().is_some_and(|kinds| kinds.contains(&wanted.into()));
+    [("object", "mapping"), ("array", "list"), ("boolean", "boolean"), ("integer", "number"), ("string", "text")]
+        .into_iter()
+        .find_map(|(name, shown)| is(name).then_some(shown))
+        .unwrap_or("value")
+}
+
+fn key_table() -> String {
+    let schema = config::schema();
+    let mut table = "| Key | Type | Meaning |\n| --- | --- | --- |\n".to_owned();
+    keys(&schema, &schema, "", &mut table);
+    table
+}
+
+fn setting_table() -> String {
+    let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
+    let (flag, variable) = config::FILE;
+    table.push_str(&format!("| the file itself | `--{flag}`, `-c` | `{variable}` |\n"));
+    for setting in SETTINGS {
+        table.push_str(&format!("| `{}` | `--{}` | `{}` |\n", setting.key, setting.flag, setting.variable));
+    }
+    table
+}
+
+fn command_table() -> String {
+    let of_keys: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.flag).chain([config::FILE.0]).collect();
+    let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
+    for command in args::command().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        table.push_str(&format!("| `{}` | | {about} |\n", command.get_name()));
+        for argument in command.get_arguments().filter(|argument| !of_keys.contains(argument.get_id().as_str())) {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            table.push_str(&format!("| | `--{}` | {help} |\n", argument.get_id()));
+        }
+    }
+    table
+}
+
+/// The labels of each family, beside the constant ones. The names of a page's samples are compared with it by
+/// the test on a real database.
+fn labels(name: &str) -> &'static str {
+    match name {
+        "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on" => {
+            "`resource_type`, `is_delete`, `adapter`, `reason`"
+        }
+        "hyperfleet_api_resource_deletion_waiting_on_child" => "`resource_type`, `child_resource_type`",
+        "hyperfleet_reconcile_metrics_stuck_threshold_seconds" => "`resource_type`, `is_delete`",
+        "hyperfleet_reconcile_metrics_required_adapters" => "`resource_type`",
+        "hyperfleet_reconcile_metrics_odd_rows" => "`reason`",
+        "hyperfleet_reconcile_metrics_schema_info" => "`schema`",
+        "hyperfleet_reconcile_metrics_scrape_errors_total" => "`collector`, `reason`",
+        "hyperfleet_reconcile_metrics_build_info" => "`commit`",
+        "hyperfleet_reconcile_metrics_scrape_success"
+        | "hyperfleet_reconcile_metrics_scrape_duration_seconds"
+        | "hyperfleet_reconcile_metrics_last_success_timestamp_seconds" => "`collector`",
+        name if name.starts_with("hyperfleet_api_") => "`resource_type`, `is_delete`",
+        _ => "",
+    }
+}
+
+fn metric_table() -> String {
+    let mut table = "| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n".to_owned();
+    for (name, kind, help) in FAMILIES {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        table.push_str(&format!("| `{name}` | {kind} | {} | {help} |\n", labels(name)));
+    }
+    table
+}
+
+#[test]
+fn the_page_has_every_key_flag_command_and_metric() {
+    let (path, written) = page();
+    let mut text = written.clone();
+    let tables = [
+        ("exporter keys", key_table()),
+        ("exporter settings", setting_table()),
+        ("exporter commands", command_table()),
+        ("exporter metrics", metric_table()),
+    ];
+    for (name, table) in tables {
+        let mark = format!("<!-- generated: {name} -->\n");
+        let start = text.find(&mark).unwrap() + mark.len();
+        let end = start + text[start..].find("<!-- end -->").unwrap();
+        text.replace_range(start..end, &table);
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, text).unwrap();
+    } else if let Some((old, new)) = written.lines().zip(text.lines()).find(|(old, new)| old != new) {
+        panic!("the page is out of date; run with UPDATE_DOCS=1\n  page:    {old}\n  program: {new}");
+    } else {
+        assert_eq!(written, text, "the page is out of date; run with UPDATE_DOCS=1");
+    }
+}
+
+#[test]
+fn the_pages_configuration_loads_without_a_remark() {
+    let (_, text) = page();
+    let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let loaded = config::parse("docs/reconcile-metrics.md", block, &Environment::new(), &Overrides::new());
+        let remarks = loaded.map_or_else(|mistakes| mistakes, |(_, remarks)| remarks);
+        assert!(remarks.is_empty(), "{remarks}");
+    }
+}

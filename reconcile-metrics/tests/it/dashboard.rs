@@ -1,0 +1,105 @@
+//! The dashboard on a real Prometheus that scrapes a real exporter: each panel has something to show.
+
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::promtool::{queries, repository};
+use crate::world::{Exporter, KINDS, World};
+
+/// Has lines only while readings fail.
+const EMPTY_WHEN_ALL_IS_WELL: &str = "Failed readings";
+
+struct Prometheus {
+    url: String,
+    _child: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Prometheus {
+    async fn scraping(exporter: &Exporter) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("prometheus.yaml");
+        let rules = repository("deploy/prometheus/reconcile-metrics.rules.yaml").canonicalize().unwrap();
+        let text = serde_json::json!({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [rules],
+            "scrape_configs": [{
+                "job_name": "reconcile-metrics",
+                "static_configs": [{"targets": [exporter.metrics_address()], "labels": {"namespace": "test"}}],
+            }],
+        });
+        std::fs::write(&config, text.to_string()).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .arg("--log.level=error")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("prometheus is not installed; run `./test --setup` once");
+        Self { url: format!("http://127.0.0.1:{port}"), _child: child, _directory: directory }
+    }
+
+    async fn query(&self, client: &reqwest::Client, query: &str) -> anyhow::Result<Vec<Value>> {
+        let mut url = reqwest::Url::parse(&format!("{}/api/v1/query", self.url))?;
+        url.query_pairs_mut().append_pair("query", query);
+        let body = client.get(url).send().await?.text().await?;
+        let body: Value = serde_json::from_str(&body)?;
+        anyhow::ensure!(body["status"] == "success", "{body}");
+        Ok(body["data"]["result"].as_array().cloned().unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn every_panel_shows_what_the_database_holds() {
+    let mut world = World::ours().await;
+    crate::stuck::troubled(&mut world).await;
+    let exporter = world.exporter(KINDS).await;
+    let stop = CancellationToken::new();
+    let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
+    let prometheus = Prometheus::scraping(&exporter).await;
+    let client = reqwest::Client::new();
+
+    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    for (panel, query) in queries(&dashboard).into_iter().filter(|(panel, _)| panel != EMPTY_WHEN_ALL_IS_WELL) {
+        let query = query.replace("$__rate_interval", "10s").replace("$resource_type", ".*");
+        let shown = await_condition(&format!("panel `{panel}` to show something"), PATIENCE, async || {
+            let series = prometheus.query(&client, &query).await?;
+            anyhow::ensure!(!series.is_empty(), "no series");
+            Ok(series)
+        })
+        .await
+        .unwrap();
+        // Shown with `--nocapture`, for who wants to look.
+        println!("{panel}");
+        for series in &shown {
+            println!("  {} {}", series["metric"], series["value"][1]);
+        }
+    }
+    let value = async |query: &str| {
+        let found = prometheus.query(&client, query).await.unwrap();
+        found.first().map(|series| series["value"][1].as_str().unwrap().to_owned())
+    };
+    let first = queries(&dashboard).first().unwrap().1.replace("$resource_type", ".*");
+    assert_eq!(value(&first).await.as_deref(), Some("4"), "c1, c2, n1 and n2 are stuck");
+    await_condition("the recorded series and a pending alert", PATIENCE, async || {
+        let recorded = prometheus.query(&client, "sum(hyperfleet:stuck:max)").await?;
+        anyhow::ensure!(recorded.first().is_some_and(|series| series["value"][1] == "4"), "{recorded:?}");
+        let alert = r#"ALERTS{alertname="HyperFleetResourceReconciliationStuckWarning", alertstate="pending"}"#;
+        anyhow::ensure!(prometheus.query(&client, alert).await?.len() == 2, "clusters, and node pools in deletion");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stop.cancel();
+    details.await.unwrap();
+}

@@ -1,0 +1,14 @@
+//! The exporter against a real PostgreSQL: one server for the run, one database for each test.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
+
+mod cli;
+mod dashboard;
+mod layouts;
+mod plans;
+mod promtool;
+mod soak;
+mod stuck;
+mod transitions;
+mod trouble;
+mod world;

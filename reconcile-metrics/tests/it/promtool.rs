@@ -1,0 +1,205 @@
+//! What Prometheus' own tool says about the exposition, the rules and their tests; and that nothing asks for a metric
+//! that does not exist.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use reconcile_metrics::samples::FAMILIES;
+use serde_json::Value;
+
+use crate::world::{Exporter, KINDS, World};
+
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
+    let child = Command::new("promtool")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .current_dir(repository("deploy/prometheus"))
+        .spawn();
+    let mut child =
+        child.expect("promtool is not installed; run `./test --setup` once, it installs the package prometheus");
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), text)
+}
+
+#[tokio::test]
+async fn the_classic_text_passes_check_metrics() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let mut config = world.config(KINDS);
+    config.exposure.requests = true;
+    let exporter = Exporter::start(config).await;
+    exporter.scraper.renew_details().await;
+    let (_, text) = exporter.metrics_as("text/plain").await;
+    let (passes, said) = promtool(&["check", "metrics"], &text);
+    assert!(passes && said.trim().is_empty(), "{said}\n{text}");
+}
+
+#[test]
+fn the_rules_are_sound_and_do_what_their_tests_say() {
+    let (passes, said) = promtool(&["check", "rules", "reconcile-metrics.rules.yaml"], "");
+    assert!(passes, "{said}");
+    let (passes, said) = promtool(&["test", "rules", "reconcile-metrics.tests.yaml"], "");
+    assert!(passes, "{said}");
+}
+
+/// Every name that a query may use: of our families with the suffixes of histograms, and what Prometheus adds itself.
+fn exposed() -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = ["up"].map(str::to_owned).into();
+    for family in reconcile_metrics::process::families() {
+        names.insert(family.name.to_owned());
+    }
+    for (name, kind, _) in FAMILIES {
+        names.insert((*name).to_owned());
+        if *kind == reconcile_metrics::samples::Kind::Histogram {
+            names.extend(["_bucket", "_sum", "_count"].map(|suffix| format!("{name}{suffix}")));
+        }
+    }
+    names
+}
+
+/// The metrics that a query names: words that are neither functions, nor keywords, nor within braces or quotes.
+fn named(query: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut rest = String::new();
+    let mut depth = 0;
+    let mut quoted = false;
+    for c in query.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => depth -= 1,
+            _ => {}
+        }
+        rest.push(if depth > 0 || quoted || matches!(c, '"' | '}' | ']') { ' ' } else { c });
+    }
+    let words = rest.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
+    let is_metric = |word: &&str| {
+        ["hyperfleet_", "hyperfleet:", "process_"].iter().any(|prefix| word.starts_with(prefix)) || *word == "up"
+    };
+    for word in words.filter(is_metric) {
+        names.insert(word.to_owned());
+    }
+    names
+}
+
+/// Recorded series of the rules, and every expression in them.
+fn rules() -> (BTreeSet<String>, Vec<(String, String)>) {
+    let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
+    let document = lifecycle_core::document::Document::parse("rules", &text).unwrap();
+    let rules = document.root().to_value();
+    let (mut recorded, mut expressions) = (BTreeSet::new(), Vec::new());
+    for group in rules["groups"].as_array().unwrap() {
+        for rule in group["rules"].as_array().unwrap() {
+            if let Some(record) = rule["record"].as_str() {
+                recorded.insert(record.to_owned());
+            }
+            let name = rule["record"].as_str().or(rule["alert"].as_str()).unwrap();
+            expressions.push((name.to_owned(), rule["expr"].as_str().unwrap().to_owned()));
+        }
+    }
+    (recorded, expressions)
+}
+
+#[test]
+fn rules_ask_only_for_what_is_exposed() {
+    let (recorded, expressions) = rules();
+    let known: BTreeSet<_> = exposed().union(&recorded).cloned().collect();
+    for (rule, expression) in expressions {
+        let names = named(&expression);
+        assert!(!names.is_empty(), "{rule}: {expression}");
+        assert!(names.is_subset(&known), "{rule}: {:?}", names.difference(&known).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn every_alert_has_its_section_in_the_runbook() {
+    let runbook = std::fs::read_to_string(repository("docs/operations.md")).unwrap();
+    let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
+    let rules = lifecycle_core::document::Document::parse("rules", &text).unwrap().root().to_value();
+    let mut alerts = 0;
+    for rule in rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()) {
+        let Some(alert) = rule["alert"].as_str() else { continue };
+        alerts += 1;
+        assert!(runbook.contains(&format!("\n### {alert}\n")), "{alert} has no section in docs/operations.md");
+        let link = rule["annotations"]["runbook_url"].as_str().unwrap();
+        assert!(link.ends_with(&format!("docs/operations.md#{}", alert.to_lowercase())), "{link}");
+        assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{alert}");
+    }
+    assert!(alerts >= 6, "{alerts} alerts");
+}
+
+/// Every object of the dashboard that holds a query, with the title of its panel.
+pub(crate) fn queries(dashboard: &Value) -> Vec<(String, String)> {
+    let mut queries = Vec::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let title = panel["title"].as_str().unwrap().to_owned();
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            queries.push((title.clone(), target["expr"].as_str().unwrap().to_owned()));
+        }
+    }
+    queries
+}
+
+#[test]
+fn the_dashboard_asks_only_for_what_is_exposed() {
+    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(dashboard["uid"], "hyperfleet-reconcile-metrics");
+    let queries = queries(&dashboard);
+    assert!(queries.len() >= 10, "{}", queries.len());
+    let (recorded, _) = rules();
+    let known: BTreeSet<_> = exposed().union(&recorded).cloned().collect();
+    for (panel, query) in &queries {
+        let names = named(query);
+        assert!(!names.is_empty() && names.is_subset(&known), "{panel}: {query}");
+    }
+    // Each panel has a place of its own on the grid of 24 columns.
+    let mut taken = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let place = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+        assert!(place("x") + place("w") <= 24, "{}", panel["title"]);
+        for x in place("x")..place("x") + place("w") {
+            for y in place("y")..place("y") + place("h") {
+                assert!(taken.insert((x, y)), "{} lies on another panel", panel["title"]);
+            }
+        }
+    }
+}
+
+/// The queries of the dashboard are PromQL: Prometheus' own parser reads them, wrapped as rules.
+#[test]
+fn the_dashboards_queries_parse() {
+    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let rules: Vec<Value> = queries(&dashboard)
+        .into_iter()
+        .enumerate()
+        .map(|(n, (_, query))| {
+            let query = query.replace("$__rate_interval", "5m").replace("$resource_type", ".*");
+            serde_json::json!({"record": format!("panel:{n}"), "expr": query})
+        })
+        .collect();
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let groups = serde_json::json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    std::fs::write(file.path(), groups.to_string()).unwrap();
+    let (passes, said) = promtool(&["check", "rules", file.path().to_str().unwrap()], "");
+    assert!(passes, "{said}");
+}
+
+#[test]
+fn metrics_named_by_a_query_are_found() {
+    let query =
+        "sum by (resource_type) (rate(hyperfleet_a_total{x=\"hyperfleet_b\"}[5m])) / on () group_left hyperfleet:c > 0";
+    assert_eq!(named(query), ["hyperfleet_a_total".to_owned(), "hyperfleet:c".to_owned()].into());
+    assert_eq!(named("time() - up"), ["up".to_owned()].into());
+}

@@ -1,0 +1,174 @@
+//! What upstream cannot see: who is waited on, blocked parents, and the names behind the figures.
+
+use std::io::Write as _;
+
+use serde_json::Value;
+
+use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
+
+const GOOD: &str = r#"[{"type": "Available", "status": "True"}, {"type": "Finalized", "status": "True"}]"#;
+const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFailed", "message": "<b>quota</b>"},
+                      {"type": "Finalized", "status": "False", "reason": "CleanupInProgress"}]"#;
+
+/// A fleet with one of each kind of trouble.
+pub(crate) async fn troubled(world: &mut World) {
+    // c1 waits on dns, which never reported, and on hypershift, which is not available.
+    world.resource("c1", "Cluster", Some("False"), "2 hours").await;
+    world.report("Cluster", "c1", "hypershift", 1, BAD).await;
+    // c2 waits on dns, which speaks of an older generation.
+    world.resource("c2", "Cluster", Some("False"), "1 hour").await;
+    world.sql("UPDATE resources SET generation = 2 WHERE id = 'c2'").await;
+    world.report("Cluster", "c2", "dns", 1, GOOD).await;
+    world.report("Cluster", "c2", "hypershift", 2, GOOD).await;
+    // c3 is reconciled and being deleted: only its node pools hold it.
+    world.resource("c3", "Cluster", Some("True"), "1 hour").await;
+    world.resource("n1", "NodePool", Some("False"), "50 minutes").await;
+    world.resource("n2", "NodePool", Some("False"), "40 minutes").await;
+    world.sql("UPDATE resources SET owner_id = 'c3' WHERE kind = 'NodePool'").await;
+    world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour' WHERE id IN ('c3', 'n1', 'n2')").await;
+    world.report("NodePool", "n1", "hypershift", 1, BAD).await;
+    world.report("NodePool", "n2", "hypershift", 1, BAD).await;
+    // c4 is pending, but not for long; c5 has no condition at all.
+    world.resource("c4", "Cluster", Some("False"), "1 minute").await;
+    world.resource("c5", "Cluster", None, "").await;
+}
+
+fn waiting(samples: &Samples, resource_type: &str, is_delete: bool, adapter: &str, reason: &str) -> f64 {
+    let name = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
+    samples.get(&format!(
+        "{name}{{adapter=\"{adapter}\",is_delete=\"{is_delete}\",reason=\"{reason}\",resource_type=\"{resource_type}\"}}"
+    ))
+}
+
+#[tokio::test]
+async fn stuck_resources_are_counted_at_those_they_wait_on() {
+    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+        troubled(&mut world).await;
+        let exporter = world.exporter(KINDS).await;
+        assert!(!exporter.scrape().await.has("hyperfleet_api_resource_deletion_waiting_on_child"), "not known yet");
+        exporter.scraper.renew_details().await;
+        let samples = exporter.scrape().await;
+        let cases = [
+            ("cluster", false, "dns", "never_reported", 1.0),
+            ("cluster", false, "dns", "older_generation", 1.0),
+            ("cluster", false, "dns", "not_available", 0.0),
+            ("cluster", false, "hypershift", "not_available", 1.0),
+            ("nodepool", true, "hypershift", "not_finalized", 2.0),
+            ("nodepool", false, "hypershift", "not_available", 0.0),
+        ];
+        for (resource_type, is_delete, adapter, reason, count) in cases {
+            assert_eq!(waiting(&samples, resource_type, is_delete, adapter, reason), count, "{adapter} {reason}");
+        }
+        let blocked = "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
+        assert_eq!(samples.get(blocked), 1.0, "one parent, although two children hold it");
+        assert_eq!(samples.flow("cluster", true).0, 0.0, "which the API's own gauges do not show");
+        assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 0.0);
+    }
+}
+
+#[tokio::test]
+async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
+    let mut world = World::ours().await;
+    troubled(&mut world).await;
+    let exporter = world.exporter(&format!("details: {{max_resources: 1}}\n{KINDS}")).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 1.0);
+    assert_eq!(samples.flow("cluster", false).1, 2.0, "the figures themselves are complete");
+}
+
+#[tokio::test]
+async fn a_cycle_of_owners_is_no_endless_loop() {
+    let mut world = World::ours().await;
+    for (id, owner) in [("a", "b"), ("b", "a")] {
+        world.resource(id, "NodePool", Some("False"), "1 hour").await;
+        world.sql(&format!("UPDATE resources SET owner_id = '{owner}', deleted_time = now() WHERE id = '{id}'")).await;
+    }
+    let exporter = world.exporter(KINDS).await;
+    exporter.scraper.renew_details().await;
+    assert!(exporter.scrape().await.has("hyperfleet_api_resource_deletion_waiting_on_child"));
+}
+
+fn ids(body: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_page_leads_from_a_figure_to_names() {
+    for (ours, mut world) in [(true, World::ours().await), (false, World::theirs(ROWS).await)] {
+        troubled(&mut world).await;
+        let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
+        let (status, body) = exporter.get("/stuck?missing=true", &[]).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(ids(&body), ["c5", "c1", "c2", "n1", "n2"], "the oldest first");
+        let items = serde_json::from_str::<Value>(&body).unwrap()["items"].clone();
+        let c1 = &items[1];
+        assert_eq!((c1["kind"].as_str(), c1["generation"].as_i64()), (Some("Cluster"), Some(1)));
+        assert!(c1["age_seconds"].as_u64().unwrap() >= 7_200);
+        let waits: Vec<_> =
+            c1["waits_on"].as_array().unwrap().iter().map(|w| (w["adapter"].clone(), w["cause"].clone())).collect();
+        assert_eq!(waits, [("dns".into(), "never_reported".into()), ("hypershift".into(), "not_available".into())]);
+        assert_eq!(c1["waits_on"][1]["message"], "<b>quota</b>");
+        assert_eq!(items[3]["blocks"], serde_json::json!(["c3"]));
+        assert_eq!(items[3]["waits_on"][0]["reason"], "CleanupInProgress");
+        assert_eq!(items[0]["no_condition"], true);
+
+        let cases = [
+            ("/stuck", if ours { vec!["c5", "c1", "c2", "n1", "n2"] } else { vec!["c1", "c2", "n1", "n2"] }),
+            ("/stuck?kind=nodepool", vec!["n1", "n2"]),
+            ("/stuck?deleting=true", vec!["n1", "n2"]),
+            ("/stuck?adapter=dns", if ours { vec!["c5", "c1", "c2"] } else { vec!["c1", "c2"] }),
+            ("/stuck?kind=NodePool&page=2&size=1", vec!["n2"]),
+            ("/stuck?kind=NodePool&page=3&size=1", vec![]),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(ids(&exporter.get(path, &[]).await.1), expected, "{path}");
+        }
+        for path in ["/stuck?page=0", "/stuck?size=501", "/stuck?kindred=x", "/stuck?deleting=perhaps"] {
+            assert_eq!(exporter.get(path, &[]).await.0, 400, "{path}");
+        }
+        let (_, page) = exporter.get("/stuck", &[("accept", "text/html,*/*")]).await;
+        assert!(page.contains("&lt;b&gt;quota&lt;/b&gt;") && !page.contains("<b>"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_closed_unless_it_is_opened() {
+    let mut world = World::ours().await;
+    troubled(&mut world).await;
+    let (status, body) = world.exporter(KINDS).await.get("/stuck", &[]).await;
+    assert_eq!(status, 403);
+    assert!(body.contains("stuck.token_file"), "{body}");
+
+    let mut token = tempfile::NamedTempFile::new().unwrap();
+    writeln!(token, "s3cret").unwrap();
+    let exporter = world.exporter(&format!("stuck: {{token_file: '{}'}}\n{KINDS}", token.path().display())).await;
+    assert_eq!(exporter.get("/stuck", &[]).await.0, 401);
+    assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer wrong")]).await.0, 401);
+    assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer s3cret")]).await.0, 200);
+    std::fs::write(token.path(), "renewed").unwrap();
+    assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer s3cret")]).await.0, 401);
+    assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer renewed")]).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_older_schema_is_diagnosed_too() {
+    let mut world = World::theirs(DOCUMENTS).await;
+    world
+        .sql(
+            r#"INSERT INTO clusters (id, name, deleted_time, created_time, status_conditions) VALUES
+                   ('c1', 'one', now(), now() - interval '1 day', '[{"type": "Reconciled", "status": "True"}]');
+               INSERT INTO node_pools (id, name, owner_id, deleted_at, created_at, generation, status_conditions) VALUES
+                   ('n1', 'pool', 'c1', now(), now() - interval '1 day', 2, '[{"type": "Reconciled", "status": "False"}]')"#,
+        )
+        .await;
+    world.report("NodePool", "n1", "hypershift", 1, BAD).await;
+    let exporter = Exporter::start(world.config(&format!("stuck: {{anonymous: true}}\n{KINDS}"))).await;
+    let (status, body) = exporter.get("/stuck", &[]).await;
+    assert_eq!(status, 200, "{body}");
+    let items = serde_json::from_str::<Value>(&body).unwrap()["items"].clone();
+    assert_eq!(ids(&body), ["n1"]);
+    assert_eq!(items[0]["waits_on"][0]["cause"], "older_generation");
+    assert_eq!(items[0]["blocks"], serde_json::json!(["c1"]));
+}

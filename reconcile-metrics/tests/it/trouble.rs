@@ -1,0 +1,167 @@
+//! What the exporter does when the database is absent, slow, or in somebody's hands.
+
+use std::time::{Duration, Instant};
+
+use lifecycle_e2e::{PATIENCE, await_condition};
+use sqlx::Connection as _;
+
+use crate::world::{Exporter, KINDS, World, config_of};
+
+fn errors(samples: &crate::world::Samples, reason: &str) -> f64 {
+    let series =
+        format!("hyperfleet_reconcile_metrics_scrape_errors_total{{collector=\"snapshot\",reason=\"{reason}\"}}");
+    samples.get(&series)
+}
+
+#[tokio::test]
+async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let proxy = world.database.proxy().await.unwrap();
+    proxy.refuse();
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
+
+    let samples = exporter.scrape().await;
+    assert_eq!((samples.success(), errors(&samples, "connection")), (0.0, 1.0));
+    assert!(!samples.has("hyperfleet_api_resource_pending_reconciliation"), "no figure is not the figure zero");
+    assert_eq!(exporter.get("/healthz", &[]).await, (200, r#"{"status":"ok"}"#.to_owned()));
+    let (status, body) = exporter.get("/readyz", &[]).await;
+    assert!(status == 503 && body.contains("has not answered yet"), "{body}");
+
+    proxy.restore();
+    let samples = exporter.scrape().await;
+    assert_eq!((samples.success(), samples.flow("cluster", false).0), (1.0, 1.0));
+    assert_eq!(exporter.get("/readyz", &[]).await.0, 200);
+    exporter.shared.shut_down();
+    let (status, body) = exporter.get("/readyz", &[]).await;
+    assert!(status == 503 && body.contains("shutting down"), "{body}");
+    assert_eq!(exporter.get("/healthz", &[]).await.0, 200, "a process that ends is alive");
+}
+
+#[tokio::test]
+async fn a_connection_that_broke_while_idle_costs_no_scrape() {
+    let world = World::ours().await;
+    let proxy = world.database.proxy().await.unwrap();
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+    proxy.cut();
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+    assert_eq!(proxy.connections(), 2, "a second connection, and no more");
+}
+
+#[tokio::test]
+async fn stale_figures_are_not_served_as_fresh() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let proxy = world.database.proxy().await.unwrap();
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
+    let good = exporter.scrape().await;
+    let last = "hyperfleet_reconcile_metrics_last_success_timestamp_seconds{collector=\"snapshot\"}";
+    proxy.refuse();
+    let bad = exporter.scrape().await;
+    assert!(good.has("hyperfleet_api_resource_pending_reconciliation"));
+    for name in ["hyperfleet_api_resource_pending_reconciliation", "hyperfleet_api_reconciliation_started_total"] {
+        assert!(!bad.has(name), "{name}");
+    }
+    assert!(!bad.has("hyperfleet_api_resource_without_reconciled_condition"));
+    assert_eq!(bad.get(last), good.get(last), "it says since when");
+}
+
+/// Somebody holds the table that a scrape reads.
+#[tokio::test]
+async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
+    let mut world = World::ours().await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    // By the database's own limit, and by ours where that is not enough.
+    for by_the_database in [true, false] {
+        let mut config = world.config(KINDS);
+        let limit = if by_the_database { &mut config.database.statement_timeout } else { &mut config.scrape_timeout };
+        *limit = Duration::from_millis(100);
+        let exporter = Exporter::start(config).await;
+        let begun = Instant::now();
+        let samples = exporter.scrape().await;
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+        assert_eq!((samples.success(), errors(&samples, "timeout")), (0.0, 1.0));
+        let took = samples.get("hyperfleet_reconcile_metrics_scrape_duration_seconds{collector=\"snapshot\"}");
+        assert!(took >= 0.1, "{took}");
+    }
+    sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
+    assert_eq!(world.exporter(KINDS).await.scrape().await.success(), 1.0);
+    await_condition("no session of an exporter to be left waiting", PATIENCE, async || {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                       AND application_name = 'reconcile-metrics' AND state <> 'idle'";
+        let waiting = world.number(waiting).await;
+        anyhow::ensure!(waiting == 0, "{waiting} sessions");
+        Ok(())
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn concurrent_scrapes_share_one_query_and_few_connections() {
+    const SCRAPERS: usize = 20;
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let proxy = world.database.proxy().await.unwrap();
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    let scrapes = futures::future::join_all((0..SCRAPERS).map(|_| exporter.scrape()));
+    let release = async {
+        await_condition("one query to wait", PATIENCE, async || {
+            let waiting =
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            anyhow::ensure!(world.number(waiting).await == 1, "none waits");
+            Ok(())
+        })
+        .await
+        .unwrap();
+        sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
+    };
+    let (scrapes, ()) = tokio::join!(scrapes, release);
+    assert!(scrapes.iter().all(|samples| samples.success() == 1.0));
+    assert_eq!(proxy.connections(), 1);
+    let shared = exporter.scrape().await.get("hyperfleet_reconcile_metrics_scrapes_shared_total{}");
+    assert_eq!(shared, (SCRAPERS - 1) as f64);
+    holder.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_exporter_needs_no_more_than_to_read() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let role = lifecycle_e2e::unique("reader").replace('-', "_");
+    // The grants of migrations/README.md.
+    let readme = include_str!("../../../migrations/README.md");
+    let grants: Vec<_> = readme.lines().filter(|line| line.starts_with("GRANT ")).collect();
+    assert_eq!(grants.len(), 2, "{grants:?}");
+    let grants = grants.join("\n").replace(" TO reconcile_metrics;", &format!(" TO {role};"));
+    world.sql(&format!("CREATE ROLE {role} LOGIN; {grants}")).await;
+    let mut config = world.config(KINDS);
+    config.database.options = config.database.options.username(&role);
+    let exporter = Exporter::start(config).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!((samples.success(), samples.flow("cluster", false).0), (1.0, 1.0));
+    assert_eq!(samples.get("hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}"), 1.0);
+}
+
+#[tokio::test]
+async fn everything_together_opens_no_more_connections_than_allowed() {
+    let mut world = World::ours().await;
+    crate::stuck::troubled(&mut world).await;
+    let proxy = world.database.proxy().await.unwrap();
+    let more = format!("stuck: {{anonymous: true}}\n{KINDS}");
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), &more)).await;
+    for _ in 0..5 {
+        let pages = futures::future::join_all((0..5).map(|_| exporter.get("/stuck", &[])));
+        let (samples, pages, ()) = tokio::join!(exporter.scrape(), pages, exporter.scraper.renew_details());
+        assert_eq!(samples.success(), 1.0);
+        let answered = pages.iter().filter(|(status, _)| *status == 200).count();
+        let refused = pages.iter().filter(|(status, body)| *status == 503 && body.contains("try again")).count();
+        assert!(answered >= 1 && answered + refused == pages.len(), "{pages:?}");
+    }
+    assert!(proxy.connections() <= 2, "{} connections", proxy.connections());
+}

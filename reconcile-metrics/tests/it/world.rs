@@ -1,0 +1,226 @@
+//! A database as the API leaves it, and an exporter before it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lifecycle_e2e::postgres::{Database, Server as Postgres};
+use reconcile_metrics::config::{self, Config, Environment, Overrides};
+use reconcile_metrics::scrape::Scraper;
+use reconcile_metrics::server::{Server, Shared, serve_health, serve_metrics};
+use reconcile_metrics::store::Store;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// The kinds of the tests: two with adapters, one that belongs to another, and one without.
+pub(crate) const KINDS: &str = "
+kinds:
+- {kind: Cluster, required_adapters: [dns, hypershift]}
+- {kind: NodePool, parent_kind: Cluster, required_adapters: [hypershift], stuck_after: 5m}
+- {kind: Channel}
+";
+
+/// The API's schema of today, as its own migrations leave it.
+pub(crate) const ROWS: &str = include_str!("schemas/rows.sql");
+/// The API's schema before v0.3.1.
+pub(crate) const DOCUMENTS: &str = include_str!("schemas/documents.sql");
+
+pub(crate) struct World {
+    pub(crate) database: Database,
+    pub(crate) connection: PgConnection,
+}
+
+impl World {
+    /// An empty database.
+    pub(crate) async fn empty() -> Self {
+        rustls_provider();
+        let database = Postgres::shared().await.unwrap().database().await.unwrap();
+        let connection = PgConnection::connect(&database.url()).await.unwrap();
+        Self { database, connection }
+    }
+
+    /// A database with our schema.
+    pub(crate) async fn ours() -> Self {
+        let mut world = Self::empty().await;
+        reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+        world
+    }
+
+    /// A database with a schema of the API's.
+    pub(crate) async fn theirs(schema: &'static str) -> Self {
+        let mut world = Self::empty().await;
+        world.sql(schema).await;
+        world
+    }
+
+    pub(crate) async fn another_connection(&self) -> PgConnection {
+        PgConnection::connect(&self.database.url()).await.unwrap()
+    }
+
+    pub(crate) async fn sql(&mut self, sql: &str) {
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut self.connection)
+            .await
+            .unwrap_or_else(|error| panic!("{error}: {sql}"));
+    }
+
+    pub(crate) async fn number(&mut self, sql: &str) -> i64 {
+        sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut self.connection).await.unwrap()
+    }
+
+    /// A resource with a condition Reconciled of that status and age, as rows.
+    pub(crate) async fn resource(&mut self, id: &str, kind: &str, reconciled: Option<&str>, age: &str) {
+        self.sql(&resource(id, kind)).await;
+        if let Some(status) = reconciled {
+            self.sql(&rewrite(id, status, age)).await;
+        }
+    }
+
+    pub(crate) async fn report(&mut self, kind: &str, id: &str, adapter: &str, generation: i32, conditions: &str) {
+        let sql = format!(
+            "INSERT INTO adapter_statuses (id, resource_type, resource_id, adapter, observed_generation, last_report_time, conditions)
+             VALUES (gen_random_uuid()::text, '{kind}', '{id}', '{adapter}', {generation}, now(), '{conditions}')"
+        );
+        self.sql(&sql).await;
+    }
+
+    pub(crate) fn config(&self, more: &str) -> Config {
+        config_of(&self.database, more)
+    }
+
+    pub(crate) async fn exporter(&self, more: &str) -> Exporter {
+        Exporter::start(self.config(more)).await
+    }
+}
+
+fn rustls_provider() {
+    lifecycle_e2e::init();
+}
+
+pub(crate) fn config_of(database: &Database, more: &str) -> Config {
+    let text = format!(
+        "database: {{url: '{}'}}\nhealth: {{listen: '127.0.0.1:0'}}\nmetrics: {{listen: '127.0.0.1:0'}}\n{more}",
+        database.url()
+    );
+    let parsed = config::parse("test.yaml", &text, &Environment::new(), &Overrides::new());
+    parsed.unwrap_or_else(|mistakes| panic!("{mistakes}")).0
+}
+
+pub(crate) fn resource(id: &str, kind: &str) -> String {
+    format!(
+        "INSERT INTO resources (id, kind, name, created_by, updated_by, spec, created_time)
+         VALUES ('{id}', '{kind}', '{id}', 'test', 'test', '{{}}', now() - interval '7 days');"
+    )
+}
+
+/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted.
+pub(crate) fn rewrite(id: &str, reconciled: &str, age: &str) -> String {
+    format!(
+        "DELETE FROM resource_conditions WHERE resource_id = '{id}';
+         INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
+             created_time, last_updated_time, last_transition_time)
+         SELECT '{id}', type, status, 'Why', 'because', 1, now(), now(), now() - interval '{age}'
+         FROM (VALUES ('Reconciled', '{reconciled}'), ('LastKnownReconciled', '{reconciled}'),
+             ('DnsSuccessful', 'True')) AS c(type, status);"
+    )
+}
+
+/// A running exporter, in this process.
+pub(crate) struct Exporter {
+    pub(crate) scraper: Arc<Scraper>,
+    pub(crate) shared: Shared,
+    metrics: Server,
+    health: Server,
+    client: reqwest::Client,
+}
+
+impl Exporter {
+    pub(crate) async fn start(config: Config) -> Self {
+        lifecycle_e2e::init();
+        let config = Arc::new(config);
+        let store = Arc::new(Store::new(&config.database, &config.kinds));
+        let scraper = Scraper::new(store.clone(), &config);
+        let shared = Shared::new(config, scraper.clone(), store);
+        let (metrics, health) = tokio::try_join!(serve_metrics(shared.clone()), serve_health(shared.clone())).unwrap();
+        Self { scraper, shared, metrics, health, client: reqwest::Client::new() }
+    }
+
+    pub(crate) fn metrics_address(&self) -> String {
+        self.metrics.address().to_string()
+    }
+
+    pub(crate) async fn metrics_as(&self, accept: &str) -> (String, String) {
+        let url = format!("http://{}/metrics", self.metrics.address());
+        let response = self.client.get(url).header("accept", accept).send().await.unwrap();
+        assert_eq!(response.status(), 200, "a scrape is answered, whatever happened");
+        let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+        (content_type, response.text().await.unwrap())
+    }
+
+    pub(crate) async fn scrape(&self) -> Samples {
+        Samples::parse(&self.metrics_as("text/plain").await.1)
+    }
+
+    pub(crate) async fn get(&self, path: &str, headers: &[(&'static str, &str)]) -> (u16, String) {
+        let mut request = self.client.get(format!("http://{}{path}", self.health.address()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+/// Samples of the classic format by `name{labels}`, without the constant labels.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Samples(pub(crate) BTreeMap<String, f64>);
+
+impl Samples {
+    pub(crate) fn parse(text: &str) -> Self {
+        let samples = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+            let mut labels: Vec<_> = labels
+                .trim_end_matches('}')
+                .split(',')
+                .filter(|label| !label.is_empty() && !label.starts_with("component=") && !label.starts_with("version="))
+                .collect();
+            labels.sort_unstable();
+            (format!("{name}{{{}}}", labels.join(",")), value.parse().unwrap())
+        });
+        Self(samples.collect())
+    }
+
+    #[track_caller]
+    pub(crate) fn get(&self, series: &str) -> f64 {
+        *self.0.get(series).unwrap_or_else(|| panic!("no series {series} in {:#?}", self.0.keys()))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.keys().any(|series| series.starts_with(&format!("{name}{{")))
+    }
+
+    /// pending, stuck and the longest time stuck of one flow.
+    #[track_caller]
+    pub(crate) fn flow(&self, resource_type: &str, is_delete: bool) -> (f64, f64, f64) {
+        let labels = format!("{{is_delete=\"{is_delete}\",resource_type=\"{resource_type}\"}}");
+        let name = "hyperfleet_api_resource_pending_reconciliation";
+        let get = |suffix: &str| self.get(&format!("{name}{suffix}{labels}"));
+        (get(""), get("_stuck"), get("_stuck_duration_seconds"))
+    }
+
+    #[track_caller]
+    pub(crate) fn started(&self, resource_type: &str, is_delete: bool) -> f64 {
+        self.get(&format!(
+            "hyperfleet_api_reconciliation_started_total{{is_delete=\"{is_delete}\",resource_type=\"{resource_type}\"}}"
+        ))
+    }
+
+    #[track_caller]
+    pub(crate) fn success(&self) -> f64 {
+        self.get("hyperfleet_reconcile_metrics_scrape_success{collector=\"snapshot\"}")
+    }
+}
+
+pub(crate) fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_reconcile-metrics"))
+}
