@@ -24,14 +24,7 @@ pub enum Invocation {
     /// Print the merged configuration, secrets redacted.
     ConfigDump(ConfigSource),
     /// Say every mistake of both files.
-    Check {
-        /// The configuration.
-        source: ConfigSource,
-        /// Whether warnings count as errors.
-        strict: bool,
-        /// How the mistakes are printed.
-        output: OutputFormat,
-    },
+    Check(CheckArgs),
     /// Print the JSON Schema of a configuration file.
     Schema(SchemaOf),
     /// Play a scenario folder.
@@ -72,6 +65,21 @@ impl LegacyDryRun {
     pub fn is_asked_for(&self) -> bool {
         self.event.is_some() || self.api_responses.is_some()
     }
+}
+
+/// The arguments of `check`.
+#[derive(Debug)]
+pub struct CheckArgs {
+    /// The configuration.
+    pub source: ConfigSource,
+    /// Whether warnings count as errors.
+    pub strict: bool,
+    /// Whether the rows that each resource can reach are printed.
+    pub explain: bool,
+    /// Whether the decision tree of each resource is printed.
+    pub graph: bool,
+    /// How everything is printed.
+    pub output: OutputFormat,
 }
 
 /// The arguments of `dry-run`.
@@ -126,11 +134,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             Invocation::Serve { source: config_source(matches), dry_run: legacy_dry_run(matches) }
         }
         Some(("config-dump", matches)) => Invocation::ConfigDump(config_source(matches)),
-        Some(("check", matches)) => Invocation::Check {
+        Some(("check", matches)) => Invocation::Check(CheckArgs {
             source: config_source(matches),
             strict: matches.get_flag("strict"),
+            explain: matches.get_flag("explain"),
+            graph: matches.get_flag("graph"),
             output: output_format(matches),
-        },
+        }),
         Some(("schema", matches)) => Invocation::Schema(match text(matches, "file").as_deref() {
             Some("adapter") => SchemaOf::Adapter,
             Some("broker") => SchemaOf::Broker,
@@ -172,7 +182,12 @@ pub fn command() -> Command {
         .subcommand(with_config(Command::new("config-dump").about("Print the merged configuration, secrets redacted")))
         .subcommand(
             with_config(Command::new("check").about("List every mistake of both configuration files, with its place"))
-                .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Count warnings as errors"))
+                .arg(flag("strict", "Count warnings as errors"))
+                .arg(flag("explain", "Also print which rows of the decision table each resource can reach, and what it comes to there"))
+                .arg(
+                    flag("graph", "Print the decision tree of each resource as Markdown with Mermaid, and mistakes on standard error")
+                        .conflicts_with("explain"),
+                )
                 .arg(output()),
         )
         .subcommand(

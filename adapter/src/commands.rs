@@ -3,6 +3,7 @@
 //! What a command prints for its user goes to standard output; mistakes go to standard error, with file, place and
 //! cure. Log lines go where the configuration says.
 
+mod check;
 mod dry_run;
 
 use std::io::Write as _;
@@ -10,16 +11,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
-use serde_json::json;
+use lifecycle_core::diagnostics::Diagnostics;
 
-use crate::args::{ConfigSource, OutputFormat, SchemaOf};
+use crate::args::{ConfigSource, SchemaOf};
 use crate::config::{self, Environment, Loaded, LogConfig, LogFormat, LogLevel, LogOutput, Paths, broker, dump};
 use crate::logging::{self, Format, Identity, LogSettings, Output};
 use crate::serve::Setup;
 use crate::trace::{Tracing, TracingSettings};
 use crate::version;
 
+pub use check::check;
 pub use dry_run::{dry_run, legacy_dry_run};
 
 /// What the exporter of traces gets to send what is left.
@@ -85,39 +86,6 @@ pub fn config_dump(source: &ConfigSource, environment: &Environment) -> anyhow::
         Ok(loaded) => print(&dump::yaml(&loaded)?),
         Err(mistakes) => refuse(&mistakes),
     }
-}
-
-/// Lists every mistake of both files, and what a sound task probably does not mean.
-///
-/// # Errors
-/// They cannot be printed.
-pub fn check(
-    source: &ConfigSource,
-    strict: bool,
-    output: OutputFormat,
-    environment: &Environment,
-) -> anyhow::Result<ExitCode> {
-    let mistakes = match paths(source, environment) {
-        Ok(paths) => config::check(&paths, environment, &source.overrides, version::THIS.number),
-        Err(mistakes) => mistakes,
-    };
-    let mistakes = if strict { mistakes.strict() } else { mistakes };
-    match output {
-        OutputFormat::Json => {
-            let (errors, warnings) = (mistakes.count(Severity::Error), mistakes.count(Severity::Warning));
-            let listed = json!({
-                "errors": errors,
-                "warnings": warnings,
-                "omitted": mistakes.omitted(),
-                "mistakes": mistakes.mistakes(),
-            });
-            print(&format!("{listed:#}\n"))?;
-        }
-        OutputFormat::Text => {
-            print(&format!("{mistakes}\n"))?;
-        }
-    }
-    Ok(if mistakes.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Prints the JSON Schema of a configuration file.

@@ -10,6 +10,7 @@ pub mod broker;
 pub mod dump;
 pub mod files;
 pub mod settings;
+pub mod signing;
 pub mod spec;
 
 mod validate;
@@ -24,6 +25,7 @@ use lifecycle_core::api_call::Backoff;
 use lifecycle_core::decode::{Typing, normalize, schema_of};
 use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::document::Document;
+use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
 use lifecycle_core::task::lint::lint;
@@ -57,6 +59,8 @@ pub struct AdapterConfig {
     pub kubernetes: KubernetesConfig,
     /// The value of the resource-id label; the event's `id` if none.
     pub stamp_resource_id: Option<Template>,
+    /// Proves what is stamped; no proof if none.
+    pub signer: Option<Signer>,
     /// The time that one event may take.
     pub event_deadline: Duration,
     /// The time that running events get to finish on shutdown.
@@ -190,15 +194,24 @@ pub fn load(
     }
 }
 
+/// What is said of both files.
+#[derive(Debug)]
+pub struct Checked {
+    /// Every mistake, and what a sound task probably does not mean.
+    pub diagnostics: Diagnostics,
+    /// The task, if it has no mistake.
+    pub task: Option<Task>,
+}
+
 /// Lists every mistake of both files, and what a sound task probably does not mean.
 #[must_use]
-pub fn check(paths: &Paths, environment: &Environment, overrides: &Overrides, program_version: &str) -> Diagnostics {
+pub fn check(paths: &Paths, environment: &Environment, overrides: &Overrides, program_version: &str) -> Checked {
     let Examined { task, mut diagnostics, .. } = examine(paths, environment, overrides, program_version);
     if let Some(SoundTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
     }
     diagnostics.sort();
-    diagnostics
+    Checked { diagnostics, task: task.map(|sound| sound.task) }
 }
 
 /// What could be made of both files.
@@ -219,7 +232,8 @@ fn examine(paths: &Paths, environment: &Environment, overrides: &Overrides, prog
     let adapter = match files::read(&paths.adapter) {
         Ok(text) => {
             let file = paths.adapter.display().to_string();
-            load_adapter(&file, &text, environment, overrides, program_version, &mut diagnostics)
+            let key = |path: &Path| signing::read(&directory(&paths.adapter).join(path));
+            load_adapter(&file, &text, environment, overrides, program_version, &key, &mut diagnostics)
         }
         Err(mistake) => {
             diagnostics.push(*mistake);
@@ -236,13 +250,14 @@ fn examine(paths: &Paths, environment: &Environment, overrides: &Overrides, prog
     Examined { adapter, task, diagnostics }
 }
 
-/// Loads the deployment file from its text; `None` only if nothing can be made of it.
+/// Loads the deployment file from its text, and the signing key from `key`; `None` only if nothing can be made of it.
 pub fn load_adapter(
     file: &str,
     text: &str,
     environment: &Environment,
     overrides: &Overrides,
     program_version: &str,
+    key: &signing::Source<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<AdapterConfig> {
     let document = match Document::parse(file, text) {
@@ -265,7 +280,7 @@ pub fn load_adapter(
         }
     };
     let values = dump::visible(&schema, &values);
-    Some(validate::settle(&spec, values, &document, &origins, program_version, diagnostics))
+    Some(validate::settle(&spec, values, &document, &origins, program_version, key, diagnostics))
 }
 
 fn load_task(path: &Path, text: &str, environment: &Environment, diagnostics: &mut Diagnostics) -> Option<SoundTask> {

@@ -3,28 +3,32 @@
 //! In: a [`Command`], which core decided, and the event's deadline. Out: [`Executed`], what became of it, with
 //! the server's own answers. Every refusal is part of that answer; nothing here returns an error or panics.
 //!
-//! It never retries and never chooses. The two reads that it makes on its own are part of the protocol of
-//! their command: who holds a taken name, and whether a deleted object is gone before it is created again.
+//! It never retries and never chooses. The three reads that it makes on its own are part of the protocol of
+//! their command: who holds a taken name, whether a deleted object is gone before it is created again, and whether an
+//! object that may not be deleted in the version that was looked at is on its way out already.
 
-use futures::StreamExt;
-use futures::stream;
+mod delete;
+mod patch;
+mod release;
+
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use self::delete::AfterDelete;
+use crate::transport::Transport;
 use crate::transport::subject::Subject;
-use crate::transport::{Deletion, Transport};
 
-/// How many objects of one command are deleted at the same time: enough to hide the round trips, too few to
+/// How many objects of one command are written at the same time: enough to hide the round trips, too few to
 /// crowd out other events at a server that queues fairly.
-const CONCURRENT_DELETES: usize = 16;
+const CONCURRENT_WRITES: usize = 16;
 
 /// Does what `command` says, once, and no later than `deadline`.
 ///
 /// A call that is under way at the deadline is dropped: the server may still have carried it out, and the next
-/// event will see.
+/// event will see. After the deadline, none is begun.
 pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: Instant) -> Executed {
     let executor = Executor { transport, deadline };
     match command {
@@ -40,19 +44,14 @@ pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: In
         Command::Delete { targets, propagation } => {
             executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
         }
+        Command::Patch { target, documents } => executor.patch(target, &documents).await,
+        Command::Release { former, last } => executor.release(former, &last).await,
     }
 }
 
 struct Executor<'a, T> {
     transport: &'a T,
     deadline: Instant,
-}
-
-/// What to do about an object whose deletion was accepted, but which the answer still shows.
-#[derive(Clone, Copy)]
-enum AfterDelete {
-    TakeTheAnswer,
-    ReadOnce,
 }
 
 impl<T: Transport> Executor<'_, T> {
@@ -85,46 +84,6 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    async fn delete(&self, targets: Vec<Target>, propagation: PropagationPolicy, after: AfterDelete) -> Deletions {
-        let mut answers = stream::iter(targets)
-            .map(|target| async move { self.delete_one(&target, propagation, after).await })
-            .buffered(CONCURRENT_DELETES);
-        let mut deletions = Deletions::default();
-        while let Some(answer) = answers.next().await {
-            match answer {
-                Ok(None) => {}
-                Ok(Some(object)) => deletions.remaining.push(object),
-                Err(error) => deletions.failures.push(error),
-            }
-        }
-        deletions
-    }
-
-    /// Deletes one object; gives it back if it still stands.
-    async fn delete_one(
-        &self,
-        target: &Target,
-        propagation: PropagationPolicy,
-        after: AfterDelete,
-    ) -> Result<Option<Value>, WriteError> {
-        let subject = Subject::from(target);
-        let pending = match self.in_time("delete", &subject, self.transport.delete(target, propagation)).await {
-            Ok(Deletion::Gone) => return Ok(None),
-            Ok(Deletion::Pending(object)) => object,
-            Err(error) => return Err(error),
-        };
-        match after {
-            AfterDelete::TakeTheAnswer => Ok(Some(pending)),
-            AfterDelete::ReadOnce => Ok(match self.in_time("get", &subject, self.read(&subject)).await {
-                Ok(Some(object)) if uid(&object) == target.uid => Some(object),
-                // Gone; or gone, and its name taken by another since, which the creation will find out.
-                Ok(_) => None,
-                // Unread is not gone.
-                Err(_) => Some(pending),
-            }),
-        }
-    }
-
     async fn read(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
         let query = Query {
             kind: subject.kind.clone(),
@@ -140,10 +99,13 @@ impl<T: Transport> Executor<'_, T> {
         subject: &Subject,
         call: impl Future<Output = Result<R, WriteError>>,
     ) -> Result<R, WriteError> {
-        match tokio::time::timeout_at(self.deadline, call).await {
-            Ok(answer) => answer,
-            Err(_) => Err(deadline_exceeded(format!("{verb} {subject}"))),
+        // A timeout polls its future before it looks at the clock, which would begin a call too late.
+        if Instant::now() < self.deadline
+            && let Ok(answer) = tokio::time::timeout_at(self.deadline, call).await
+        {
+            return answer;
         }
+        Err(deadline_exceeded(format!("{verb} {subject}")))
     }
 }
 
@@ -154,21 +116,6 @@ pub(crate) fn deadline_exceeded(call: String) -> WriteError {
         call,
         status: None,
         message: "the event's deadline passed".to_owned(),
-    }
-}
-
-#[derive(Default)]
-struct Deletions {
-    remaining: Vec<Value>,
-    failures: Vec<WriteError>,
-}
-
-impl Deletions {
-    fn into_executed(self) -> Executed {
-        if !self.failures.is_empty() {
-            return Executed::DeleteFailed { remaining: self.remaining, failures: self.failures };
-        }
-        if self.remaining.is_empty() { Executed::Deleted } else { Executed::Deleting(self.remaining) }
     }
 }
 

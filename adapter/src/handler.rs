@@ -8,7 +8,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
-use lifecycle_core::plan::decision::Decision;
+use lifecycle_core::plan::decision::{Decision, SkipReason};
+use lifecycle_core::plan::warning::WarningReason;
 use lifecycle_core::post::ActionEnd;
 use lifecycle_core::precondition::Verdict;
 use tokio::time::Instant;
@@ -21,6 +22,14 @@ use crate::pass::{PassReport, PassStatus};
 use crate::pipeline::Pipeline;
 use crate::trace;
 use crate::transport::Transport;
+
+/// What metrics call a remark about a payload.
+const PAYLOAD_WARNING: &str = "payload";
+
+/// Every word of `hyperfleet_adapter_warnings_total`.
+pub fn warnings() -> impl Iterator<Item = &'static str> {
+    WarningReason::ALL.into_iter().map(WarningReason::as_str).chain([PAYLOAD_WARNING])
+}
 
 /// Handles the events of one subscription.
 #[derive(Debug)]
@@ -95,15 +104,15 @@ impl<T, A> PassHandler<T, A> {
             if let Some(failure) = outcome.failure() {
                 self.metrics.resource_failed(failure.reason.as_str());
             }
-            for _ in &outcome.warnings {
-                self.metrics.warning("resource");
+            for warning in &outcome.warnings {
+                self.metrics.warning(warning.reason.as_str());
             }
             if let Some(result) = creation(outcome) {
                 self.metrics.resource_created(&outcome.kind.kind, result);
             }
         }
         for _ in report.post.iter().flat_map(|post| &post.warnings) {
-            self.metrics.warning("payload");
+            self.metrics.warning(PAYLOAD_WARNING);
         }
     }
 }
@@ -112,7 +121,7 @@ impl<T, A> PassHandler<T, A> {
 fn creation(outcome: &Outcome) -> Option<WriteResult> {
     match (&outcome.decision, &outcome.result) {
         (_, OutcomeResult::Created | OutcomeResult::Recreated) => Some(WriteResult::Success),
-        (Decision::Create | Decision::CreateVersion | Decision::Recreate { .. }, OutcomeResult::Failed(_)) => {
+        (Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. }, OutcomeResult::Failed(_)) => {
             Some(WriteResult::Error)
         }
         _ => None,
@@ -165,23 +174,75 @@ fn log_outcome(outcome: &Outcome) {
     for warning in &outcome.warnings {
         tracing::warn!(resource = outcome.resource, "{warning}");
     }
-    let (decision, result) = (outcome.decision.kind(), outcome.result.as_str());
+    for gate in &outcome.gates {
+        let readings: Vec<String> =
+            gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value)).collect();
+        let (gate, answer, read) = (&gate.name, gate.told(), readings.join("; "));
+        tracing::debug!(resource = outcome.resource, gate, answer, read, "gate asked");
+    }
+    let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
-    let (resource, reason) = (&outcome.resource, outcome.reason());
+    let (resource, reason, otherwise) = (&outcome.resource, outcome.reason(), outcome.otherwise());
     match &outcome.result {
         OutcomeResult::Failed(_) => {
-            tracing::error!(resource, decision, result, kind, namespace, name, error = reason, "resource failed");
+            tracing::error!(resource, decision, result, row, kind, namespace, name, error = reason, "resource failed");
+        }
+        // The steady state is silent.
+        OutcomeResult::Skipped if matches!(outcome.decision, Decision::Skip(SkipReason::SameGeneration(_))) => {
+            tracing::debug!(
+                resource,
+                decision,
+                result,
+                row,
+                kind,
+                namespace,
+                name,
+                reason,
+                otherwise,
+                "resource left alone"
+            );
         }
         OutcomeResult::Skipped => {
-            tracing::debug!(resource, decision, result, kind, namespace, name, reason, "resource left alone");
+            tracing::info!(
+                resource,
+                decision,
+                result,
+                row,
+                kind,
+                namespace,
+                name,
+                reason,
+                otherwise,
+                "resource left alone"
+            );
         }
         OutcomeResult::Created
         | OutcomeResult::Updated
+        | OutcomeResult::Patched
         | OutcomeResult::Recreated
+        | OutcomeResult::Released
         | OutcomeResult::Deleted
         | OutcomeResult::Deleting
         | OutcomeResult::Waiting => {
-            tracing::info!(resource, decision, result, kind, namespace, name, reason, "resource {result}");
+            tracing::info!(
+                resource,
+                decision,
+                result,
+                row,
+                kind,
+                namespace,
+                name,
+                reason,
+                otherwise,
+                "resource {result}"
+            );
         }
+    }
+    for pruned in &outcome.pruned {
+        let (name, reason) = (&pruned.name, &pruned.because);
+        tracing::debug!(resource, kind, namespace, name, reason, "former version pruned");
+    }
+    if !outcome.pruned.is_empty() {
+        tracing::info!(resource, kind, count = outcome.pruned.len(), "former versions pruned");
     }
 }

@@ -32,7 +32,7 @@ fn run(invocation: Invocation, environment: Environment) -> anyhow::Result<ExitC
         }
         Invocation::Serve { source, .. } => commands::serve(&source, environment),
         Invocation::ConfigDump(source) => commands::config_dump(&source, &environment),
-        Invocation::Check { source, strict, output } => commands::check(&source, strict, output, &environment),
+        Invocation::Check(arguments) => commands::check(&arguments, &environment),
         Invocation::Schema(file) => commands::schema(file),
         Invocation::DryRun(arguments) => commands::dry_run(&arguments),
         Invocation::Version => commands::version(),

@@ -248,6 +248,13 @@ impl Metrics {
         }
     }
 
+    /// Lets the series of these warnings read zero before their first use.
+    pub fn declare_warnings(&self, warnings: impl IntoIterator<Item = &'static str>) {
+        for warning in warnings {
+            drop(self.warnings.get_or_create(&WarningLabels { warning }));
+        }
+    }
+
     /// Lets the series of this topic read zero before its first message.
     pub fn declare_topic(&self, topic: &str) {
         drop(self.messages_consumed.get_or_create(&TopicLabels::new(topic)));

@@ -16,6 +16,7 @@ use lifecycle_core::params::Resolver;
 use lifecycle_core::plan::Planner;
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::proof::Signer;
 use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::Task;
@@ -45,14 +46,16 @@ pub struct Pipeline<T, A> {
     pub host: Host,
     /// The template of the stamped resource id; the event's `id` if none.
     pub resource_id: Option<Template>,
+    /// Proves what is stamped, if a signing key is configured.
+    pub signer: Option<Signer>,
     /// Where objects live.
     pub transport: T,
     /// What watches tell of those objects, if anything is watched.
     pub cache: Option<WatchCache>,
     /// Where status goes.
     pub api: A,
-    /// Whether the HTTP calls of a pass are kept in its report.
-    pub keep_calls: bool,
+    /// Whether the HTTP calls of a pass, and what its gates read, are kept in its report.
+    pub keep_account: bool,
 }
 
 impl<T: Transport, A: Api> Pipeline<T, A> {
@@ -70,7 +73,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         self.host.introduce(event, &mut scope);
         let mut execution = Execution::default();
         execution.publish(&self.host, &mut scope);
-        let mut fetcher = Fetcher::new(&self.api, trace, self.keep_calls);
+        let mut fetcher = Fetcher::new(&self.api, trace, self.keep_account);
         let mut report = PassReport::new();
 
         let (params, resolver) = fetcher
@@ -113,12 +116,12 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     /// Phase 3 without a read: nothing is to be done, as far as the cache knows.
     fn settled(&self, stamp: &Stamp, scope: &mut Scope) -> Option<Vec<Outcome>> {
         let cache = self.cache.as_ref()?;
-        settle(Planner::new(&self.task, stamp.clone()), scope, |query| cache.find(query))
+        settle(self.planner(stamp.clone()), scope, |query| cache.find(query))
     }
 
     /// Phase 3: reads what is live, then decides and writes resource after resource.
     async fn reconcile(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
-        let mut planner = Planner::new(&self.task, stamp);
+        let mut planner = self.planner(stamp);
         loop {
             let wanted = planner.next_queries(scope);
             if wanted.is_empty() {
@@ -139,11 +142,18 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         planner.into_outcomes()
     }
 
+    fn planner(&self, stamp: Stamp) -> Planner<'_> {
+        // What gates read is worth its cost only to someone who will see it.
+        let explains = self.keep_account || tracing::enabled!(tracing::Level::DEBUG);
+        Planner::new(&self.task, stamp).keep_readings(explains)
+    }
+
     fn stamp(&self, event: &LifecycleEvent, scope: &Scope) -> Stamp {
         Stamp {
             adapter: self.host.name.clone(),
             resource_id: self.resource_id(event, scope),
             generation: event.generation,
+            signer: self.signer.clone(),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
-use crate::handler::PassHandler;
+use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
 use crate::metrics::{Api, MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
@@ -75,6 +75,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     metrics.declare_preconditions(loaded.task.preconditions.iter().map(|precondition| precondition.name.as_str()));
     metrics.declare_decisions(Decision::labels());
     metrics.declare_failures(FailReason::ALL.map(FailReason::as_str));
+    metrics.declare_warnings(handler::warnings());
     metrics.declare_topic(&topic);
 
     let readiness = Readiness::default();
@@ -231,10 +232,11 @@ fn pipeline<T, A>(
         task: Arc::new(loaded.task),
         host,
         resource_id: loaded.adapter.stamp_resource_id,
+        signer: loaded.adapter.signer,
         transport,
         cache,
         api,
-        keep_calls: false,
+        keep_account: false,
     }
 }
 

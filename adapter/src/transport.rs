@@ -5,6 +5,7 @@
 
 pub mod kubernetes;
 pub mod memory;
+mod merge_patch;
 pub mod observed;
 pub(crate) mod subject;
 
@@ -36,7 +37,15 @@ pub trait Transport: Send + Sync + 'static {
         take_over: Option<&Value>,
     ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
-    /// Deletes one object, fenced by its UID.
+    /// Sends one JSON merge patch (RFC 7396) onto the very object that `target` names, in the version that it names,
+    /// as the field manager `<name>-patch`, and returns what the server made of it; none if it is not there.
+    fn patch(
+        &self,
+        document: &Value,
+        target: &Target,
+    ) -> impl Future<Output = Result<Option<Value>, WriteError>> + Send;
+
+    /// Deletes the very object that `target` names, in the version that it names; without a version, in any.
     fn delete(
         &self,
         target: &Target,

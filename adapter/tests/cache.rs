@@ -67,10 +67,11 @@ impl World {
             task: Arc::new(task),
             host: Host { name: adapter.clone(), ..Host::default() },
             resource_id: None,
+            signer: None,
             transport: connected(&live).await?,
             cache: Some(cache),
             api: NoApi,
-            keep_calls: false,
+            keep_account: false,
         };
         Ok(Self { namespace, live, watched: Some(watched), pipeline })
     }

@@ -125,6 +125,140 @@ fn programs_get_the_same_as_json() {
     );
 }
 
+/// A job that keeps former versions, after the namespace that owns it.
+const RETAINED: &str = r#"params:
+  - {name: clusterId, source: event.id}
+  - {name: isDeleting, source: {expression: "event.?deleted_time.hasValue()"}}
+resources:
+  - name: space
+    manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "{{ .clusterId }}"}}
+    discovery: {by_name: "{{ .clusterId }}"}
+  - alias: run
+    owner: {resource: space}
+    retention: {historyLimit: 3}
+    when:
+      expression: |
+        !resources.?run.hasValue()
+          || timestamp(resources.run.metadata.creationTimestamp) < timestamp(now()) - duration("10m")
+    manifest:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "{{ now | date `150405` }}", namespace: "{{ .clusterId }}", labels: {app: run}}
+    discovery: {namespace: "{{ .clusterId }}", by_selectors: {label_selector: {app: run}}}
+    lifecycle:
+      apply: {when: {expression: "!resources.?run.hasValue()"}}
+      recreate: {when: {expression: "resources.run.?status.?conditions.orValue([]).exists(c, c.type == \"Failed\")"}}
+      patch:
+        - when: {expression: "resources.run.metadata.labels[?'tier'].orValue('') != \"gold;#{}\""}
+          document: {metadata: {labels: {tier: gold}}}
+      orphan: {when: {expression: "false"}}
+      delete: {when: {expression: isDeleting}}
+"#;
+
+#[test]
+fn rows_that_a_resource_can_reach_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--explain"]);
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn the_decision_tree_is_a_page_with_a_flowchart_for_each_resource() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--graph"]);
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("orphan.when.expression: can never hold"), "{output:?}");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(check(folder.path(), DEPLOYMENT, RETAINED, &["--graph", "--strict"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_task_with_mistakes_has_neither_rows_nor_a_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    for flag in ["--explain", "--graph"] {
+        let output = check(folder.path(), DEPLOYMENT, "resources: [{name: a}]\n", &[flag]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(printed.ends_with("\n2 errors, 0 warnings\n"), "{flag}: {printed}");
+        assert_eq!(output.status.code(), Some(1), "{flag}");
+    }
+    let output = check(folder.path(), DEPLOYMENT, "resources: [{name: a}]\n", &["--graph", "-o", "json"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&listed["errors"], listed.get("resources")), (&json!(2), None));
+}
+
+#[test]
+fn programs_get_rows_and_graphs_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let listed = |flags: &[&str]| -> Value {
+        let output = check(folder.path(), DEPLOYMENT, RETAINED, flags);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(listed(&["-o", "json"]).get("resources"), None);
+    let explained = listed(&["--explain", "-o", "json"]);
+    let run = &explained["resources"][1];
+    assert_eq!((&run["name"], &run["apiVersion"], &run["kind"]), (&json!("run"), &json!("batch/v1"), &json!("Job")));
+    assert_eq!(run.get("graph"), None);
+    let rows = run["rows"].as_array().unwrap();
+    let recreate = rows.iter().find(|row| row["row"] == "14").unwrap();
+    assert_eq!(
+        recreate["decisions"],
+        json!([
+            { "decision": "fail", "reason": "VersionNameTaken" },
+            { "decision": "create_version", "reason": "RecreateGateHolds" },
+            { "decision": "fail", "reason": "GateFailed" },
+        ])
+    );
+    let drawn = listed(&["--graph", "-o", "json"]);
+    assert_eq!(drawn["resources"][1]["rows"], run["rows"]);
+    let graph = drawn["resources"][1]["graph"].as_str().unwrap();
+    assert!(graph.starts_with("flowchart TD\n") && graph.contains("row14_fail_VersionNameTaken"), "{graph}");
+}
+
+/// Mermaid's grammar, as far as the graphs use it: boxes, and arrows between boxes that there are.
+#[test]
+fn the_graphs_of_every_example_are_flowcharts() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let mut graphs = 0;
+    for example in fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        let mut command = Command::cargo_bin("hyperfleet-adapter").unwrap();
+        let files = ["check", "--graph", "-c", "adapter-config.yaml", "-t", "task-config.yaml"];
+        let output = command.current_dir(&example).args(files).output().unwrap();
+        let page = String::from_utf8(output.stdout).unwrap();
+        for graph in page.split("```mermaid\n").skip(1) {
+            let graph = graph.split("```").next().unwrap();
+            assert_eq!(faults(graph), Vec::<&str>::new(), "{}", example.display());
+            graphs += 1;
+        }
+    }
+    assert!(graphs >= 17, "{graphs}");
+}
+
+/// The lines that are neither a box nor an arrow between boxes.
+fn faults(graph: &str) -> Vec<&str> {
+    let mut lines = graph.lines();
+    assert_eq!(lines.next(), Some("flowchart TD"));
+    let lines: Vec<&str> = lines.map(str::trim).collect();
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let text = |text: &str| !text.is_empty() && !text.contains(['"', '`', '{', '}', ':', '%', '\\']);
+    let declared = |line: &str| {
+        let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let rest = line.strip_prefix(&name)?;
+        let inner = rest.strip_prefix("([\"").and_then(|rest| rest.strip_suffix("\"])"));
+        let inner = inner.or_else(|| rest.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]")))?;
+        (is_name(&name) && text(inner)).then_some(name)
+    };
+    let names: Vec<String> = lines.iter().filter_map(|line| declared(line)).collect();
+    let is_arrow = |line: &str| {
+        let mut parts = line.splitn(2, [' ']);
+        let (Some(from), Some(rest)) = (parts.next(), parts.next()) else { return false };
+        let rest = rest.strip_prefix("-->|\"").or_else(|| rest.strip_prefix("-.->|\""));
+        let Some((label, to)) = rest.and_then(|rest| rest.split_once("\"| ")) else { return false };
+        text(label) && [from, to].iter().all(|name| names.iter().any(|known| known == name))
+    };
+    lines.into_iter().filter(|line| declared(line).is_none() && !is_arrow(line)).collect()
+}
+
 #[test]
 fn a_file_that_is_not_there_is_a_mistake() {
     let folder = tempfile::tempdir().unwrap();

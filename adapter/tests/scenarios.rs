@@ -59,7 +59,10 @@ fn writes(trace: &Trace) -> Vec<String> {
 fn there_are_scenarios_and_each_says_what_it_shows() {
     let folders = scenarios();
     assert!(folders.len() >= 10, "{folders:?}");
+    let index = folders[0].join("../README.md");
+    let index = std::fs::read_to_string(index).unwrap();
     for folder in folders {
+        assert!(index.contains(&format!("({})", name(&folder))), "{} is not in the index", name(&folder));
         let readme = std::fs::read_to_string(folder.join("README.md"))
             .unwrap_or_else(|error| panic!("{}: {error}", name(&folder)));
         assert!(readme.starts_with("# ") && readme.contains("Look for:"), "{}", name(&folder));

@@ -1,66 +1,166 @@
 //! Which live objects belong to a resource, and which are merely visible.
 //!
+//! In: a [`Claim`], which is one resource's, and a version that its discovery found. Out: [`Belongs`]. Nothing can fail;
+//! what only the rendered manifest can tell is `Unclear` until it is rendered.
+//!
 //! What discovery by name finds belongs. What a selector finds belongs if its labels say so; an object without
-//! our resource label, which an older adapter wrote, belongs if its name is the rendered name, or if no
-//! other entry of the task selects that kind. Anything else is never deleted, pruned or written.
-
-use std::collections::BTreeMap;
+//! our resource label, which an older adapter wrote, belongs if it has the rendered name, or if no other entry of the
+//! task could mean it, and if none of its other labels says that it is another's. What was released says by whom, and goes on to belong to that resource, so that it is known not to
+//! be touched. Anything else is never deleted, pruned, stripped or written.
 
 use serde_json::Value;
 
+use crate::id::GroupVersionKind;
 use crate::keys;
-use crate::manifest::Stamp;
+use crate::manifest::{Desired, Stamp};
 use crate::observation::{Query, QueryBy, Version};
+use crate::plan::disowned_by;
 
 /// Whose an object has to be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Claim<'a> {
     /// The resource's name in the task.
     pub resource: &'a str,
     /// The adapter and the API resource.
     pub stamp: &'a Stamp,
-    /// The rendered name, if the manifest renders.
-    pub rendered_name: Option<&'a str>,
-    /// Whether no other entry of the task selects objects of this kind by labels.
-    pub only_selector_of_its_kind: bool,
+    /// The rendered manifest; none if it was not rendered.
+    pub desired: Option<&'a Desired>,
+    /// What the task's other entries of this kind look for.
+    pub rivals: Vec<Rival<'a>>,
+}
+
+/// Another entry of the task, for objects of the same kind.
+#[derive(Debug, Clone, Copy)]
+pub enum Rival<'a> {
+    /// It looks for any object with certain labels, or what it looks for is not known.
+    Any,
+    /// It looks for this one.
+    Named(&'a Query),
+}
+
+/// Whether an object belongs to a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belongs {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// The rendered manifest would tell, and was not rendered.
+    Unclear,
 }
 
 impl Claim<'_> {
     /// Whether an object that `query` found belongs to the resource.
     #[must_use]
-    pub fn covers(&self, query: &Query, version: &Version) -> bool {
-        match query.by {
-            QueryBy::Name(_) => true,
-            QueryBy::Labels(_) => match version.label(keys::RESOURCE) {
-                Some(resource) => {
-                    resource == self.resource
-                        && version.label(keys::ADAPTER) == Some(&self.stamp.adapter)
-                        && version.label(keys::RESOURCE_ID) == Some(&self.stamp.resource_id)
-                }
-                None => self.only_selector_of_its_kind || self.rendered_name == Some(version.name()),
+    pub fn covers(&self, query: &Query, version: &Version) -> Belongs {
+        if matches!(query.by, QueryBy::Name(_)) || self.released(version) {
+            return Belongs::Yes;
+        }
+        match version.label(keys::RESOURCE) {
+            Some(resource) if resource == self.resource => self.by_labels(version, false),
+            Some(_) => Belongs::No,
+            None if version.is_disowned() && version.annotation(keys::DISOWNED_BY).is_some() => Belongs::No,
+            // It need not say whose it is, but if it does, it has to be ours.
+            None => match self.by_labels(version, true) {
+                Belongs::Yes if self.is_contested(version) => self.by_name(version),
+                belongs @ (Belongs::Yes | Belongs::No | Belongs::Unclear) => belongs,
             },
         }
     }
+
+    /// Whether an object is marked as released by this resource. A mark that does not say by whom, as a person may set it,
+    /// counts if nothing on the object says that it was another's.
+    #[must_use]
+    pub fn released(&self, version: &Version) -> bool {
+        if version.label(keys::DISOWNED) != Some(&self.stamp.resource_id) {
+            return false;
+        }
+        match version.annotation(keys::DISOWNED_BY) {
+            Some(by) => by == disowned_by(self.stamp, self.resource),
+            None => {
+                let is_open = |key: &str, ours: &str| version.label(key).is_none_or(|label| label == ours);
+                is_open(keys::RESOURCE, self.resource)
+                    && is_open(keys::ADAPTER, &self.stamp.adapter)
+                    && is_open(keys::RESOURCE_ID, &self.stamp.resource_id)
+                    && (version.label(keys::RESOURCE).is_some() || !self.is_contested(version))
+            }
+        }
+    }
+
+    /// The labels that are ours are the stamped ones, and those that the author wrote in their place. `may_be_absent` says
+    /// whether an object without one of them is ours as well.
+    fn by_labels(&self, version: &Version, may_be_absent: bool) -> Belongs {
+        let stamps = [(keys::ADAPTER, &self.stamp.adapter), (keys::RESOURCE_ID, &self.stamp.resource_id)];
+        let is_ours = |key: &str, stamped: &str| {
+            let Some(label) = version.label(key) else { return may_be_absent };
+            label == stamped || self.desired.and_then(|desired| desired.label(key)) == Some(label)
+        };
+        if stamps.into_iter().all(|(key, stamped)| is_ours(key, stamped)) {
+            Belongs::Yes
+        } else if self.desired.is_none() {
+            Belongs::Unclear
+        } else {
+            Belongs::No
+        }
+    }
+
+    fn by_name(&self, version: &Version) -> Belongs {
+        match self.desired {
+            None => Belongs::Unclear,
+            Some(desired) if desired.is_named_as(version) => Belongs::Yes,
+            Some(_) => Belongs::No,
+        }
+    }
+
+    /// Whether another entry of the task could mean an object that does not say whose it is.
+    fn is_contested(&self, version: &Version) -> bool {
+        self.rivals.iter().any(|rival| match rival {
+            Rival::Any => true,
+            Rival::Named(query) => could_find(query, version.object()),
+        })
+    }
+}
+
+/// Whether two kinds have the same objects: one object is served in every version of its group.
+#[must_use]
+pub fn is_same_kind(a: &GroupVersionKind, b: &GroupVersionKind) -> bool {
+    a.group == b.group && a.kind == b.kind
+}
+
+/// Whether two namespaces can be one. A cluster-scoped object has none, whatever a task gives its kind.
+#[must_use]
+pub fn is_same_namespace(a: &str, b: &str) -> bool {
+    a.is_empty() || b.is_empty() || a == b
 }
 
 /// Whether an object would be found by the query.
 #[must_use]
 pub fn satisfies(query: &Query, object: &Value) -> bool {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let in_namespace = query
-        .namespace
-        .as_deref()
-        .is_none_or(|namespace| namespace.is_empty() || namespace == text("/metadata/namespace"));
-    in_namespace
-        && match &query.by {
-            QueryBy::Name(name) => name == text("/metadata/name"),
-            QueryBy::Labels(labels) => has_labels(object, labels),
-        }
+    let wanted = query.namespace.as_deref().unwrap_or_default();
+    (wanted.is_empty() || wanted == namespace(object)) && matches(query, object)
 }
 
-fn has_labels(object: &Value, labels: &BTreeMap<String, String>) -> bool {
-    let present = object.pointer("/metadata/labels");
-    labels.iter().all(|(key, value)| {
-        present.and_then(|present| present.get(key)).and_then(Value::as_str) == Some(value.as_str())
-    })
+/// Whether an object would be found by the query if its kind is cluster-scoped, for which a namespace is ignored.
+#[must_use]
+pub fn could_find(query: &Query, object: &Value) -> bool {
+    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), namespace(object)) && matches(query, object)
 }
+
+fn matches(query: &Query, object: &Value) -> bool {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    match &query.by {
+        QueryBy::Name(name) => text("/metadata/name") == Some(name),
+        QueryBy::Labels(labels) => {
+            let present = object.pointer("/metadata/labels");
+            let label = |key: &str| present.and_then(|present| present.get(key)).and_then(Value::as_str);
+            labels.iter().all(|(key, value)| label(key) == Some(value))
+        }
+    }
+}
+
+fn namespace(object: &Value) -> &str {
+    object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -17,14 +17,18 @@
 //! | `timestamp.toUnixTime()` | the same as `int(timestamp)` |
 //!
 //! Parsing fails for what is not CEL and for what could take the process down. Evaluation fails for
-//! what only values can tell, as there is no type check, and after a hundred thousand turns of loops. Nothing here decides what a failure means.
+//! what only values can tell, as there is no type check, after a hundred thousand turns of loops, and once 32 MiB were copied
+//! or gone through. Nothing here decides what a failure means.
 
 mod answer;
 mod conditions;
 mod conversions;
+mod cost;
 mod data;
 mod environment;
 mod evaluation;
+mod formula;
+mod internal;
 mod limits;
 mod lint;
 mod lists;
@@ -35,8 +39,10 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod time;
+mod tolls;
 mod view;
 mod walk;
+mod weight;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,8 +52,9 @@ use std::sync::{Arc, OnceLock};
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
+pub use self::formula::{Formula, Key, Relation};
 use self::lint::Name;
-pub use self::prospect::{Presence, Prospect};
+pub use self::prospect::{Possible, Presence, Prospect};
 pub use self::readings::Reading;
 use crate::scope::Scope;
 
@@ -59,7 +66,10 @@ pub struct Expression {
 
 struct Parsed {
     source: String,
+    /// As it was written.
     tree: IdedExpr,
+    /// As it is evaluated.
+    program: IdedExpr,
     names: Vec<Name>,
     resources: ResourceReads,
     /// Made when first asked for: only explanations need it.
@@ -113,7 +123,7 @@ pub enum ExpressionError {
 
 /// An evaluation that gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("CEL evaluation error for expression \"{expression}\": {message}")]
+#[error("CEL evaluation error for expression \"{}\": {message}", one_line(expression))]
 pub struct EvaluationError {
     /// The expression's text.
     pub expression: String,
@@ -159,11 +169,10 @@ impl Expression {
         let resources = lint::reads(&tree, "resources");
         let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
         let names = lint::names(&tree);
-        let mut tree = tree;
-        meter::install(&mut tree);
-        let tree = answer::wrap(tree);
+        let program = meter::program(tree.clone());
+        let source = source.to_owned();
         let paths = OnceLock::new();
-        Ok(Self { parsed: Arc::new(Parsed { source: source.to_owned(), tree, names, resources, paths }) })
+        Ok(Self { parsed: Arc::new(Parsed { source, tree, program, names, resources, paths }) })
     }
 
     /// The text it was parsed from, trimmed.
@@ -191,7 +200,19 @@ impl Expression {
     /// What its answers can be, given what is certain of the entries of `resources`.
     #[must_use]
     pub fn prospect(&self, entries: &dyn Fn(&str) -> Presence) -> Prospect {
-        prospect::prospect(answer::unwrap(&self.parsed.tree), entries)
+        prospect::prospect(&self.parsed.tree, entries)
+    }
+
+    /// Which answers it can give, given what is certain of the entries of `resources`.
+    #[must_use]
+    pub fn possible(&self, entries: &dyn Fn(&str) -> Presence) -> Possible {
+        prospect::possible(&self.parsed.tree, entries)
+    }
+
+    /// What it claims, given what is certain of the entries of `resources`, and the expressions that variables stand for.
+    #[must_use]
+    pub fn formula(&self, entries: &dyn Fn(&str) -> Presence, definitions: &dyn Fn(&str) -> Option<Self>) -> Formula {
+        formula::formula(&self.parsed.tree, &formula::Context { entries, definitions })
     }
 
     /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.
@@ -224,8 +245,8 @@ impl Expression {
     /// # Errors
     /// A variable or key is missing, no overload fits, a function fails.
     pub fn evaluate(&self, scope: &Scope) -> Result<Answer, EvaluationError> {
-        evaluation::evaluate(&self.parsed.tree, scope).map_err(|failure| {
-            let (kind, message) = failure.describe(scope, &self.parsed.names);
+        evaluation::evaluate(&self.parsed.program, scope).map_err(|failure| {
+            let (kind, message) = failure.describe(scope, &self.parsed.source, &self.parsed.names);
             EvaluationError { expression: self.parsed.source.clone(), kind, message }
         })
     }
@@ -262,6 +283,12 @@ impl Answer {
             Self::Value(Value::Object(fields)) => !fields.is_empty(),
         }
     }
+}
+
+/// An expression as it is told: on one line, however its author broke it.
+#[must_use]
+pub fn one_line(expression: &str) -> String {
+    expression.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl EvaluationError {

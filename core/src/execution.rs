@@ -51,7 +51,7 @@ impl Execution {
     pub fn note_outcomes(&mut self, outcomes: &[Outcome]) {
         for outcome in outcomes {
             self.outcomes.insert(outcome.resource.clone(), outcome.to_value());
-            if outcome.decision == Decision::Skip(SkipReason::CreateGateFalse) {
+            if is_held_back(&outcome.decision) {
                 self.resources_skipped = true;
                 if self.skip_reason.is_empty() {
                     self.skip_reason = format!("{}: {}", outcome.resource, outcome.reason());
@@ -105,4 +105,11 @@ impl Execution {
             }),
         );
     }
+}
+
+/// Whether a gate keeps something from being made that is wanted. Only the create gate does, as in the Go adapter: `when` and
+/// `apply` leave a resource as it was found. A debounced object is not missing, and where `when` does not hold during a
+/// deletion, what is absent is gone: `resourcesSkipped` would keep statuses from saying so for ever.
+fn is_held_back(decision: &Decision) -> bool {
+    matches!(decision, Decision::Skip(SkipReason::CreateGateFalse))
 }

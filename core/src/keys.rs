@@ -13,3 +13,7 @@ pub const RESOURCE: &str = "hyperfleet.io/resource";
 pub const GENERATION: &str = "hyperfleet.io/generation";
 /// Label: the object was released on purpose; its value is the resource id it belonged to.
 pub const DISOWNED: &str = "hyperfleet.io/disowned";
+/// Annotation: which adapter and which entry of its task released the object, as `adapter/resource`.
+pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
+/// Annotation: proof that a holder of the signing key stamped the object's labels.
+pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";

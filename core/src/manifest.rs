@@ -6,13 +6,16 @@
 
 use serde_json::{Map, Value};
 
+use crate::belonging::is_same_namespace;
 use crate::diagnostics::Severity;
 use crate::document::Document;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
+use crate::observation::Version;
 use crate::plan::decision::{FailReason, Failure};
+use crate::proof::{Claim, Signer};
 use crate::scope::Scope;
-use crate::task::{Manifest, Resource};
+use crate::task::{Manifest, Resource, kinds};
 
 /// What is stamped on every object, where its author left a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub struct Stamp {
     pub resource_id: String,
     /// The event's generation.
     pub generation: Generation,
+    /// Proves the labels, if a signing key is configured.
+    pub signer: Option<Signer>,
 }
 
 /// An object as it shall be.
@@ -40,6 +45,21 @@ pub struct Desired {
     pub generation: Generation,
 }
 
+impl Desired {
+    /// A label's value.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.object.pointer("/metadata/labels")?.get(key)?.as_str()
+    }
+
+    /// Whether a live object is the one of the rendered name.
+    #[must_use]
+    pub fn is_named_as(&self, version: &Version) -> bool {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        self.name == version.name() && is_same_namespace(namespace, version.namespace())
+    }
+}
+
 /// Renders and stamps a resource's manifest.
 ///
 /// # Errors
@@ -55,7 +75,11 @@ pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desi
         }
     }
     let namespace = Some(text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
-    Ok(Desired { kind: GroupVersionKind::new(&api_version, &kind), name, namespace, generation, object })
+    let kind = GroupVersionKind::new(&api_version, &kind);
+    if let Some(signer) = &stamp.signer {
+        prove(&mut object, signer, &kind);
+    }
+    Ok(Desired { kind, name, namespace, generation, object })
 }
 
 fn render_failure(message: impl Into<String>) -> Failure {
@@ -134,6 +158,24 @@ fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Gene
     // A manifest that wrote a bare number would be refused by the server: annotations are strings.
     *written = Value::from(generation.to_string());
     Ok(Generation(generation))
+}
+
+/// Signs what the labels say by now, the author's own included.
+fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
+    let proof = signer.sign(&Claim {
+        adapter: label(keys::ADAPTER).unwrap_or_default(),
+        resource_id: label(keys::RESOURCE_ID).unwrap_or_default(),
+        group: &kind.group,
+        kind: &kind.kind,
+        // The server drops what is written there of a kind without namespaces, and the proof is read off the live object.
+        namespace: if kinds::is_namespaced(kind) == Some(false) { "" } else { text("/metadata/namespace") },
+        name: text("/metadata/name"),
+    });
+    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.entry(keys::OWNERSHIP_PROOF).or_insert_with(|| Value::from(proof));
+    }
 }
 
 fn mapping<'v>(object: &'v mut Value, key: &str) -> Result<&'v mut Map<String, Value>, Failure> {

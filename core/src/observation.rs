@@ -112,10 +112,22 @@ impl Version {
         self.metadata("labels")?.get(key)?.as_str()
     }
 
+    /// An annotation's value.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata("annotations")?.get(key)?.as_str()
+    }
+
+    /// Whether it was released: whatever the label's value, it is nobody's to write.
+    #[must_use]
+    pub fn is_disowned(&self) -> bool {
+        self.label(keys::DISOWNED).is_some()
+    }
+
     /// The generation it was last written for, if it carries a readable one.
     #[must_use]
     pub fn generation(&self) -> Option<Generation> {
-        let text = self.metadata("annotations")?.get(keys::GENERATION)?.as_str()?;
+        let text = self.annotation(keys::GENERATION)?;
         text.trim().parse().ok().map(Generation)
     }
 

@@ -2,8 +2,14 @@
 
 use serde_json::{Value, json};
 
+use crate::cel::Reading;
 use crate::id::{Generation, GroupVersionKind};
-use crate::plan::decision::{Decision, Failure, SkipReason, WaitReason};
+use crate::plan::decide::GateAnswer;
+use crate::plan::decision::{
+    Decision, FailReason, Failure, OrphanReason, SkipReason, UpdateReason, VersionReason, WaitReason,
+};
+use crate::plan::row::Row;
+use crate::plan::warning::Warning;
 
 /// What became of one resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,16 +22,58 @@ pub struct Outcome {
     pub namespace: String,
     /// The name of the object written or looked at; empty if not known.
     pub name: String,
+    /// How many live objects belonged to it when it was looked at, those on their way out included.
+    pub versions: usize,
+    /// The row of the decision table that matched.
+    pub row: Row,
     /// What was decided.
     pub decision: Decision,
     /// What came of it.
     pub result: OutcomeResult,
+    /// Whether it has an orphan gate.
+    pub can_be_released: bool,
+    /// Whether it has a delete gate.
+    pub can_be_deleted: bool,
     /// Whether this pass needs nothing more to consider the resource let go of.
     pub finalized: bool,
     /// The gates that were asked, in order, with their answers.
-    pub gates: Vec<(&'static str, String)>,
+    pub gates: Vec<GateRecord>,
+    /// The former versions that were deleted because retention says so.
+    pub pruned: Vec<Pruned>,
     /// What the author should know, although it did not fail.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// A former version that retention deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// Its name.
+    pub name: String,
+    /// Which limits it exceeded, in words.
+    pub because: String,
+}
+
+/// A gate that was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateRecord {
+    /// Its name: its key below `lifecycle`, `when`, or `patch[0]` and so on.
+    pub name: String,
+    /// Its answer.
+    pub answer: GateAnswer,
+    /// What it read, if that was to be kept.
+    pub readings: Vec<Reading>,
+}
+
+impl GateRecord {
+    /// The answer in words.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match &self.answer {
+            GateAnswer::Holds => "holds".to_owned(),
+            GateAnswer::DoesNotHold => "does not hold".to_owned(),
+            GateAnswer::Failed(cause) => format!("failed: {cause}"),
+        }
+    }
 }
 
 /// What came of a decision.
@@ -35,8 +83,12 @@ pub enum OutcomeResult {
     Created,
     /// Brought to the desired state.
     Updated,
+    /// Written in part.
+    Patched,
     /// Deleted, and created anew.
     Recreated,
+    /// Let go of: every version is released.
+    Released,
     /// Every version is gone.
     Deleted,
     /// Deletion was accepted, but something still stands.
@@ -56,7 +108,9 @@ impl OutcomeResult {
         match self {
             Self::Created => "created",
             Self::Updated => "updated",
+            Self::Patched => "patched",
             Self::Recreated => "recreated",
+            Self::Released => "released",
             Self::Deleted => "deleted",
             Self::Deleting => "deleting",
             Self::Skipped => "skipped",
@@ -74,7 +128,9 @@ impl Outcome {
             OutcomeResult::Failed(failure) => Some(failure),
             OutcomeResult::Created
             | OutcomeResult::Updated
+            | OutcomeResult::Patched
             | OutcomeResult::Recreated
+            | OutcomeResult::Released
             | OutcomeResult::Deleted
             | OutcomeResult::Deleting
             | OutcomeResult::Skipped
@@ -91,13 +147,32 @@ impl Outcome {
         }
         match &self.decision {
             Decision::Create => "resource not found".to_owned(),
-            Decision::CreateVersion => "no version has the rendered name".to_owned(),
-            Decision::Update { from } => format!("generation changed from {}", generation(from)),
+            Decision::CreateVersion(VersionReason::NewName) => "no version has the rendered name".to_owned(),
+            Decision::CreateVersion(VersionReason::RecreateGateHolds) => {
+                "recreate gate holds, former versions are kept".to_owned()
+            }
+            Decision::Update { because: UpdateReason::GenerationChanged, from } => {
+                format!("generation changed from {}", generation(from))
+            }
+            Decision::Update { because: UpdateReason::OwnerChanged, .. } => "its owner is another object".to_owned(),
+            Decision::Patch(entries) => {
+                let entries: Vec<String> = entries.iter().map(|entry| format!("patch[{entry}]")).collect();
+                format!("gate of {} holds", entries.join(", "))
+            }
+            Decision::Orphan(OrphanReason::GateHolds) => "lifecycle.orphan.when evaluated to true".to_owned(),
+            Decision::Orphan(OrphanReason::Disowned) => "another version was released".to_owned(),
             Decision::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
             Decision::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
             Decision::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
+            Decision::Wait(WaitReason::ReleasePending) => "what it owns has to be released first".to_owned(),
             Decision::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
             Decision::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
+            Decision::Skip(SkipReason::Disowned) => "it was released".to_owned(),
+            Decision::Skip(SkipReason::NothingToOrphan) => "nothing is there to release".to_owned(),
+            Decision::Skip(SkipReason::WhenFalse) => "when condition evaluated to false".to_owned(),
+            Decision::Skip(SkipReason::ApplyGateFalse) => {
+                "lifecycle.apply.when condition evaluated to false".to_owned()
+            }
             Decision::Skip(SkipReason::CreateGateFalse) => {
                 "lifecycle.create.when condition evaluated to false".to_owned()
             }
@@ -108,6 +183,17 @@ impl Outcome {
             Decision::Skip(SkipReason::EarlierFailure) => "an earlier resource failed".to_owned(),
             Decision::Fail(failure) => failure.to_string(),
         }
+    }
+
+    /// What would have to differ for a later row of the table to match; none if its row is the last one, or if what failed
+    /// says so itself.
+    #[must_use]
+    pub fn otherwise(&self) -> Option<&'static str> {
+        let Decision::Fail(failure) = &self.decision else { return self.row.otherwise() };
+        if failure.reason == FailReason::GateFailed {
+            return Some("the gate has to have an answer");
+        }
+        self.row.otherwise().filter(|_| failure.reason == FailReason::DiscoveryFailed)
     }
 
     /// `adapter.outcomes.<name>` as expressions and templates see it.

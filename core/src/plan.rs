@@ -13,38 +13,59 @@
 //! What a step did is in `resources` before the next resource's gates are asked, so the order of the task's list
 //! is kept strictly. Nothing here fails as such: a failure is an outcome of its resource.
 
+mod commands;
+mod conclude;
 pub mod decide;
 pub mod decision;
+mod dependents;
 mod gates;
 mod observed;
+mod ours;
+mod owner;
+mod promote;
+mod reads;
 mod record;
+mod release;
+mod retention;
+pub mod row;
+pub mod warning;
 
 use std::collections::BTreeSet;
 
-use crate::belonging::{self, Claim};
-use crate::keys;
+use crate::id::Generation;
 use crate::manifest::{Desired, Stamp};
-use crate::nested;
 use crate::observation::{Observation, Query, Version};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::scope::Scope;
-use crate::task::{DiscoverBy, Resource, Task};
-use crate::write::{Command, Target};
+use crate::task::{Resource, Task};
+use crate::write::Command;
 
-use decide::{Seen, current, decide};
-use decision::{Decision, FailReason, Failure};
-use gates::{Examination, Record};
+use decide::{Decided, Seen, current, decide};
+use decision::Decision;
+use gates::{Context, Examination, Record};
 pub use observed::Wanted;
+use ours::Ours;
+use owner::Standing;
+pub(crate) use release::disowned_by;
 
 /// A write that has to be executed before the plan goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The resource's name.
     pub resource: String,
-    /// What was decided.
-    pub decision: Decision,
+    /// What it is for.
+    pub purpose: Purpose,
     /// What to execute.
     pub command: Command,
+}
+
+/// What a step is for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Purpose {
+    /// What was decided about the resource.
+    Decided(Decision),
+    /// Retention: former versions have to go.
+    Prune,
 }
 
 /// The plan of one event, as far as it has unrolled.
@@ -57,7 +78,10 @@ pub struct Planner<'t> {
     position: usize,
     /// The step that waits for its outcome.
     pending: Option<Pending>,
+    /// The outcome of a resource whose former versions are being pruned, as if all of them went.
+    pruning: Option<Outcome>,
     failed_earlier: bool,
+    keeps_readings: bool,
     outcomes: Vec<Outcome>,
 }
 
@@ -65,15 +89,23 @@ pub struct Planner<'t> {
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
+    /// Whether the second query, for what was released, was sent.
+    asked_for_disowned: bool,
     observation: Option<Observation>,
+    /// What it came to, once its turn is over, if another one names it as its owner.
+    standing: Option<Standing>,
 }
 
 /// A decision whose outcome is not known yet.
 #[derive(Debug)]
 struct Pending {
-    decision: Decision,
+    decided: Decided,
     /// The namespace and name that it is about.
     place: (String, String),
+    /// The versions that belong to the resource, by their places among those observed.
+    belonging: Vec<usize>,
+    /// The desired generation, if the manifest was rendered.
+    desired: Option<Generation>,
     record: Record,
     /// Whether the table was already asked a second time, after a creation met its own object.
     decided_again: bool,
@@ -92,8 +124,24 @@ impl<'t> Planner<'t> {
     /// Begins the plan of one event.
     #[must_use]
     pub fn new(task: &'t Task, stamp: Stamp) -> Self {
-        let slots = task.resources.iter().map(|_| Slot::default()).collect();
-        Self { task, stamp, slots, position: 0, pending: None, failed_earlier: false, outcomes: Vec::new() }
+        Self {
+            task,
+            stamp,
+            slots: task.resources.iter().map(|_| Slot::default()).collect(),
+            position: 0,
+            pending: None,
+            pruning: None,
+            failed_earlier: false,
+            keeps_readings: false,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Keeps in the outcomes what each gate read, for explanations.
+    #[must_use]
+    pub fn keep_readings(mut self, keep: bool) -> Self {
+        self.keeps_readings = keep;
+        self
     }
 
     /// The outcomes so far, in the order of the task's list.
@@ -110,10 +158,7 @@ impl<'t> Planner<'t> {
 
     /// Decides resource after resource until one needs a write, or none is left.
     pub fn next_step(&mut self, scope: &mut Scope) -> Option<Step> {
-        while self.pending.is_none() && self.position < self.task.resources.len() {
-            if !self.task.has_lifecycle() {
-                self.publish(self.position, scope);
-            }
+        while self.pending.is_none() && self.pruning.is_none() && self.position < self.task.resources.len() {
             if let Some(step) = self.decide_current(scope, false) {
                 return Some(step);
             }
@@ -128,45 +173,98 @@ impl<'t> Planner<'t> {
     /// Asks the table about the current resource. A decision that needs no write is concluded at once.
     fn decide_current(&mut self, scope: &mut Scope, decided_again: bool) -> Option<Step> {
         let resource = self.resource();
-        let mut examination = Examination::new(resource, scope, &self.stamp, self.unknown(), self.failed_earlier);
+        let ours = self.look(scope);
+        let unknown = self.unknown();
+        let versions = self.versions(self.position, &ours.places);
+        let owns_what_is_to_be_released = self.owns_what_is_to_be_released(self.position, &versions, scope, &unknown);
+        let context = Context { owns_what_is_to_be_released, ..self.context(self.position, scope, &unknown) };
         let seen = match &self.slots[self.position].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),
-            Some(Observation::Found(versions)) => Seen::Versions(self.belonging(versions, &mut examination)),
+            Some(Observation::Found(_)) => Seen::Versions(versions.clone()),
         };
-        let versions = match &seen {
-            Seen::Unknown(_) => &[],
-            Seen::Versions(versions) => versions.as_slice(),
+        let owner = self.owner();
+        let mut examination = Examination::new(context, &versions, owner.as_ref(), ours.desired);
+        let mut decided = decide(&seen, &mut examination);
+        let mut examined = examination.into_parts();
+        let record = std::mem::take(&mut examined.record);
+        let desired = examined.desired.as_ref().map(|desired| desired.generation);
+        let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
+        let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions) {
+            Ok(command) => (command, unwritten(&decided.decision)),
+            Err(failure) => {
+                // What cannot be let go of stays a release that failed: it stands in nobody's way.
+                if !matches!(decided.decision, Decision::Orphan(_)) {
+                    decided.decision = Decision::Fail(failure.clone());
+                }
+                (None, OutcomeResult::Failed(failure))
+            }
         };
-        let mut examination = examination.with_versions(versions);
-        let mut decision = decide(&seen, &mut examination);
-        let (desired, record) = examination.into_parts();
-        let command = self.command(&decision, desired.as_ref(), versions).unwrap_or_else(|failure| {
-            decision = Decision::Fail(failure);
-            None
-        });
-        let place = match (&desired, current(versions.iter().copied(), self.stamp.generation)) {
-            (Some(desired), _) => (desired.namespace.clone().unwrap_or_default(), desired.name.clone()),
-            (None, Some(version)) => (version.namespace().to_owned(), version.name().to_owned()),
-            (None, None) => (String::new(), String::new()),
-        };
-        let pending = Pending { decision, place, record, decided_again };
-        if let Some(command) = command {
-            let step = Step { resource: resource.name.clone(), decision: pending.decision.clone(), command };
-            self.pending = Some(pending);
-            return Some(step);
+        let pending = Pending { decided, place, belonging: ours.places, desired, record, decided_again };
+        match command {
+            None => self.conclude(pending, result, After::AsObserved, scope),
+            Some(command) => {
+                let decision = pending.decided.decision.clone();
+                self.pending = Some(pending);
+                Some(Step { resource: resource.name.clone(), purpose: Purpose::Decided(decision), command })
+            }
         }
-        let result = match &pending.decision {
-            Decision::Fail(failure) => OutcomeResult::Failed(failure.clone()),
-            Decision::Wait(_) => OutcomeResult::Waiting,
-            Decision::Skip(_)
-            | Decision::Create
-            | Decision::CreateVersion
+    }
+
+    /// Finds out what belongs to the current resource, and makes it visible. Where that cannot be told, it is as
+    /// unknown as if it could not be read.
+    fn look(&mut self, scope: &mut Scope) -> Ours {
+        let several =
+            matches!(&self.slots[self.position].observation, Some(Observation::Found(versions)) if versions.len() > 1);
+        if several || !self.task.has_lifecycle() {
+            self.publish(self.position, scope);
+        }
+        match self.ours(self.position, scope) {
+            Ok(ours) => ours,
+            Err(cause) => {
+                self.slots[self.position].observation = Some(Observation::Unknown(cause));
+                Ours::default()
+            }
+        }
+    }
+
+    fn context<'a>(&'a self, index: usize, scope: &'a Scope, unknown: &'a BTreeSet<&'a str>) -> Context<'a> {
+        Context {
+            resource: &self.task.resources[index],
+            scope,
+            stamp: &self.stamp,
+            unknown,
+            failed_earlier: self.failed_earlier,
+            owns_what_is_to_be_released: false,
+            keeps_readings: self.keeps_readings,
+        }
+    }
+
+    /// The namespace and name that a decision is about: the rendered ones where the manifest is to be written, else those
+    /// of the object that was looked at.
+    fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> (String, String) {
+        let generation = desired.map_or(self.stamp.generation, |desired| desired.generation);
+        let rendered = desired.map(|desired| (desired.namespace.clone().unwrap_or_default(), desired.name.clone()));
+        let live = current(versions.iter().copied(), generation)
+            .map(|version| (version.namespace().to_owned(), version.name().to_owned()));
+        let place = match decision {
+            Decision::Create
+            | Decision::CreateVersion(_)
             | Decision::Update { .. }
             | Decision::Recreate { .. }
-            | Decision::Delete => OutcomeResult::Skipped,
+            | Decision::Fail(_) => rendered.or(live),
+            Decision::Patch(_) | Decision::Orphan(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) => {
+                live.or(rendered)
+            }
         };
-        self.conclude(pending, result, After::AsObserved, scope)
+        place.unwrap_or_default()
+    }
+
+    /// What the current resource's objects have to name as their owner.
+    fn owner(&self) -> Option<Standing> {
+        let index = self.resource().owner?;
+        let standing = self.slots[index].standing.clone();
+        Some(standing.unwrap_or_else(|| Standing::unknown(&self.task.resources[index].name)))
     }
 
     /// The names in `resources` that could not be read, or hang on something that could not.
@@ -180,113 +278,21 @@ impl<'t> Planner<'t> {
             })
             .collect()
     }
-
-    /// Those of the versions found that belong to the current resource.
-    fn belonging<'v>(&self, versions: &'v [Version], examination: &mut Examination<'_>) -> Vec<&'v Version> {
-        let resource = self.resource();
-        let Some(query) = &self.slots[self.position].query else { return versions.iter().collect() };
-        // The rendered name tells only what an older adapter wrote apart.
-        let unlabelled = versions.iter().any(|version| version.label(keys::RESOURCE).is_none());
-        let rendered_name = (unlabelled && !self.task.only_selects_kind(resource))
-            .then(|| examination.desired().map(|desired| desired.name.clone()).ok())
-            .flatten();
-        let claim = self.claim(resource, rendered_name.as_deref());
-        versions.iter().filter(|version| claim.covers(query, version)).collect()
-    }
-
-    fn claim<'a>(&'a self, resource: &'a Resource, rendered_name: Option<&'a str>) -> Claim<'a> {
-        Claim {
-            resource: &resource.name,
-            stamp: &self.stamp,
-            rendered_name,
-            only_selector_of_its_kind: self.task.only_selects_kind(resource),
-        }
-    }
-
-    /// The write that a decision asks for, if any.
-    fn command(
-        &self,
-        decision: &Decision,
-        desired: Option<&Desired>,
-        versions: &[&Version],
-    ) -> Result<Option<Command>, Failure> {
-        let rendered =
-            || desired.ok_or_else(|| Failure::new(FailReason::RenderFailed, "the manifest was not rendered"));
-        let live = || {
-            let standing = versions.iter().filter(|version| !version.is_terminating());
-            standing.map(|version| self.target(version)).collect()
-        };
-        Ok(match decision {
-            Decision::Create | Decision::CreateVersion => {
-                let desired = rendered()?;
-                self.check_discoverable(desired)?;
-                Some(Command::Create { desired: desired.object.clone() })
-            }
-            Decision::Update { .. } => {
-                let desired = rendered()?;
-                versions.iter().find(|version| version.name() == desired.name).map(|version| Command::Update {
-                    desired: desired.object.clone(),
-                    target: self.target(version),
-                    take_over: version.managed_fields().cloned(),
-                })
-            }
-            Decision::Recreate { .. } => {
-                let desired = rendered()?;
-                self.check_discoverable(desired)?;
-                Some(Command::Recreate { desired: desired.object.clone(), targets: live() })
-            }
-            Decision::Delete => {
-                let gate = self.resource().gates.delete.as_ref();
-                let propagation = gate.map(|gate| gate.propagation).unwrap_or_default();
-                Some(Command::Delete { targets: live(), propagation })
-            }
-            Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,
-        })
-    }
-
-    fn target(&self, version: &Version) -> Target {
-        Target {
-            kind: self.resource().kind.clone(),
-            namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
-            name: version.name().to_owned(),
-            uid: version.uid().to_owned(),
-            resource_version: version.resource_version().to_owned(),
-        }
-    }
-
-    /// Refuses to create what the resource's own discovery would not find.
-    fn check_discoverable(&self, desired: &Desired) -> Result<(), Failure> {
-        let Some(query) = &self.slots[self.position].query else { return Ok(()) };
-        let mismatch = |message: String| Err(Failure::new(FailReason::SelectorMismatch, message));
-        if desired.kind != query.kind {
-            return mismatch(format!(
-                "discovery looks for {}, but the manifest renders to {}",
-                query.kind, desired.kind
-            ));
-        }
-        if !belonging::satisfies(query, &desired.object) {
-            let namespace = query.namespace.as_deref().map(|namespace| format!("namespace {namespace}, "));
-            return mismatch(format!(
-                "the rendered {} {} would not be found by its own discovery ({}{}), and be created on every event",
-                desired.kind.kind,
-                desired.name,
-                namespace.unwrap_or_default(),
-                nested::describe(query),
-            ));
-        }
-        Ok(())
-    }
 }
 
-impl Task {
-    /// Whether no other resource of the task selects objects of this resource's kind by labels.
-    #[must_use]
-    pub fn only_selects_kind(&self, resource: &Resource) -> bool {
-        self.resources.iter().all(|other| {
-            other.name == resource.name
-                || other.kind != resource.kind
-                || matches!(other.discovery.by, DiscoverBy::Name(_))
-        })
+/// What a decision comes to that needs no write.
+fn unwritten(decision: &Decision) -> OutcomeResult {
+    match decision {
+        Decision::Fail(failure) => OutcomeResult::Failed(failure.clone()),
+        Decision::Wait(_) => OutcomeResult::Waiting,
+        Decision::Skip(_)
+        | Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Orphan(_)
+        | Decision::Delete => OutcomeResult::Skipped,
     }
 }
 

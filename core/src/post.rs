@@ -167,7 +167,11 @@ impl Stage for Reporter<'_> {
                     answer = None;
                     if let Some(call) = &action.api_call {
                         match call.render(scope) {
-                            Ok(request) => return Progress::Needs(Need::Call(request)),
+                            Ok(mut request) => {
+                                // A body need not come from a payload.
+                                request.body = request.body.map(|body| overlay::apply_to_text(body, self.outcomes));
+                                return Progress::Needs(Need::Call(request));
+                            }
                             Err(error) => return self.fail_action(action, error.to_string()),
                         }
                     }
@@ -188,3 +192,6 @@ impl Stage for Reporter<'_> {
         Progress::Done(std::mem::take(&mut self.report))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,15 @@
 //! is parsed again.
 
 pub mod compile;
+pub(crate) mod kinds;
 pub mod lint;
+mod prospects;
+pub mod reach;
 pub mod spec;
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
@@ -184,6 +188,10 @@ pub struct Resource {
     pub nested: Vec<NestedDiscovery>,
     /// Its lifecycle gates.
     pub gates: Gates,
+    /// The earlier resource, by its place in the task's list, that its objects name in their `ownerReferences`.
+    pub owner: Option<usize>,
+    /// How many former versions are kept, and for how long. With it, a recreation deletes nothing.
+    pub retention: Option<Retention>,
 }
 
 /// Where a resource is applied.
@@ -237,12 +245,60 @@ pub struct NestedDiscovery {
 /// The lifecycle gates of a resource. An absent gate is not asked.
 #[derive(Debug, Default)]
 pub struct Gates {
+    /// `when`: asked before every write but deletion and release.
+    pub when: Option<Expression>,
     /// `lifecycle.create.when`: asked while the object is absent, and before a recreation.
     pub create: Option<Expression>,
+    /// `lifecycle.apply.when`: asked before every creation and update.
+    pub apply: Option<Expression>,
+    /// `lifecycle.patch`, in order.
+    pub patches: Vec<Patch>,
     /// `lifecycle.recreate.when`, or `recreate_on_change`.
     pub recreate: Option<Recreate>,
+    /// `lifecycle.orphan.when`, or `lifecycle.detach.when`.
+    pub orphan: Option<Expression>,
     /// `lifecycle.delete`.
     pub delete: Option<DeleteGate>,
+}
+
+/// One entry of `lifecycle.patch`.
+#[derive(Debug)]
+pub struct Patch {
+    /// Whether it is sent.
+    pub when: Expression,
+    /// A JSON merge patch (RFC 7396): what it names is set, `null` removes.
+    pub document: Tree,
+}
+
+/// How many former versions of a resource are kept, and for how long. At least one limit is set; each applies on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// How many versions are kept besides the current one, the newest first.
+    pub history_limit: Option<usize>,
+    /// How old, by `creationTimestamp`, a version besides the current one may become.
+    pub ttl: Option<SignedDuration>,
+}
+
+impl Gates {
+    /// The expression of a gate, by the name that outcomes give it: its key below `lifecycle`, `when`, or `patch[0]`.
+    #[must_use]
+    pub fn expression(&self, name: &str) -> Option<&Expression> {
+        match name {
+            "when" => self.when.as_ref(),
+            "create" => self.create.as_ref(),
+            "apply" => self.apply.as_ref(),
+            "orphan" => self.orphan.as_ref(),
+            "delete" => self.delete.as_ref().map(|delete| &delete.when),
+            "recreate" => match &self.recreate {
+                Some(Recreate::When(when)) => Some(when),
+                Some(Recreate::OnChange) | None => None,
+            },
+            _ => {
+                let place = name.strip_prefix("patch[")?.strip_suffix(']')?;
+                self.patches.get(place.parse::<usize>().ok()?).map(|patch| &patch.when)
+            }
+        }
+    }
 }
 
 /// When a resource is replaced by a new object.
@@ -335,9 +391,30 @@ impl Task {
     #[must_use]
     pub fn has_lifecycle(&self) -> bool {
         self.resources.iter().any(|resource| {
-            resource.gates.create.is_some()
-                || resource.gates.delete.is_some()
-                || matches!(resource.gates.recreate, Some(Recreate::When(_)))
+            let gates = &resource.gates;
+            let expressions = [&gates.when, &gates.create, &gates.apply, &gates.orphan];
+            expressions.into_iter().any(Option::is_some)
+                || gates.delete.is_some()
+                || !gates.patches.is_empty()
+                || matches!(gates.recreate, Some(Recreate::When(_)))
+                || resource.retention.is_some()
+                || resource.owner.is_some()
         })
+    }
+
+    /// The places of the resources that name the one at `index` as their owner. All come after it.
+    pub(crate) fn dependents_of(&self, index: usize) -> impl Iterator<Item = usize> {
+        let resources = self.resources.iter().enumerate();
+        resources.filter(move |(_, resource)| resource.owner == Some(index)).map(|(dependent, _)| dependent)
+    }
+
+    /// Whether the resource at `index` can be released, or something that it owns, at any depth.
+    pub(crate) fn leads_to_a_release(&self, index: usize) -> bool {
+        self.resources[index].gates.orphan.is_some() || self.owns_releasable(index)
+    }
+
+    /// Whether the resource at `index` owns something that can be released, at any depth.
+    pub(crate) fn owns_releasable(&self, index: usize) -> bool {
+        self.dependents_of(index).any(|dependent| self.leads_to_a_release(dependent))
     }
 }

@@ -87,6 +87,19 @@ pub struct Tree {
     root: tree::Node,
 }
 
+/// What is certain of a value in a [`Tree`] before anything is rendered.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'tree> {
+    /// There is none.
+    Absent,
+    /// A value without a template in it.
+    Literal(&'tree Value),
+    /// Text that is rendered.
+    Template(&'tree Template),
+    /// A list or a mapping with templates in it; or a key on the way is a template, and may render to what was asked for.
+    Uncertain,
+}
+
 /// A template that does not parse.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("template parse error{}: {message}", at(*position))]
@@ -146,6 +159,12 @@ impl Template {
     #[must_use]
     pub fn reads_root(&self) -> bool {
         self.reads_root
+    }
+
+    /// Whether it calls `now`; `{{ .now }}` is a variable.
+    #[must_use]
+    pub fn reads_clock(&self) -> bool {
+        self.compiled.as_ref().is_some_and(|compiled| compiled.reads_clock)
     }
 
     /// The text, if there is no template in it.
@@ -242,6 +261,18 @@ impl Tree {
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         tree::variables(&self.root)
+    }
+
+    /// Its templates, in the order in which they stand.
+    #[must_use]
+    pub fn templates(&self) -> Vec<&Template> {
+        tree::templates(&self.root)
+    }
+
+    /// What is certain of the value at a path of keys.
+    #[must_use]
+    pub fn part(&self, path: &[&str]) -> Part<'_> {
+        tree::part(&self.root, path)
     }
 
     /// Renders every template.

@@ -32,13 +32,37 @@ pub enum Command {
         /// What is to go first, with its UIDs.
         targets: Vec<Target>,
     },
-    /// Delete every target, each fenced by its UID. One that is already gone counts as deleted.
+    /// Delete every target, each fenced. One that is already gone counts as deleted.
     Delete {
         /// What is to go.
         targets: Vec<Target>,
         /// How dependents go.
         propagation: PropagationPolicy,
     },
+    /// Send the JSON merge patches (RFC 7396) in order, each onto the version that the one before it made; the first failure ends it.
+    Patch {
+        /// The fence of the first.
+        target: Target,
+        /// The patches; at least one.
+        documents: Vec<Value>,
+    },
+    /// Send each former object its patch, at the same time; if none failed, send the last one its own.
+    /// An object that is gone counts as released.
+    Release {
+        /// What is released first.
+        former: Vec<Release>,
+        /// What is released when all those are.
+        last: Release,
+    },
+}
+
+/// One object to let go of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    /// The fence.
+    pub target: Target,
+    /// The JSON merge patch that takes the adapter's marks off.
+    pub patch: Value,
 }
 
 /// One very object.
@@ -52,8 +76,8 @@ pub struct Target {
     pub name: String,
     /// Its UID: a namesake created since is left alone.
     pub uid: String,
-    /// Its resource version when it was looked at; empty if not known. An update that somebody else's write came
-    /// before is refused: what was decided then may not be what is wanted now.
+    /// Its resource version when it was looked at; empty if not known. A write or deletion that somebody else's write
+    /// came before is refused: what was decided then may not be what is wanted now.
     pub resource_version: String,
 }
 
@@ -79,7 +103,25 @@ pub enum Executed {
         /// Why the others were not deleted; at least one.
         failures: Vec<WriteError>,
     },
-    /// The write failed. What it may have left behind, if that was read back.
+    /// Every patch was taken; the server's last answer.
+    Patched(Value),
+    /// A patch was not taken, nor were those after it.
+    PatchFailed {
+        /// The server's answer to the one before, if there was one.
+        object: Option<Value>,
+        /// Why.
+        error: WriteError,
+    },
+    /// Every object that still existed was released; the server's answers, the last object's at the end.
+    Released(Vec<Value>),
+    /// Some objects were not released. What became of the others is kept: nothing is undone.
+    ReleaseFailed {
+        /// Those that were released; the server's answers.
+        released: Vec<Value>,
+        /// Why others were not; at least one.
+        failures: Vec<WriteError>,
+    },
+    /// The write failed.
     Failed(WriteError),
 }
 

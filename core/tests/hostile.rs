@@ -44,6 +44,7 @@ const PARSERS: [Parser; 9] = [
     ("an expression", |text| {
         let Ok(expression) = Expression::parse(text) else { return false };
         let _ = expression.prospect(&|_| Presence::Absent);
+        let _ = expression.readings(&scope());
         expression.evaluate(&scope()).is_ok()
     }),
     ("a path", |text| FieldPath::parse(text).map(|path| path.find_in(&scope())).is_ok()),

@@ -8,6 +8,7 @@
 pub mod config;
 
 use std::hint::black_box;
+use std::path::Path;
 
 use config::{Environment, Overrides};
 use jiff::Timestamp;
@@ -51,7 +52,9 @@ pub fn config(input: &[u8]) {
     let (deployment, task) = text.split_once(NEXT_FILE).unwrap_or(("", &text));
     let mut diagnostics = Diagnostics::default();
     let (environment, overrides) = (Environment::default(), Overrides::default());
-    let loaded = config::load_adapter("config.yaml", deployment, &environment, &overrides, "1.0.0", &mut diagnostics);
+    let no_key = |_: &Path| Err("it does not exist".to_owned());
+    let loaded =
+        config::load_adapter("config.yaml", deployment, &environment, &overrides, "1.0.0", &no_key, &mut diagnostics);
     black_box(loaded);
     let read = |file: &str| if file == "self" { Ok(text.to_string()) } else { Err("it does not exist".to_owned()) };
     let compiled = compile("task.yaml", task, &Surroundings { read: &read, environment: &|_| None });
@@ -84,6 +87,7 @@ pub fn expression(input: &[u8]) {
             black_box(expression.prospect(&|_| presence));
         }
         let _ = black_box(expression.evaluate(&scope));
+        black_box(expression.readings(&scope));
     }
     if let Ok(path) = FieldPath::parse(&text) {
         black_box(path.find_in(&scope));

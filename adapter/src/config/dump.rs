@@ -21,7 +21,7 @@ const SECRET_KEYS: [&str; 4] = ["ca_file", "cert_file", "key_file", "http_ca_fil
 const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "token", "secret", "key", "password"];
 
 /// The order of the keys, outermost first; keys that are not named follow.
-const TOP: [&str; 14] = [
+const TOP: [&str; 15] = [
     "post",
     "log",
     "adapter",
@@ -31,6 +31,7 @@ const TOP: [&str; 14] = [
     "clients",
     "debug_config",
     "stamp",
+    "signing",
     "event_deadline",
     "shutdown_grace",
     "inputs",

@@ -91,7 +91,7 @@ fn normalized(path: &Path) -> PathBuf {
     result
 }
 
-fn words(error: &io::Error) -> String {
+pub(super) fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -26,6 +26,8 @@ pub struct AdapterSpec {
     pub clients: Option<ClientsSpec>,
     /// What is written onto every object.
     pub stamp: Option<StampSpec>,
+    /// Proof that an object's labels are the adapter's; not made by default.
+    pub signing: Option<SigningSpec>,
     /// The time that one event may take; 60s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub event_deadline: Option<DurationText>,
@@ -211,6 +213,16 @@ pub struct KeepaliveSpec {
 pub struct StampSpec {
     /// The value of the label `hyperfleet.io/resource-id`, a template; the event's `id` by default.
     pub resource_id: Option<String>,
+}
+
+/// Proof that an object's labels are the adapter's.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SigningSpec {
+    /// The file that holds the key, at least 32 bytes; a relative path starts at the deployment file. Every object that is
+    /// written gets the annotation `hyperfleet.io/ownership-proof`, without which the sweeper deletes nothing.
+    #[schemars(required)]
+    pub key_file: Option<String>,
 }
 
 /// Ways in for events beside the broker.

@@ -1,11 +1,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_core::api_call::Backoff;
 use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::proof::Signer;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -18,6 +20,7 @@ use super::{
 const ADAPTER: &str = include_str!("tests/adapter.yaml");
 const TASK: &str = include_str!("tests/task.yaml");
 const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: installer, namespace: \"{{ .clusterId }}\"}\n";
+const SIGNING_KEY: &str = "0123456789abcdef0123456789abcdef";
 const STATUS: &str = "adapter: \"{{ .adapter.name }}\"\nconditions: []\n";
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
@@ -34,7 +37,9 @@ fn flags(given: &[(&str, &str)]) -> Overrides {
 
 fn adapter(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> (Option<AdapterConfig>, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
-    let config = load_adapter("config.yaml", text, &environment(variables), &flags(given), "1.2.3", &mut diagnostics);
+    let (variables, given) = (environment(variables), flags(given));
+    let no_key = |_: &Path| Err("it does not exist".to_owned());
+    let config = load_adapter("config.yaml", text, &variables, &given, "1.2.3", &no_key, &mut diagnostics);
     diagnostics.sort();
     (config, diagnostics)
 }
@@ -54,7 +59,8 @@ impl Folder {
         for (name, text) in files {
             let path = folder.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
         }
         folder
     }
@@ -75,6 +81,7 @@ fn complete() -> Folder {
         ("task/task.yaml", TASK),
         ("task/manifests/job.yaml", JOB),
         ("task/status.yaml", STATUS),
+        ("secret/key", SIGNING_KEY),
     ])
 }
 
@@ -113,6 +120,55 @@ fn the_dump_shows_everything_but_secrets() {
     assert_eq!(loaded.adapter.values["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!("/certs/key"));
     assert_eq!(loaded.adapter.redacted["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!(dump::REDACTED));
     assert_eq!(loaded.adapter.values["clients"]["maestro"].get("insecure"), None, "zeros are left out");
+}
+
+/// A folder with a deployment file that names a key, and that key.
+fn signing(key: &str) -> Folder {
+    let deployment = "adapter: {name: a}\nsigning: {key_file: secret/key}\n";
+    Folder::new(&[("config.yaml", deployment), ("task/task.yaml", "post: {payloads: []}\n"), ("secret/key", key)])
+}
+
+#[test]
+fn a_key_lies_beside_the_deployment_file_and_is_shown_nowhere() {
+    let folder = signing(&format!("{SIGNING_KEY}\n"));
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+    assert_eq!(loaded.adapter.signer, Some(Signer::new(SIGNING_KEY.as_bytes()).unwrap()));
+    let dump = dump::yaml(&loaded).unwrap();
+    assert!(dump.contains("key_file: secret/key"), "{dump}");
+    for shown in [dump, format!("{loaded:?}"), loaded.adapter.values.to_string()] {
+        assert!(!shown.contains(SIGNING_KEY), "{shown}");
+    }
+
+    let elsewhere = folder.path("secret/key").display().to_string();
+    let named = folder.load(&[("HYPERFLEET_SIGNING_KEY_FILE", &elsewhere)]);
+    assert!(named.is_ok_and(|loaded| loaded.adapter.signer.is_some()), "a variable may name it, by an absolute path");
+}
+
+#[test]
+fn a_key_that_everybody_may_read_is_used_with_a_warning() {
+    let folder = signing(SIGNING_KEY);
+    fs::set_permissions(folder.path("secret/key"), fs::Permissions::from_mode(0o444)).unwrap();
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(loaded.adapter.signer.is_some());
+    let root = folder.0.path().display().to_string();
+    insta::assert_snapshot!(loaded.warnings.to_string().replace(&root, "/folder"));
+}
+
+#[test]
+fn a_file_without_a_key_is_a_mistake_that_names_its_cure() {
+    let too_short = signing(&SIGNING_KEY[1..]);
+    let too_long = signing(&SIGNING_KEY.repeat(1 << 12));
+    let a_folder = signing(SIGNING_KEY);
+    fs::remove_file(a_folder.path("secret/key")).unwrap();
+    fs::create_dir(a_folder.path("secret/key")).unwrap();
+    let missing = signing(SIGNING_KEY);
+    fs::remove_dir_all(missing.path("secret")).unwrap();
+    let mistakes = [too_short, too_long, a_folder, missing].map(|folder| {
+        let root = folder.0.path().display().to_string();
+        folder.load(&[]).unwrap_err().to_string().replace(&root, "/folder")
+    });
+    insta::assert_snapshot!(mistakes.join("\n"));
 }
 
 #[test]
@@ -221,7 +277,7 @@ const MISTAKES: &[Case] = &[
     ("no name", "log: {level: info}\n", &[], &[]),
     ("an empty file", "", &[], &[]),
     ("a misspelt key", "adapter: {name: a}\nclient: {}\n", &[], &[]),
-    ("a key of a later version", "adapter: {name: a, frameworkVersion: 1.0.0}\nsigning: {key_file: /x}\n", &[], &[]),
+    ("a key of a later version", "adapter: {name: a, frameworkVersion: 1.0.0}\nsweeping: {grace: 5m}\n", &[], &[]),
     ("a duration that is a number", "adapter: {name: a}\nclients: {hyperfleet_api: {timeout: 0}}\n", &[], &[]),
     ("a duration without a unit", "adapter: {name: a}\nclients: {hyperfleet_api: {timeout: \"10\"}}\n", &[], &[]),
     ("text in place of a number", "adapter: {name: a}\nclients: {kubernetes: {burst: many}}\n", &[], &[]),
@@ -244,6 +300,9 @@ const MISTAKES: &[Case] = &[
     ("a version that is none", "adapter: {name: a, version: latest}\n", &[], &[]),
     ("addresses that are none", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
     ("a deadline of zero", "adapter: {name: a}\nevent_deadline: 0s\nshutdown_grace: -1s\n", &[], &[]),
+    ("signing without a key", "adapter: {name: a}\nsigning: {}\n", &[], &[]),
+    ("signing with an empty key", "adapter: {name: a}\nsigning: {key_file: \"\"}\n", &[], &[]),
+    ("a key that is not there", "adapter: {name: a}\nsigning: {key_file: /run/key}\n", &[], &[]),
     ("a stamp that does not parse", "adapter: {name: a}\nstamp: {resource_id: \"{{ .event.id\"}\n", &[], &[]),
     (
         "a maestro block",
@@ -350,6 +409,7 @@ fn a_hostile_deployment_file_ends_in_mistakes() {
 fn a_check_lists_what_a_load_passes_over() {
     let files = [
         ("config.yaml", ADAPTER),
+        ("secret/key", SIGNING_KEY),
         (
             "task/task.yaml",
             "resources: [{name: ns, manifest: {apiVersion: v1, kind: Namespace}, discovery: {by_name: x}}]\n",
@@ -358,7 +418,7 @@ fn a_check_lists_what_a_load_passes_over() {
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
     let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3");
-    let listed: Vec<_> = listed.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
+    let listed: Vec<_> = listed.diagnostics.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
     assert_eq!(listed, ["clients.maestro", "post"]);
     let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(loaded.warnings.mistakes().len(), 1, "lints are for `check` alone");

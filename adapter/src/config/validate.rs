@@ -9,14 +9,15 @@ use lifecycle_core::api_call::Backoff;
 use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::document::Document;
 use lifecycle_core::duration::{Units, parse_nanoseconds};
+use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
 use serde_json::Value;
 
-use super::dump;
 use super::settings::Origins;
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};
 use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig, LogConfig, LogFormat, LogLevel, LogOutput};
+use super::{dump, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -81,6 +82,7 @@ pub(super) fn settle(
     document: &Document,
     origins: &Origins,
     program_version: &str,
+    key: &signing::Source<'_>,
     diagnostics: &mut Diagnostics,
 ) -> AdapterConfig {
     let mut validator = Validator { document, origins, diagnostics };
@@ -104,6 +106,7 @@ pub(super) fn settle(
         topic: broker.topic.filter(|text| !text.is_empty()),
         kubernetes: kubernetes(v, clients.kubernetes.unwrap_or_default()),
         stamp_resource_id: stamp(v, spec),
+        signer: signer(v, spec, key),
         event_deadline: must_be_positive(v, "event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
         shutdown_grace: must_be_positive(v, "shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
         http_listen: v.listen("inputs.http.listen", http),
@@ -265,6 +268,31 @@ fn stamp(v: &mut Validator<'_>, spec: &AdapterSpec) -> Option<Template> {
         Ok(template) => Some(template),
         Err(error) => {
             v.error("stamp.resource_id", error.to_string(), None);
+            None
+        }
+    }
+}
+
+fn signer(v: &mut Validator<'_>, spec: &AdapterSpec, source: &signing::Source<'_>) -> Option<Signer> {
+    let key = "signing.key_file";
+    let path = spec.signing.as_ref()?.key_file.as_deref().unwrap_or_default();
+    if path.is_empty() {
+        if !v.is_reported(key) {
+            v.error(key, "is required", None);
+        }
+        return None;
+    }
+    match source(FilePath::new(path)) {
+        Ok(signing::Key { signer, open_to_all }) => {
+            if open_to_all {
+                let message = format!("\"{path}\" can be read by every user");
+                v.warn(key, message, Some("`chmod 0440`, or `defaultMode: 0440` of the Secret's volume"));
+            }
+            Some(signer)
+        }
+        Err(why) => {
+            let help = "mount a Secret with a key of `openssl rand -base64 48`, or leave `signing` out";
+            v.error(key, format!("there is no key in \"{path}\": {why}"), Some(help));
             None
         }
     }

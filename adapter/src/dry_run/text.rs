@@ -136,9 +136,13 @@ impl Text<'_> {
             "" => writeln!(f, "    Object:   no {}", resource.kind)?,
             name => writeln!(f, "    Object:   {} {}", resource.kind, qualified(&resource.namespace, name))?,
         }
+        if decision.versions > 1 {
+            writeln!(f, "    Versions: {}, of which expressions see the current one", decision.versions)?;
+        }
         for gate in &decision.gates {
             gate_line(f, gate)?;
         }
+        writeln!(f, "    Row:      {}, {}", decision.row, decision.condition)?;
         for warning in &decision.warnings {
             writeln!(f, "    {}", styled(TELLING, format_args!("Warning:  {warning}")))?;
         }
@@ -147,12 +151,22 @@ impl Text<'_> {
             None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
         }
         match (resource.result, decision.finalized) {
-            ("skipped", true) => writeln!(f, "    Outcome:  finalized, nothing of it is left")?,
+            ("skipped", true) => writeln!(f, "    Outcome:  finalized, nothing of it is left to do")?,
             ("skipped" | "failed", _) => {}
             (result @ ("deleting" | "waiting"), _) => {
                 writeln!(f, "    Outcome:  {result}; the next event looks again")?
             }
             (result, _) => writeln!(f, "    Outcome:  {result}")?,
+        }
+        for (index, pruned) in decision.pruned.iter().enumerate() {
+            let title = if index == 0 { "Pruned:" } else { "" };
+            writeln!(f, "    {title:<9} {}: {}", pruned.name, pruned.because)?;
+        }
+        // Why nothing happened is the question; what did happen has its reason above.
+        if let Some(otherwise) =
+            decision.otherwise.filter(|_| matches!(resource.result, "skipped" | "waiting" | "failed"))
+        {
+            writeln!(f, "    {}", styled(FAINT, format_args!("Else:     {otherwise}")))?;
         }
         for diff in self.trace.diffs.iter().filter(|diff| is_about(diff, resource)) {
             self.diff(f, diff)?;
@@ -308,9 +322,16 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
     match &gate.expression {
-        Some(expression) => writeln!(f, "    Asked:    {}.when {answer}: {}", gate.gate, styled(FAINT, expression)),
-        None => writeln!(f, "    Asked:    {} {answer}", gate.gate),
+        Some(expression) => {
+            let key = if gate.gate == "when" { "when".to_owned() } else { format!("{}.when", gate.gate) };
+            writeln!(f, "    Asked:    {key} {answer}: {}", styled(FAINT, expression))?;
+        }
+        None => writeln!(f, "    Asked:    {} {answer}", gate.gate)?,
     }
+    for reading in &gate.readings {
+        writeln!(f, "              {}", styled(FAINT, format_args!("{} = {}", reading.path, reading.value)))?;
+    }
+    Ok(())
 }
 
 fn is_about(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {

@@ -187,26 +187,59 @@ pub struct DecisionTrace {
     pub reason: &'static str,
     /// The reason in a sentence.
     pub because: String,
+    /// The number of the row of the decision table that matched.
+    pub row: &'static str,
+    /// When that row matches.
+    pub condition: &'static str,
+    /// What would have to differ for a later row to match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<&'static str>,
     /// Whether nothing more is needed to consider the resource let go of.
     pub finalized: bool,
     /// The gates that were asked, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateTrace>,
+    /// How many live objects belonged to it before.
+    pub versions: usize,
+    /// The former versions that retention deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pruned: Vec<PrunedTrace>,
     /// What the author should know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// A former version that retention deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PrunedTrace {
+    /// Its name.
+    pub name: String,
+    /// Which limits it exceeded.
+    pub because: String,
 }
 
 /// A gate that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GateTrace {
     /// The gate.
-    pub gate: &'static str,
+    pub gate: String,
     /// Its answer.
     pub answer: String,
     /// Its expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
+    /// What the expression read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<ReadingTrace>,
+}
+
+/// Something that a gate read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadingTrace {
+    /// Where, as the expression spells it.
+    pub path: String,
+    /// What was there, in short.
+    pub value: String,
 }
 
 /// What a post action did.
@@ -264,7 +297,7 @@ pub struct RequestTrace {
 /// A call to the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OperationTrace {
-    /// `apply`, `get`, `discover` or `delete`.
+    /// `apply`, `patch`, `get`, `discover` or `delete`. The Go adapter has no `patch`: none of its tasks comes to one.
     pub operation: &'static str,
     /// The kind.
     pub kind: String,
@@ -273,7 +306,7 @@ pub struct OperationTrace {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// What an apply did.
+    /// What an apply or a patch did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'static str>,
 }

@@ -93,9 +93,16 @@ impl World {
         let base = adapter.api.base_url.as_deref().and_then(|base| Url::parse(base).ok());
         let api = CannedApi::new(base, adapter.api.version.clone(), answers);
         let time = adapter.event_deadline;
-        let resource_id = adapter.stamp_resource_id;
-        let pipeline =
-            Pipeline { task: Arc::new(task), host, resource_id, transport, cache: None, api, keep_calls: true };
+        let pipeline = Pipeline {
+            task: Arc::new(task),
+            host,
+            resource_id: adapter.stamp_resource_id,
+            signer: adapter.signer,
+            transport,
+            cache: None,
+            api,
+            keep_account: true,
+        };
         Ok(Self { pipeline, event, now, time, warnings })
     }
 

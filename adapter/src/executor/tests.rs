@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::write::Release;
 use serde_json::json;
 
 use super::*;
+use crate::transport::Deletion;
 use crate::transport::memory::MemoryTransport;
+
+mod delete;
+mod patch;
 
 /// The memory store, in front of which calls can be refused, hang, or find the world changed.
 struct Scripted {
@@ -84,6 +89,11 @@ impl Transport for Scripted {
         self.store.update(desired, target, live).await
     }
 
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.enter("patch", &target.name).await?;
+        self.store.patch(document, target).await
+    }
+
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         self.enter("delete", &target.name).await?;
         let deletion = self.store.delete(target, propagation).await?;
@@ -105,6 +115,13 @@ fn held(name: &str, uid: &str) -> Value {
     job
 }
 
+/// One that somebody deleted already, in a version that nobody looked at.
+fn ending(name: &str, uid: &str) -> Value {
+    let mut job = held(name, uid);
+    job["metadata"]["deletionTimestamp"] = json!("2025-12-31T00:00:00Z");
+    job
+}
+
 fn desired(name: &str) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name, "namespace": "team-a" },
             "spec": { "parallelism": 1 } })
@@ -120,6 +137,11 @@ fn target(name: &str, uid: &str) -> Target {
     }
 }
 
+/// The object in a version that is no longer the live one.
+fn outdated(name: &str, uid: &str) -> Target {
+    Target { resource_version: "0".to_owned(), ..target(name, uid) }
+}
+
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
@@ -128,10 +150,27 @@ fn delete(targets: Vec<Target>) -> Command {
     Command::Delete { targets, propagation: PropagationPolicy::Background }
 }
 
+fn patch(target: Target, documents: &[Value]) -> Command {
+    Command::Patch { target, documents: documents.to_vec() }
+}
+
+fn suspend(suspend: bool) -> Value {
+    json!({ "spec": { "suspend": suspend } })
+}
+
+fn release(former: Vec<Target>, last: Target) -> Command {
+    let released = |target| Release { target, patch: json!({ "metadata": { "labels": { "released": "yes" } } }) };
+    Command::Release { former: former.into_iter().map(released).collect(), last: released(last) }
+}
+
 /// What became of it, without the objects.
 fn summary(executed: &Executed) -> String {
     let names = |objects: &[Value]| -> String {
         objects.iter().map(|object| uid(object).to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    let failed = |failures: &[WriteError]| -> String {
+        let failures = failures.iter().map(|error| format!("{:?} ({})", error.kind, error.call));
+        format!("failed {}", failures.collect::<Vec<_>>().join(", "))
     };
     match executed {
         Executed::Created(_) => "created".to_owned(),
@@ -141,19 +180,35 @@ fn summary(executed: &Executed) -> String {
         Executed::Deleting(remaining) => format!("deleting {}", names(remaining)),
         Executed::Deleted => "deleted".to_owned(),
         Executed::DeleteFailed { remaining, failures } => {
-            let failures: Vec<String> =
-                failures.iter().map(|error| format!("{:?} ({})", error.kind, error.call)).collect();
-            format!("deleting {}; failed {}", names(remaining), failures.join(", "))
+            format!("deleting {}; {}", names(remaining), failed(failures))
         }
-        Executed::Failed(error) => format!("failed {:?} ({})", error.kind, error.call),
+        Executed::Patched(object) => format!("patched {}", object["metadata"]["resourceVersion"]),
+        Executed::PatchFailed { object, error } => {
+            let version = object.as_ref().map_or(&Value::Null, |object| &object["metadata"]["resourceVersion"]);
+            format!("patched {version}; {}", failed(std::slice::from_ref(error)))
+        }
+        Executed::Released(released) => format!("released {}", names(released)),
+        Executed::ReleaseFailed { released, failures } => format!("released {}; {}", names(released), failed(failures)),
+        Executed::Failed(error) => failed(std::slice::from_ref(error)),
+    }
+}
+
+/// A world and a command; what becomes of it, and the calls that it takes.
+type Case<'a> = (&'a str, Scripted, Command, &'a str, &'a [&'a str]);
+
+async fn check(cases: Vec<Case<'_>>) {
+    for (name, transport, command, expected, calls) in cases {
+        let executed = execute(&transport, command, soon()).await;
+        assert_eq!(summary(&executed), expected, "{name}");
+        assert_eq!(transport.calls(), calls, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_command_has_its_protocol() {
+async fn creations_updates_and_recreations_have_their_protocol() {
     use WriteErrorKind as Kind;
     let recreate = |targets| Command::Recreate { desired: desired("a"), targets };
-    let cases: Vec<(&str, Scripted, Command, &str, &[&str])> = vec![
+    check(vec![
         (
             "a free name is created with one call",
             Scripted::new([]),
@@ -271,7 +326,21 @@ async fn every_command_has_its_protocol() {
             Scripted::new([job("a", "u2")]),
             recreate(vec![target("a", "u1")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
-            &["rehearse a", "delete a"],
+            &["rehearse a", "delete a", "get a"],
+        ),
+        (
+            "a recreation of what changed since deletes nothing",
+            Scripted::new([job("a", "u1")]),
+            recreate(vec![outdated("a", "u1")]),
+            "deleting ; failed Conflict (delete Job team-a/a)",
+            &["rehearse a", "delete a", "get a"],
+        ),
+        (
+            "a recreation of what somebody deleted meanwhile waits",
+            Scripted::new([ending("a", "u1")]),
+            recreate(vec![outdated("a", "u1")]),
+            "deleting u1",
+            &["rehearse a", "delete a", "get a"],
         ),
         (
             "a name that another takes between deletion and creation",
@@ -280,34 +349,8 @@ async fn every_command_has_its_protocol() {
             "name taken by nobody",
             &["rehearse a", "delete a", "create a", "get a"],
         ),
-        (
-            "all of several are deleted; one that is gone counts as deleted",
-            Scripted::new([job("a", "u1"), job("b", "u2")]),
-            delete(vec![target("a", "u1"), target("b", "u2"), target("c", "u3")]),
-            "deleted",
-            &["delete a", "delete b", "delete c"],
-        ),
-        (
-            "one that stays is in the answer, and is not read again",
-            Scripted::new([held("a", "u1"), job("b", "u2")]),
-            delete(vec![target("a", "u1"), target("b", "u2")]),
-            "deleting u1",
-            &["delete a", "delete b"],
-        ),
-        (
-            "one that fails stops no other",
-            Scripted::new([job("a", "u1"), held("b", "u2"), job("c", "u3")]).refusing("delete a", Kind::Forbidden),
-            delete(vec![target("a", "u1"), target("b", "u2"), target("c", "u3")]),
-            "deleting u2; failed Forbidden (delete a)",
-            &["delete a", "delete b", "delete c"],
-        ),
-        ("nothing to delete", Scripted::new([]), delete(vec![]), "deleted", &[]),
-    ];
-    for (name, transport, command, expected, calls) in cases {
-        let executed = execute(&transport, command, soon()).await;
-        assert_eq!(summary(&executed), expected, "{name}");
-        assert_eq!(transport.calls(), calls, "{name}");
-    }
+    ])
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -326,6 +369,16 @@ async fn the_deadline_ends_every_call_and_says_which() {
             delete(vec![target("a", "u1"), target("b", "u2")]),
             "deleting ; failed DeadlineExceeded (delete Job team-a/a)",
         ),
+        (
+            "patch a",
+            patch(target("a", "u1"), &[suspend(true), suspend(false)]),
+            "patched null; failed DeadlineExceeded (patch Job team-a/a)",
+        ),
+        (
+            "patch a",
+            release(vec![target("a", "u1"), target("c", "u3")], target("b", "u2")),
+            "released ; failed DeadlineExceeded (patch Job team-a/a)",
+        ),
     ];
     for (hang_on, command, expected) in cases {
         let transport = Scripted { hang_on: Some(hang_on), ..Scripted::new([job("a", "u1")]) };
@@ -337,11 +390,34 @@ async fn the_deadline_ends_every_call_and_says_which() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletes_run_together_but_not_all_at_once() {
+async fn after_the_deadline_nothing_is_begun() {
+    let commands = [
+        Command::Create { desired: desired("b") },
+        delete(vec![target("a", "u1")]),
+        patch(target("a", "u1"), &[suspend(true)]),
+        release(vec![], target("a", "u1")),
+    ];
+    for command in commands {
+        let transport = Scripted::new([job("a", "u1")]);
+        let summary = summary(&execute(&transport, command, Instant::now()).await);
+        assert!(summary.contains("DeadlineExceeded"), "{summary}");
+        assert_eq!(transport.calls(), Vec::<String>::new(), "{summary}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_on_many_objects_writes_them_together_but_not_all_at_once() {
     let names: Vec<String> = (0..40).map(|index| format!("job-{index}")).collect();
-    let transport = Scripted::new(names.iter().map(|name| job(name, name)));
-    let executed = execute(&transport, delete(names.iter().map(|name| target(name, name)).collect()), soon()).await;
-    assert_eq!(executed, Executed::Deleted);
-    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_DELETES);
-    assert_eq!(transport.store.objects(), Vec::<Value>::new());
+    let targets = || names.iter().map(|name| target(name, name)).collect::<Vec<_>>();
+    let last = target("last", "last");
+
+    let transport = Scripted::new(names.iter().map(|name| job(name, name)).chain([job("last", "last")]));
+    let executed = execute(&transport, release(targets(), last), soon()).await;
+    assert!(matches!(&executed, Executed::Released(objects) if objects.len() == 41), "{executed:?}");
+    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
+
+    let transport = Scripted { most_under_way: AtomicUsize::new(0), ..transport };
+    assert_eq!(execute(&transport, delete(targets()), soon()).await, Executed::Deleted);
+    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
+    assert_eq!(transport.store.objects().len(), 1);
 }

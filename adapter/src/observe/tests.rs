@@ -39,6 +39,9 @@ impl Transport for Flaky {
     async fn update(&self, desired: &Value, target: &Target, live: Option<&Value>) -> Result<Value, WriteError> {
         self.0.update(desired, target, live).await
     }
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.0.patch(document, target).await
+    }
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         self.0.delete(target, propagation).await
     }

@@ -49,7 +49,7 @@ fn settled(gone: &str, remembered: &[Value]) -> (Option<Vec<Outcome>>, Option<Va
     scope.set("generation", json!(3));
     scope.set("gone", json!(gone));
     scope.set("resources", json!({}));
-    let stamp = Stamp { adapter: "a".to_owned(), resource_id: "c".to_owned(), generation: Generation(3) };
+    let stamp = Stamp { adapter: "a".to_owned(), resource_id: "c".to_owned(), generation: Generation(3), signer: None };
     let task = task();
     let outcomes = settle(Planner::new(&task, stamp), &mut scope, |query| {
         let found: Vec<Value> =

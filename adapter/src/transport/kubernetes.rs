@@ -52,6 +52,7 @@ use self::rate_limit::RateLimit;
 use self::refusal::Refusal;
 use self::request::Endpoint;
 pub use self::take_over::FORMER_MANAGERS;
+use crate::transport::merge_patch;
 use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
 
@@ -184,11 +185,18 @@ impl KubernetesTransport {
     ) -> Result<Option<String>, WriteError> {
         let Some(taken_over) = take_over::take_over(managed_fields, &self.field_manager) else { return Ok(None) };
         let call = Call { verb: Verb::TakeOver, subject };
-        let patch = json!([
-            { "op": "test", "path": "/metadata/uid", "value": target.uid },
-            { "op": "test", "path": "/metadata/managedFields", "value": managed_fields },
-            { "op": "replace", "path": "/metadata/managedFields", "value": taken_over },
-        ]);
+        let test = |path: &str, value: &Value| json!({ "op": "test", "path": path, "value": value });
+        let mut patch = vec![
+            test("/metadata/uid", &target.uid.as_str().into()),
+            test("/metadata/managedFields", managed_fields),
+            json!({ "op": "replace", "path": "/metadata/managedFields", "value": taken_over }),
+        ];
+        // The answer's version is the apply's fence, so nothing may have come before it: not every write shows in the
+        // managed fields, and a deletion that finalizers hold up never does.
+        if !target.resource_version.is_empty() {
+            patch.insert(0, test("/metadata/resourceVersion", &target.resource_version.as_str().into()));
+        }
+        let patch = Value::Array(patch);
         let request = request::json_patch(&endpoint.object(&call)?, &self.field_manager, &patch);
         match self.calls.send(&call, request).await {
             Ok(object) => Ok(object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned)),
@@ -240,6 +248,20 @@ impl Transport for KubernetesTransport {
         self.send(&call, request::apply(&path, &self.field_manager, &body)).await
     }
 
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        let subject = Subject::from(target);
+        let call = Call { verb: Verb::Patch, subject: &subject };
+        let fenced = merge_patch::fenced(document, target).map_err(|message| call.invalid(message))?;
+        let endpoint = self.endpoint(&call).await?;
+        // A manager of its own: as the adapter's, the patched fields would go with the next apply, which does not name them.
+        let manager = format!("{}-patch", self.field_manager);
+        match self.calls.send(&call, request::merge_patch(&endpoint.object(&call)?, &manager, &fenced)).await {
+            Ok(object) => Ok(Some(object)),
+            Err(refusal) if refusal.is_missing_object(&subject) => Ok(None),
+            Err(refusal) => Err(self.refused(&call, refusal)),
+        }
+    }
+
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let subject = Subject::from(target);
         let call = Call { verb: Verb::Delete, subject: &subject };
@@ -247,7 +269,9 @@ impl Transport for KubernetesTransport {
             return Err(call.invalid("nothing is deleted without its UID".to_owned()));
         }
         let endpoint = self.endpoint(&call).await?;
-        match self.calls.send(&call, request::delete(&endpoint.object(&call)?, &target.uid, propagation)).await {
+        let path = endpoint.object(&call)?;
+        let request = request::delete(&path, &target.uid, &target.resource_version, propagation);
+        match self.calls.send(&call, request).await {
             Ok(answer) => Ok(deletion(answer)),
             Err(refusal) if refusal.is_missing_object(&subject) => Ok(Deletion::Gone),
             Err(refusal) => Err(self.refused(&call, refusal)),

@@ -1,67 +1,55 @@
 //! An API server in memory, for dry runs and tests.
 //!
 //! In: the same calls as a real transport, and the objects that exist at the start. Out: the answers that the
-//! API server would give as far as an object's life goes: UIDs, resource versions, taken names, UID fences,
-//! finalizers, and an apply that keeps what others wrote; and a log of every operation, for traces.
+//! API server would give as far as an object's life goes: UIDs, resource versions, taken names, fences,
+//! finalizers, an apply that keeps what others wrote, and patches that an apply keeps; and a log of every operation, for
+//! traces. Its clock stands still until it is set, so that a timeline can be replayed.
 //!
 //! What it does not do: it knows no schema, so that it neither validates nor defaults, and a list is replaced as
-//! a whole (finalizers and ownerReferences excepted, which every kind has); it runs no controllers, so that no
-//! dependent goes with its owner and no status appears; and it does not know which kinds have namespaces.
-//! Everything that was created here counts as applied, whether or not its fields were taken over.
+//! a whole (finalizers and ownerReferences excepted, which every kind has); it runs no controllers, so that no status
+//! appears, and a dependent goes with its owner only if that is asked for; and it does not know which kinds have
+//! namespaces. Everything that was created here counts as applied, whether or not its fields were taken over. A deletion
+//! in the foreground is one in the background.
 
+mod admission;
+mod garbage;
 mod merge;
 mod operation;
+mod state;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
+use self::state::{Key, State, Stored, fence, is_terminating, refuse};
+use crate::transport::merge_patch;
 use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
 
 /// The store.
 pub struct MemoryTransport {
-    now: Timestamp,
     keep_deleted: bool,
     overrides: BTreeMap<String, Value>,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
-struct State {
-    objects: BTreeMap<Key, Stored>,
-    operations: Vec<Operation>,
-    revision: u64,
-    uids: u64,
-}
-
-struct Stored {
-    object: Value,
-    /// What was last applied; none for an object that was there at the start.
-    applied: Option<Value>,
-}
-
-/// Where an object is kept. Versions of a group share their objects, as at a server.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    group: String,
-    kind: String,
-    namespace: String,
-    name: String,
-}
-
 impl MemoryTransport {
-    /// Starts empty; everything that happens happens at `now`.
+    /// Starts empty; everything happens at `now` until the clock is set.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { now, keep_deleted: false, overrides: BTreeMap::new(), state: Mutex::default() }
+        let state = Mutex::new(State::new(now));
+        Self { keep_deleted: false, overrides: BTreeMap::new(), state }
+    }
+
+    /// Sets the clock: what happens from here on happens at `now`.
+    pub fn set_now(&self, now: Timestamp) {
+        self.state().now = now;
     }
 
     /// Adds objects that exist from the start. Those without UID or creationTimestamp get them.
@@ -72,7 +60,7 @@ impl MemoryTransport {
     pub fn with_objects(self, objects: impl IntoIterator<Item = Value>) -> Result<Self, WriteError> {
         for object in objects {
             let key = self.check("load", &object)?;
-            let object = self.state().admit(object, self.now);
+            let object = self.state().admit(object);
             self.state().objects.insert(key, Stored { object, applied: None });
         }
         Ok(self)
@@ -109,25 +97,30 @@ impl MemoryTransport {
         self.state().objects.values().map(|stored| stored.object.clone()).collect()
     }
 
+    /// Deletes what only gone objects own, and what only that owned, as the garbage collector of a cluster does some time
+    /// after a deletion.
+    pub fn collect_garbage(&self) {
+        let mut state = self.state();
+        loop {
+            let left_behind = garbage::left_behind(&mut state);
+            if left_behind.is_empty() {
+                return;
+            }
+            for key in left_behind {
+                self.end(&mut state, &key);
+            }
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check(&self, verb: &str, object: &Value) -> Result<Key, WriteError> {
         let subject = Subject::of(object);
-        let name = subject.name.clone().unwrap_or_default();
-        let problem = if subject.kind.version.is_empty() || subject.kind.kind.is_empty() {
-            Some("apiVersion and kind are required".to_owned())
-        } else if !is_name(&subject.kind, &name) {
-            Some(format!("metadata.name: {name:?} is not a DNS subdomain (lower case letters, digits, - and .)"))
-        } else if !has_plain_maps(object) {
-            Some("metadata.labels and metadata.annotations must map strings to strings".to_owned())
-        } else {
-            None
-        };
-        match problem {
+        match admission::problem(object) {
             Some(message) => Err(refuse(WriteErrorKind::Invalid, verb, &subject, &message)),
-            None => Ok(Key::new(&subject.kind, subject.namespace, name)),
+            None => Ok(Key::new(&subject.kind, subject.namespace, subject.name.unwrap_or_default())),
         }
     }
 
@@ -142,7 +135,7 @@ impl MemoryTransport {
         }
         let mut object = self.overrides.get(&key.name).unwrap_or(desired).clone();
         if !rehearse {
-            object = state.admit(object, self.now);
+            object = state.admit(object);
             let stored = Stored { object: object.clone(), applied: Some(desired.clone()) };
             state.objects.insert(key, stored);
         }
@@ -150,45 +143,54 @@ impl MemoryTransport {
     }
 
     fn merge(&self, desired: &Value, target: &Target) -> Result<Value, WriteError> {
-        let subject = Subject::of(desired);
         let key = self.check("apply", desired)?;
-        let mut state = self.state();
-        let revision = state.revision + 1;
-        let Some(stored) = state.objects.get_mut(&key) else {
-            let message = "the object of that UID does not exist";
-            return Err(refuse(WriteErrorKind::Conflict, "apply", &subject, message));
-        };
-        if metadata_text(&stored.object, "uid") != target.uid {
-            return Err(refuse(WriteErrorKind::Conflict, "apply", &subject, "the UID is another one"));
-        }
-        let (looked_at, live) = (&target.resource_version, metadata_text(&stored.object, "resourceVersion"));
-        if !looked_at.is_empty() && looked_at != live {
-            return Err(refuse(WriteErrorKind::Conflict, "apply", &subject, "the object was modified meanwhile"));
-        }
-        let before = stored.object.clone();
-        match self.overrides.get(&key.name) {
-            Some(instead) => {
-                let (uid, created) = (before.pointer("/metadata/uid"), before.pointer("/metadata/creationTimestamp"));
-                stored.object = instead.clone();
-                fill(&mut stored.object, "uid", uid.cloned());
-                fill(&mut stored.object, "creationTimestamp", created.cloned());
-                fill(&mut stored.object, "resourceVersion", before.pointer("/metadata/resourceVersion").cloned());
+        let instead = self.overrides.get(&key.name);
+        let answer = self.change("apply", &key, target, |stored| {
+            match instead {
+                Some(instead) => stored.replace(instead),
+                None => merge::apply(&mut stored.object, stored.applied.as_ref(), desired),
             }
-            None => merge::apply(&mut stored.object, stored.applied.as_ref(), desired),
+            stored.applied = Some(desired.clone());
+        })?;
+        answer.ok_or_else(|| {
+            let message = "the object of that UID does not exist";
+            refuse(WriteErrorKind::Conflict, "apply", &Subject::of(desired), message)
+        })
+    }
+
+    fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &Subject::from(target), &message);
+        let document = merge_patch::fenced(document, target).map_err(invalid)?;
+        let key = Key::from(target);
+        self.change("patch", &key, target, |stored| {
+            merge::patch(&mut stored.object, stored.applied.as_mut(), &document)
+        })
+    }
+
+    /// Changes the very object that a target names, and answers as a server; none if it is not there.
+    fn change(
+        &self,
+        verb: &str,
+        key: &Key,
+        target: &Target,
+        change: impl FnOnce(&mut Stored),
+    ) -> Result<Option<Value>, WriteError> {
+        let mut state = self.state();
+        let Some(live) = state.objects.get(key) else { return Ok(None) };
+        fence(verb, target, &live.object)?;
+        let mut changed = live.clone();
+        change(&mut changed);
+        self.check(verb, &changed.object)?;
+        if changed.object != live.object {
+            changed.object["metadata"]["resourceVersion"] = state.next_version();
         }
-        stored.applied = Some(desired.clone());
-        let changed = stored.object != before;
-        if changed {
-            stored.object["metadata"]["resourceVersion"] = revision.to_string().into();
-        }
-        let answer = stored.object.clone();
-        if changed {
-            state.revision = revision;
-        }
+        let answer = changed.object.clone();
         if is_terminating(&answer) && !self.is_held(&answer) {
-            state.objects.remove(&key);
+            state.objects.remove(key);
+        } else {
+            state.objects.insert(key.clone(), changed);
         }
-        Ok(answer)
+        Ok(Some(answer))
     }
 
     /// Whether a deletion leaves the object standing.
@@ -197,25 +199,31 @@ impl MemoryTransport {
         self.keep_deleted || finalizers.is_some_and(|finalizers| !finalizers.is_empty())
     }
 
-    fn remove(&self, target: &Target) -> Result<Deletion, WriteError> {
-        let key = Key::new(&target.kind, target.namespace.clone(), target.name.clone());
+    fn remove(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let key = Key::from(target);
         let mut state = self.state();
-        let revision = state.revision + 1;
-        let Some(stored) = state.objects.get_mut(&key) else { return Ok(Deletion::Gone) };
-        if metadata_text(&stored.object, "uid") != target.uid {
-            return Err(refuse(WriteErrorKind::Conflict, "delete", &Subject::from(target), "the UID is another one"));
+        let Some(stored) = state.objects.get(&key) else { return Ok(Deletion::Gone) };
+        fence("delete", target, &stored.object)?;
+        if propagation == PropagationPolicy::Orphan {
+            garbage::disown(&mut state, &target.uid);
         }
+        Ok(self.end(&mut state, &key))
+    }
+
+    /// Deletes an object, or marks it as terminating if something holds it.
+    fn end(&self, state: &mut State, key: &Key) -> Deletion {
+        let Some(stored) = state.objects.get(key) else { return Deletion::Gone };
         if !self.is_held(&stored.object) {
-            state.objects.remove(&key);
-            return Ok(Deletion::Gone);
+            state.objects.remove(key);
+            return Deletion::Gone;
         }
-        if !is_terminating(&stored.object) {
-            stored.object["metadata"]["deletionTimestamp"] = seconds(self.now);
-            stored.object["metadata"]["resourceVersion"] = revision.to_string().into();
+        let mut ending = stored.clone();
+        if !is_terminating(&ending.object) {
+            ending.object["metadata"]["deletionTimestamp"] = state.timestamp();
+            ending.object["metadata"]["resourceVersion"] = state.next_version();
+            state.objects.insert(key.clone(), ending.clone());
         }
-        let answer = stored.object.clone();
-        state.revision = revision;
-        Ok(Deletion::Pending(answer))
+        Deletion::Pending(ending.object)
     }
 
     fn record(&self, verb: OperationVerb, subject: Subject, result: Option<ApplyResult>) {
@@ -276,78 +284,18 @@ impl Transport for MemoryTransport {
         answer
     }
 
-    async fn delete(&self, target: &Target, _: PropagationPolicy) -> Result<Deletion, WriteError> {
-        let answer = self.remove(target);
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        let answer = self.merge_patch(document, target);
+        let result = if matches!(answer, Ok(Some(_))) { ApplyResult::Update } else { ApplyResult::Failed };
+        self.record(OperationVerb::Patch, Subject::from(target), Some(result));
+        answer
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let answer = self.remove(target, propagation);
         self.record(OperationVerb::Delete, Subject::from(target), None);
         answer
     }
-}
-
-impl State {
-    /// Gives an object what a server gives it on creation.
-    fn admit(&mut self, mut object: Value, now: Timestamp) -> Value {
-        self.revision += 1;
-        self.uids += 1;
-        fill(&mut object, "uid", Some(format!("00000000-0000-4000-8000-{:012x}", self.uids).into()));
-        fill(&mut object, "creationTimestamp", Some(seconds(now)));
-        fill(&mut object, "resourceVersion", Some(self.revision.to_string().into()));
-        object
-    }
-}
-
-impl Key {
-    fn new(kind: &GroupVersionKind, namespace: Option<String>, name: String) -> Self {
-        Self { group: kind.group.clone(), kind: kind.kind.clone(), namespace: namespace.unwrap_or_default(), name }
-    }
-}
-
-fn refuse(kind: WriteErrorKind, verb: &str, subject: &Subject, message: &str) -> WriteError {
-    let status = match kind {
-        WriteErrorKind::Invalid => Some(422),
-        WriteErrorKind::AlreadyExists | WriteErrorKind::Conflict => Some(409),
-        _ => None,
-    };
-    WriteError { kind, call: format!("{verb} {subject}"), status, message: message.to_owned() }
-}
-
-fn fill(object: &mut Value, key: &str, value: Option<Value>) {
-    if let (Some(metadata), Some(value)) = (object.get_mut("metadata").and_then(Value::as_object_mut), value) {
-        metadata.entry(key).or_insert(value);
-    }
-}
-
-fn metadata_text<'a>(object: &'a Value, key: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn is_terminating(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null())
-}
-
-/// A time as Kubernetes writes it: whole seconds.
-fn seconds(at: Timestamp) -> Value {
-    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string().into()
-}
-
-/// Names are DNS subdomains, but those of RBAC objects only have to fit into a path.
-fn is_name(kind: &GroupVersionKind, name: &str) -> bool {
-    if kind.group == "rbac.authorization.k8s.io" {
-        return !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
-    }
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_label =
-        |label: &str| label.starts_with(inner) && label.ends_with(inner) && label.chars().all(|c| inner(c) || c == '-');
-    name.len() <= 253 && name.split('.').all(is_label)
-}
-
-fn has_plain_maps(object: &Value) -> bool {
-    ["labels", "annotations"].into_iter().all(|key| {
-        let map: Option<&Map<String, Value>> = match object.get("metadata").and_then(|metadata| metadata.get(key)) {
-            None | Some(Value::Null) => return true,
-            Some(value) => value.as_object(),
-        };
-        map.is_some_and(|map| map.values().all(Value::is_string))
-    })
 }
 
 #[cfg(test)]

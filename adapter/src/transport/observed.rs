@@ -41,6 +41,10 @@ impl<T: Transport> Transport for ObservedTransport<T> {
         self.inner.update(desired, target, take_over).await
     }
 
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.inner.patch(document, target).await
+    }
+
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let running = self.metrics.deletion_started(&target.kind.kind);
         let deletion = self.inner.delete(target, propagation).await;

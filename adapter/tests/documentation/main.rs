@@ -12,14 +12,18 @@ use std::path::{Path, PathBuf};
 
 use hyperfleet_adapter::args;
 use hyperfleet_adapter::config::settings::SETTINGS;
+use hyperfleet_adapter::config::signing::Key;
 use hyperfleet_adapter::config::{self, Overrides, broker};
+use hyperfleet_adapter::handler;
 use lifecycle_core::diagnostics::Diagnostics;
 use lifecycle_core::plan::decision::{Decision, FailReason};
+use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};
 
 mod keys;
 mod metrics;
 mod page;
+mod recipe;
 
 use page::{Page, pages, root};
 
@@ -102,6 +106,8 @@ fn operations_explains_every_reason() {
         .map(|(decision, reason)| format!("{decision} {reason}"))
         .collect();
     assert_eq!(page.first_column("Decision"), decisions, "the table of decisions");
+    let warnings: BTreeSet<_> = handler::warnings().map(str::to_owned).collect();
+    assert_eq!(page.first_column("Warning"), warnings, "the table of warnings");
 }
 
 /// Sentences that operators search for are compared up to their first variable part.
@@ -112,6 +118,26 @@ fn operations_quotes_what_is_logged() {
         let fixed = sentence.split(['…', '{']).next().unwrap_or_default().to_owned();
         assert!(sources.contains(&format!("\"{fixed}")), "nothing logs `{sentence}`");
     }
+}
+
+/// A claim about expressions names what proves it: a test, a rule of `.ci/run`, or a file.
+#[test]
+fn every_proof_of_a_claim_about_expressions_is_there() {
+    let page = Page::read("docs/cel.md");
+    let sources: String = ["core/src", "core/tests", "adapter/src", "adapter/tests"].map(page::sources).concat();
+    let rules = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let is_proof = |name: &str| {
+        sources.contains(&format!("fn {name}(")) || rules.contains(&format!("{name}()")) || root().join(name).is_file()
+    };
+    let named =
+        page.last_column("proved by").into_iter().chain(page.code().into_iter().filter(|code| is_sentence(code)));
+    let missing: BTreeSet<_> = named.filter(|name| !is_proof(name)).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The names of tests are sentences; nothing else in backticks is.
+fn is_sentence(code: &str) -> bool {
+    code.matches('_').count() > 2 && code.chars().all(|character| character.is_ascii_lowercase() || character == '_')
 }
 
 #[test]
@@ -134,12 +160,22 @@ fn every_dependency_has_its_line() {
     assert_eq!(Page::read("docs/dependencies.md").first_column("Crate"), dependencies);
 }
 
-/// The blocks whose info string is `yaml task`, `yaml adapter` or `yaml broker` are whole files.
+/// The blocks whose info string is `yaml task`, `yaml adapter` or `yaml broker` are whole files; `yaml resources` is a part
+/// of a task whose params are the page's `yaml params`.
 #[test]
-fn every_whole_file_loads_without_a_remark() {
+fn every_file_loads_without_a_remark() {
     let mut loaded = BTreeMap::new();
     for page in pages() {
-        for (kind, line, text) in page.whole_files() {
+        let mut params = String::new();
+        for (kind, line, text) in page.files() {
+            let (kind, text) = match kind.as_str() {
+                "params" => {
+                    params = text;
+                    continue;
+                }
+                "resources" => ("task".to_owned(), recipe::task(&params, &text)),
+                _ => (kind, text),
+            };
             let place = format!("{}:{line}", page.path.display());
             let diagnostics = load(&kind, &place, &text);
             assert!(diagnostics.is_empty(), "{diagnostics}");
@@ -154,7 +190,10 @@ fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     match kind {
         "adapter" => {
-            config::load_adapter(place, text, &environment, &Overrides::default(), "0.0.0-dev", &mut diagnostics);
+            let signer = Signer::new(&[0; 32]).unwrap();
+            let key = |_: &Path| Ok(Key { signer: signer.clone(), open_to_all: false });
+            let overrides = Overrides::default();
+            config::load_adapter(place, text, &environment, &overrides, "0.0.0-dev", &key, &mut diagnostics);
         }
         "broker" => match broker::parse(place, text, &environment) {
             Ok((_, remarks)) | Err(remarks) => diagnostics = remarks,

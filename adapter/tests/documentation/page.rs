@@ -84,8 +84,29 @@ impl Page {
         rows
     }
 
+    /// What stands between backticks in the last column of the tables whose header ends with `header`.
+    pub(crate) fn last_column(&self, header: &str) -> BTreeSet<String> {
+        let header = format!("| {header} |");
+        let mut found = BTreeSet::new();
+        let mut lines = self.text.lines();
+        while let Some(line) = lines.next() {
+            if line.ends_with(&header) {
+                for line in lines.by_ref().skip(1).take_while(|line| line.starts_with('|')) {
+                    found.extend(code(line.trim_end_matches('|').rsplit('|').next().unwrap_or_default()));
+                }
+            }
+        }
+        assert!(!found.is_empty(), "{} has no table that ends with `{header}`", self.path.display());
+        found
+    }
+
+    /// Everything between backticks.
+    pub(crate) fn code(&self) -> BTreeSet<String> {
+        code(&self.text).collect()
+    }
+
     /// Blocks of code whose info string is `yaml KIND`: the kind, the line of the first line, the text.
-    pub(crate) fn whole_files(&self) -> Vec<(String, usize, String)> {
+    pub(crate) fn files(&self) -> Vec<(String, usize, String)> {
         let mut found = Vec::new();
         let mut block: Option<(String, usize, String)> = None;
         for (index, line) in self.text.lines().enumerate() {
@@ -120,4 +141,9 @@ impl Page {
             })
             .collect()
     }
+}
+
+/// What stands between backticks, line by line.
+fn code(text: &str) -> impl Iterator<Item = String> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned)
 }

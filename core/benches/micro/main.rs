@@ -95,18 +95,40 @@ struct Settled;
 impl Questions for Settled {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
         match gate {
-            Gate::Create => GateAnswer::Holds,
-            Gate::Recreate | Gate::Delete => GateAnswer::DoesNotHold,
+            Gate::Create | Gate::When | Gate::Apply => GateAnswer::Holds,
+            Gate::Recreate | Gate::Delete | Gate::Orphan => GateAnswer::DoesNotHold,
         }
     }
 
+    fn patches(&mut self) -> Result<Vec<usize>, Failure> {
+        Ok(Vec::new())
+    }
+
     fn wanted(&mut self) -> Result<Wanted, Failure> {
-        Ok(Wanted { generation: lifecycle_core::id::Generation(1), name: "cluster-settings".to_owned() })
+        Ok(Wanted {
+            generation: lifecycle_core::id::Generation(1),
+            namespace: String::new(),
+            name: "cluster-settings".to_owned(),
+        })
+    }
+
+    fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn owns_what_is_to_be_released(&self) -> bool {
+        false
+    }
+
+    fn retains_versions(&self) -> bool {
+        false
     }
 
     fn failed_earlier(&self) -> bool {
         false
     }
+
+    fn note_conflict(&mut self, _: GateAnswer) {}
 }
 
 /// Everything that a pass needs from outside, held ready.
@@ -180,6 +202,7 @@ impl World {
             adapter: self.host.name.clone(),
             resource_id: self.event.resource_id.clone(),
             generation: self.event.generation,
+            signer: None,
         }
     }
 

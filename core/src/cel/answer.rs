@@ -18,7 +18,7 @@ use cel::objects::Opaque;
 use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use serde_json::{Map, Number, Value};
 
-use super::data::take;
+use super::data::{entries, take};
 use super::time::{duration_text, grouped, timestamp_text};
 use super::{Answer, view};
 
@@ -32,22 +32,6 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
 pub(super) fn wrap(tree: IdedExpr) -> IdedExpr {
     let call = CallExpr { func_name: ANSWER.to_owned(), target: None, args: vec![tree] };
     IdedExpr { id: 0, expr: Expr::Call(call) }
-}
-
-/// The tree as it was before it was [wrapped](wrap).
-pub(super) fn unwrap(tree: &IdedExpr) -> &IdedExpr {
-    match &tree.expr {
-        Expr::Call(call) if call.func_name == ANSWER => call.args.first().unwrap_or(tree),
-        Expr::Call(_)
-        | Expr::Comprehension(_)
-        | Expr::Ident(_)
-        | Expr::List(_)
-        | Expr::Literal(_)
-        | Expr::Map(_)
-        | Expr::Select(_)
-        | Expr::Struct(_)
-        | Expr::Unspecified => tree,
-    }
 }
 
 /// An answer on its way through the interpreter.
@@ -106,7 +90,7 @@ pub(super) fn json(value: &dyn Val) -> Result<Value, ExecutionError> {
         return Ok(source);
     }
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        let entries = map.inner().iter().map(|(key, value)| Ok((key_text(key), json(value.as_ref())?)));
+        let entries = entries(map).into_iter().map(|(key, value)| Ok((key_text(key), json(value)?)));
         return Ok(Value::Object(entries.collect::<Result<Map<_, _>, ExecutionError>>()?));
     }
     if let Some(list) = value.downcast_ref::<CelList<'_>>() {

@@ -1,6 +1,6 @@
 //! Functions on any data: `dig`, `toJson`, `triState`, `statusFeedbackValue`.
 
-use cel::common::types::{BOOL_TYPE, CelBool, CelInt, CelNull, CelString, DYN_TYPE, STRING_TYPE};
+use cel::common::types::{BOOL_TYPE, CelBool, CelInt, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
@@ -20,12 +20,33 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     )
 }
 
+/// Longest path of `dig`, in bytes: what is left of one is looked up at each of its dots.
+const MAX_PATH: usize = 1024;
+
 /// The arguments of an overload, which the interpreter has counted.
 pub(super) fn take<'b, 'v, const N: usize>(
     function: &str,
     arguments: Vec<CowVal<'b, 'v>>,
 ) -> Result<[CowVal<'b, 'v>; N], ExecutionError> {
     arguments.try_into().map_err(|arguments: Vec<_>| no_overload(function, &arguments))
+}
+
+/// The entries of a mapping that an expression made, in the order of their keys: the library's own differs from one to the
+/// next.
+pub(super) fn entries<'m, 'v>(map: &'m CelMap<'v>) -> Vec<(&'m CelMapKey<'v>, &'m (dyn Val + 'v))> {
+    let mut entries: Vec<_> = map.inner().iter().map(|(key, value)| (key, value.as_ref())).collect();
+    entries.sort_by(|(left, _), (right, _)| rank(left).cmp(&rank(right)));
+    entries
+}
+
+/// Booleans come before numbers, and these before text.
+fn rank<'k>(key: &'k CelMapKey<'_>) -> (u8, i128, &'k str) {
+    match key {
+        CelMapKey::Bool(key) => (0, i128::from(*key.inner()), ""),
+        CelMapKey::Int(key) => (1, i128::from(*key.inner()), ""),
+        CelMapKey::UInt(key) => (1, i128::from(*key.inner()), ""),
+        CelMapKey::String(key) => (2, 0, key.inner()),
+    }
 }
 
 /// The text of a string; empty for anything else.
@@ -58,6 +79,9 @@ fn tri_state<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
 /// The value at a dotted path, or null.
 fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [value, path] = take("dig", arguments)?;
+    if text(&path).len() > MAX_PATH {
+        return Err(ExecutionError::function_error("dig", format!("a path has at most {MAX_PATH} bytes")));
+    }
     Ok(descend(value, text(&path), child).unwrap_or_else(|| CowVal::owned(CelNull)))
 }
 

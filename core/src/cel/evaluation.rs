@@ -15,7 +15,9 @@ use cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
 
 use super::answer::unpack;
+use super::cost::{BUDGET, Budget};
 use super::environment::{ENVIRONMENT, NOW};
+use super::internal::Internal;
 use super::lint::Name;
 use super::meter::{MAX_TURNS, TURN};
 use super::view::{Misses, Views, address};
@@ -28,6 +30,7 @@ struct Variables<'s> {
     views: Views<'s>,
     /// The turns that loops have made.
     turns: AtomicUsize,
+    budget: Internal<Budget>,
 }
 
 impl VariableResolver for Variables<'_> {
@@ -38,6 +41,9 @@ impl VariableResolver for Variables<'_> {
         if name == TURN {
             let within = self.turns.fetch_add(1, Ordering::Relaxed) < MAX_TURNS;
             return within.then(|| CowVal::owned(CelBool::from(true)));
+        }
+        if name == BUDGET {
+            return Some(CowVal::Borrowed(&self.budget));
         }
         self.scope.get(name).map(|value| self.views.of(value))
     }
@@ -50,11 +56,16 @@ pub(super) struct Failure {
     misses: Misses,
 }
 
-/// Evaluates a wrapped tree.
+/// Evaluates a [program](super::meter::program).
 pub(super) fn evaluate(tree: &IdedExpr, scope: &Scope) -> Result<Answer, Failure> {
     let misses = Misses::default();
     let result = {
-        let variables = Variables { scope, views: Views::new(&misses), turns: AtomicUsize::new(0) };
+        let variables = Variables {
+            scope,
+            views: Views::new(&misses),
+            turns: AtomicUsize::new(0),
+            budget: Internal(Budget::new()),
+        };
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         context.set_variable_resolver(&variables);
         // Not `resolve_val`: that is compiled into this crate, recursion and all, and unoptimised seventy
@@ -69,13 +80,16 @@ pub(super) fn evaluate(tree: &IdedExpr, scope: &Scope) -> Result<Answer, Failure
 impl Failure {
     /// What kind of failure it was, and what a person reads. Values stay out of the text: they may be secret.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
-    pub(super) fn describe(&self, scope: &Scope, names: &[Name]) -> (EvaluationErrorKind, String) {
+    pub(super) fn describe(&self, scope: &Scope, source: &str, names: &[Name]) -> (EvaluationErrorKind, String) {
         match &self.error {
             ExecutionError::NoSuchKey(key) => {
                 let asked = self.misses.asked(key);
                 let mut path = asked.and_then(|asked| path_of(asked, scope)).unwrap_or_default();
+                // A key that is not written there was computed, and may be secret.
+                let told = if source.contains(key.as_str()) { key.as_str() } else { "[computed]" };
+                let parents = path.iter().map(|step| format!("{step}."));
+                let message = format!("no such key: {}{told}", parents.collect::<String>());
                 path.push(key.to_string());
-                let message = format!("no such key: {}", path.join("."));
                 (EvaluationErrorKind::MissingKey { path }, message)
             }
             ExecutionError::UndeclaredReference(name) if name.as_str() == TURN => {
@@ -105,6 +119,13 @@ fn message(error: &ExecutionError) -> String {
         format!("found no matching overload for '{operator}' applied to '({})'", types.join(", "))
     };
     match error {
+        // The library quotes what these were given.
+        ExecutionError::FunctionError { function, .. } if function == "matches" => {
+            "matches: not a regular expression".to_owned()
+        }
+        ExecutionError::FunctionError { function, .. } if function == "timezone" => {
+            "timezone: not a time zone such as Europe/Berlin, or an offset such as +01:00".to_owned()
+        }
         ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
         ExecutionError::UnexpectedType { got, want } => format!("unexpected type: got {got}, want {want}"),
         ExecutionError::UnsupportedBinaryOperator(operator, left, right) => overload(operator, &[left, right]),

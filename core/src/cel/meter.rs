@@ -5,9 +5,9 @@
 //! around it. The interpreter itself knows no bound, and three loops over a list of a thousand would keep a worker
 //! busy for minutes, whatever the event's deadline says.
 
-use cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
-};
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::{answer, cost, walk};
 
 /// The turns of all loops of one evaluation together; as for templates.
 pub(super) const MAX_TURNS: usize = 100_000;
@@ -15,38 +15,18 @@ pub(super) const MAX_TURNS: usize = 100_000;
 /// The variable that each turn reads; no author can write its name.
 pub(super) const TURN: &str = "@turn";
 
-/// Puts the meter into every loop. The tree is no deeper than [`super::limits`] allows.
-pub(super) fn install(node: &mut IdedExpr) {
-    match &mut node.expr {
-        Expr::Call(call) => call.target.iter_mut().map(AsMut::as_mut).chain(&mut call.args).for_each(install),
-        Expr::Comprehension(comprehension) => {
-            let loops = comprehension.as_mut();
-            let parts = [
-                &mut loops.iter_range,
-                &mut loops.accu_init,
-                &mut loops.loop_cond,
-                &mut loops.loop_step,
-                &mut loops.result,
-            ];
-            parts.into_iter().for_each(install);
-            meter(loops);
+/// The tree that is evaluated: with the meter in every loop, tolls on what is copied, and an answer that is JSON. The tree
+/// is no deeper than [`super::limits`] allows.
+pub(super) fn program(mut root: IdedExpr) -> IdedExpr {
+    let owned = cost::owned(&root);
+    walk::rewrite(&mut root, &mut |node| {
+        cost::charge(&mut node.expr, &owned);
+        if let Expr::Comprehension(comprehension) = &mut node.expr {
+            meter(comprehension);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(install),
-        Expr::Map(map) => map.entries.iter_mut().for_each(entry),
-        Expr::Struct(literal) => literal.entries.iter_mut().for_each(entry),
-        Expr::Select(select) => install(&mut select.operand),
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
-    }
-}
-
-fn entry(entry: &mut IdedEntryExpr) {
-    match &mut entry.expr {
-        EntryExpr::MapEntry(entry) => {
-            install(&mut entry.key);
-            install(&mut entry.value);
-        }
-        EntryExpr::StructField(field) => install(&mut field.value),
-    }
+    });
+    cost::charge_answer(&mut root, &owned);
+    answer::wrap(root)
 }
 
 /// The interpreter appends in place where it recognizes `map` and `filter`: by a condition that is a literal, and by

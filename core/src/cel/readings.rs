@@ -21,8 +21,8 @@ pub struct Reading {
     /// The path as the author wrote it where it appears first: `is_deleting`, `resources.?job.status["phase"]`,
     /// `dig(labels, "example.io/tier")`. The clock is `now()`.
     pub path: String,
-    /// Compact JSON, cut after 100 characters with `…`; `absent` if nothing is there; `[redacted]` for what belongs
-    /// to `env` or is the data of a Secret.
+    /// Compact JSON, cut after 100 characters with `…`; of a whole Kubernetes object its kind and name; `absent` if
+    /// nothing is there; `[redacted]` for what belongs to `env` or is the data of a Secret.
     pub value: String,
 }
 
@@ -158,7 +158,30 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
+/// A step from an object to what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// One key.
+    Exact(String),
+    /// What `dig` takes: one key with dots in it, or several.
+    Dotted(String),
+}
+
 impl Path {
+    /// The entry of `resources` that it leads to, and the keys below it, up to an index.
+    pub(super) fn in_resources(&self) -> Option<(String, Vec<Key>)> {
+        let [Step::Key(entry), below @ ..] = self.steps.as_slice() else { return None };
+        if self.variable != "resources" {
+            return None;
+        }
+        let keys = below.iter().map_while(|step| match step {
+            Step::Key(key) => Some(Key::Exact(key.clone())),
+            Step::Dig(path) => Some(Key::Dotted(path.clone())),
+            Step::Element(_) => None,
+        });
+        Some((entry.clone(), keys.collect()))
+    }
+
     /// Whether both lead to the same value.
     fn leads_as(&self, other: &Self) -> bool {
         self.variable == other.variable && self.steps == other.steps

@@ -1,6 +1,7 @@
 //! A value in a few words, for people who ask why something was decided.
 //!
-//! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]. What a Secret holds is not in it, wherever
+//! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]; a whole Kubernetes object is told by its kind and
+//! name, for the question was whether it is there. What a Secret holds is not in the text, wherever
 //! the Secret stands in the value: its `data` and `stringData` read `[redacted]`, and so does the annotation in
 //! which `kubectl apply` keeps a copy of both. Nothing can fail.
 
@@ -66,13 +67,26 @@ impl<'v> Place<'v> {
         if self.within == Within::Confidential {
             return REDACTED.to_owned();
         }
-        let mut text = String::new();
-        self.write(&mut text);
+        let mut text = self.object_name().unwrap_or_default();
+        if text.is_empty() {
+            self.write(&mut text);
+        }
         if let Some((end, _)) = text.char_indices().nth(MAX_CHARACTERS) {
             text.truncate(end);
             text.push('…');
         }
         text
+    }
+
+    /// `Job team-a/provision`, if the value is a Kubernetes object.
+    fn object_name(self) -> Option<String> {
+        let text = |pointer: &str| self.value.pointer(pointer).and_then(Value::as_str);
+        let (kind, name) = (text("/kind")?, text("/metadata/name")?);
+        text("/apiVersion")?;
+        Some(match text("/metadata/namespace") {
+            Some(namespace) if !namespace.is_empty() => format!("{kind} {namespace}/{name}"),
+            _ => format!("{kind} {name}"),
+        })
     }
 
     /// An element is what its list is.

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod functions;
 mod golden;
 mod hostile;
 mod names;
+mod page;
 mod properties;
 mod readings;
 mod time;

@@ -5,14 +5,16 @@
 //! and then one level of it. Integers are `int` (`uint` above its range), other numbers `double`.
 //! Views live for one evaluation; nothing here can fail but a lookup.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cel::ExecutionError;
 use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
 use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, Type};
-use cel::common::value::{Builtin, BuiltinRef, CowVal, StaticVal, Val};
+use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use serde_json::{Map, Value};
+
+use super::internal::Internal;
+use super::weight::{Depth, LOOK, weigh_data};
 
 /// The keys that were looked for and not found during one evaluation.
 ///
@@ -24,11 +26,13 @@ pub(super) struct Misses(Mutex<Vec<(Arc<String>, usize)>>);
 impl Misses {
     /// So many are remembered: an expression that misses more often than that works with defaults.
     const CAPACITY: usize = 4096;
+    /// A longer key is not remembered: no author wrote it, and there may be many.
+    const LONGEST: usize = 512;
 
     fn record(&self, key: &str, fields: &Map<String, Value>) -> ExecutionError {
         let key = Arc::new(key.to_owned());
         let mut misses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if misses.len() < Self::CAPACITY {
+        if misses.len() < Self::CAPACITY && key.len() <= Self::LONGEST {
             misses.push((Arc::clone(&key), address(fields)));
         }
         ExecutionError::NoSuchKey(key)
@@ -66,70 +70,47 @@ pub(super) fn view<'a>(value: &'a Value, misses: &'a Misses) -> Box<dyn Val + 'a
 
 /// The JSON that a value shows, if the value is a view.
 pub(super) fn source(value: &dyn Val) -> Option<Value> {
-    let source = value.as_indexer()?.get(&Whole).ok()?;
-    source.downcast_ref::<Source>().map(Source::take)
+    let source = value.as_indexer()?.get(&Internal(Question::Source)).ok()?;
+    let Internal(source) = source.downcast_ref::<Internal<Arc<Mutex<Value>>>>()?;
+    Some(std::mem::take(&mut *source.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-static INTERNAL: Type = Type::new_unspecified_type("internal");
-
-/// The index that asks a view for its JSON. A view borrows, so it cannot be told by its Rust type.
-#[derive(Debug)]
-struct Whole;
-
-/// What a view answers to [`Whole`].
-#[derive(Debug)]
-struct Source(Mutex<Value>);
-
-impl Source {
-    fn of(value: Value) -> CowVal<'static, 'static> {
-        CowVal::owned(Self(Mutex::new(value)))
-    }
-
-    fn take(&self) -> Value {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+/// What the members of a list or map weigh, if it is a view. Something above `room` if it is above.
+pub(super) fn weight(value: &dyn Val, depth: Depth, room: usize) -> Option<usize> {
+    let weight = value.as_indexer()?.get(&Internal(Question::Weight(depth, room))).ok()?;
+    weight.downcast_ref::<Internal<usize>>().map(|Internal(weight)| *weight)
 }
 
-impl Val for Whole {
-    fn get_type(&self) -> &Type {
-        &INTERNAL
-    }
-
-    fn cel_type() -> &'static Type {
-        &INTERNAL
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(Self)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
+/// Whether a list or map is a view.
+pub(super) fn is_view(value: &dyn Val) -> bool {
+    weight(value, Depth::Held, 0).is_some()
 }
 
-impl StaticVal for Whole {}
-
-impl Val for Source {
-    fn get_type(&self) -> &Type {
-        &INTERNAL
-    }
-
-    fn cel_type() -> &'static Type {
-        &INTERNAL
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Box::new(Self(Mutex::new(value.clone())))
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
+/// The index that asks a view about itself. A view borrows, so it cannot be told by its Rust type.
+#[derive(Debug, Clone, Copy)]
+enum Question {
+    Source,
+    Weight(Depth, usize),
 }
 
-impl StaticVal for Source {}
+impl Question {
+    fn of(index: &dyn Val) -> Option<Self> {
+        index.downcast_ref::<Internal<Self>>().map(|Internal(question)| *question)
+    }
+
+    fn answer<'v>(
+        self,
+        source: impl FnOnce() -> Value,
+        members: impl ExactSizeIterator<Item = &'v Value>,
+    ) -> CowVal<'static, 'static> {
+        match self {
+            Self::Source => CowVal::owned(Internal(Arc::new(Mutex::new(source())))),
+            Self::Weight(Depth::Held, _) => CowVal::owned(Internal(0_usize)),
+            Self::Weight(Depth::Members, _) => CowVal::owned(Internal(LOOK * members.len())),
+            Self::Weight(Depth::Whole, room) => CowVal::owned(Internal(weigh_data(members, room))),
+        }
+    }
+}
 
 /// The views of the few children that an expression goes through, so that a path costs its length.
 #[derive(Debug)]
@@ -284,8 +265,10 @@ impl Indexer for Object<'_> {
                 Some(value) => Ok(self.views.of(value)),
                 None => Err(self.views.misses.record(key.inner(), self.fields)),
             },
-            None if key.downcast_ref::<Whole>().is_some() => Ok(Source::of(Value::Object(self.fields.clone()))),
-            None => self.map().get(key),
+            None => match Question::of(key) {
+                Some(question) => Ok(question.answer(|| Value::Object(self.fields.clone()), self.fields.values())),
+                None => self.map().get(key),
+            },
         }
     }
 
@@ -411,9 +394,11 @@ impl Indexer for List<'_> {
         let position = index.downcast_ref::<CelInt>().and_then(|index| usize::try_from(*index.inner()).ok());
         match position.and_then(|position| self.items.get(position)) {
             Some(item) => Ok(self.views.of(item)),
-            None if index.downcast_ref::<Whole>().is_some() => Ok(Source::of(Value::Array(self.items.to_vec()))),
-            // Other kinds of index, and the errors, are CEL's own business.
-            None => self.list().get(index),
+            None => match Question::of(index) {
+                Some(question) => Ok(question.answer(|| Value::Array(self.items.to_vec()), self.items.iter())),
+                // Other kinds of index, and the errors, are CEL's own business.
+                None => self.list().get(index),
+            },
         }
     }
 

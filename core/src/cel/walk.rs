@@ -2,10 +2,11 @@
 //!
 //! In goes an expression, out comes every node below it with its depth, the loops around it and the
 //! names bound there. It keeps its own stack: trees that have not yet been checked may be deep.
+//! [`rewrite`] changes the nodes of one that has been.
 
 use std::rc::Rc;
 
-use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr};
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 
 /// A node, and where it stands.
 #[derive(Clone)]
@@ -94,4 +95,35 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
         pending[waiting..].reverse();
         Some(node)
     })
+}
+
+/// Changes every node of a tree that has been checked, children before their parents.
+pub(super) fn rewrite(node: &mut IdedExpr, change: &mut dyn FnMut(&mut IdedExpr)) {
+    match &mut node.expr {
+        Expr::Call(call) => {
+            let parts = call.target.iter_mut().map(AsMut::as_mut).chain(&mut call.args);
+            parts.for_each(|part| rewrite(part, change));
+        }
+        Expr::Comprehension(comprehension) => {
+            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = comprehension.as_mut();
+            let parts = [iter_range, accu_init, loop_cond, loop_step, result];
+            parts.into_iter().for_each(|part| rewrite(part, change));
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(|element| rewrite(element, change)),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| rewrite_entry(entry, change)),
+        Expr::Struct(literal) => literal.entries.iter_mut().for_each(|entry| rewrite_entry(entry, change)),
+        Expr::Select(select) => rewrite(&mut select.operand, change),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+    change(node);
+}
+
+fn rewrite_entry(entry: &mut IdedEntryExpr, change: &mut dyn FnMut(&mut IdedExpr)) {
+    match &mut entry.expr {
+        EntryExpr::MapEntry(entry) => {
+            rewrite(&mut entry.key, change);
+            rewrite(&mut entry.value, change);
+        }
+        EntryExpr::StructField(field) => rewrite(&mut field.value, change),
+    }
 }

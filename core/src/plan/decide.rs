@@ -1,130 +1,220 @@
 //! The decision table: what becomes of a resource, given what is live and what its gates say.
 //!
 //! In: what was [`Seen`] of the versions that belong to the resource, and [`Questions`] that are answered
-//! on demand. Out: one [`Decision`]. Nothing can fail that is not itself a decision.
+//! on demand. Out: one [`Decided`]: the [`Row`] that matched and its [`Decision`]. Nothing can fail that is not itself
+//! a decision.
 //!
 //! The first row that matches wins. A row asks only the gates that it names, each at most once, and a gate
 //! that gives no answer makes the decision `Fail(GateFailed)`: only a definite answer may write or delete.
 
-use super::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
+mod questions;
+
+use super::decision::{
+    Decision, FailReason, Failure, OrphanReason, SkipReason, UpdateReason, VersionReason, WaitReason,
+};
+use super::row::Row;
 use crate::id::Generation;
 use crate::observation::Version;
 
-/// What is known of the live objects that belong to a resource.
-#[derive(Debug, Clone)]
-pub enum Seen<'a> {
-    /// They could not be read, and this is why.
-    Unknown(&'a str),
-    /// These; none means absent.
-    Versions(Vec<&'a Version>),
-}
+pub use questions::{Gate, GateAnswer, Questions, Seen, Wanted};
 
-/// The gates that the table asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
-    /// May it be created? Holds where not configured.
-    Create,
-    /// Shall it be replaced by a new object? Does not hold where not configured.
-    Recreate,
-    /// Shall it be deleted? Does not hold where not configured.
-    Delete,
-}
-
-/// A gate's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GateAnswer {
-    /// Yes.
-    Holds,
-    /// No.
-    DoesNotHold,
-    /// There is no answer, and this is why.
-    Failed(String),
-}
-
-/// What the table needs to know about the rendered manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// The desired generation.
-    pub generation: Generation,
-    /// The rendered name.
-    pub name: String,
-}
-
-/// Answers that are worked out only when a row needs them.
-pub trait Questions {
-    /// Evaluates a gate.
-    fn gate(&mut self, gate: Gate) -> GateAnswer;
-
-    /// Renders and stamps the manifest.
-    ///
-    /// # Errors
-    /// It cannot be rendered, or must not be applied as it is.
-    fn wanted(&mut self) -> Result<Wanted, Failure>;
-
-    /// Whether an earlier resource of this event failed, so that nothing more is applied.
-    fn failed_earlier(&self) -> bool;
+/// A decision, and the row that it is from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// The row that matched, or whose question had no answer.
+    pub row: Row,
+    /// What is to be done.
+    pub decision: Decision,
 }
 
 /// Decides. See the module's doc, and `docs/lifecycle.md` for the rows.
-pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decision {
-    rows(seen, questions).unwrap_or_else(Decision::Fail)
+pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
+    let mut row = Row::Unknown;
+    let decision = rows(seen, questions, &mut row).unwrap_or_else(Decision::Fail);
+    Decided { row, decision }
 }
 
-fn rows(seen: &Seen<'_>, questions: &mut dyn Questions) -> Result<Decision, Failure> {
+/// Goes through the rows in order. `row` is the one that is looked at, so that a failure is told with its place.
+fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     let versions = match seen {
         Seen::Unknown(cause) => return Err(Failure::new(FailReason::DiscoveryFailed, *cause)),
-        Seen::Versions(versions) => versions,
+        Seen::Versions(versions) => versions.as_slice(),
     };
-    let absent = versions.is_empty();
-    let live = versions.iter().any(|version| !version.is_terminating());
-
-    if holds(questions, Gate::Delete)? {
-        return Ok(if live {
-            Decision::Delete
-        } else if absent {
-            Decision::Skip(SkipReason::AlreadyAbsent)
-        } else {
-            Decision::Wait(WaitReason::Deleting)
+    if versions.iter().any(|version| version.is_disowned()) {
+        *row = Row::Disowned;
+        let left = versions.iter().any(|version| !version.is_terminating() && !version.is_disowned());
+        return Ok(match left {
+            true => Decision::Orphan(OrphanReason::Disowned),
+            false => Decision::Skip(SkipReason::Disowned),
         });
+    }
+    let state = State::of(versions);
+    if let Some(decision) = letting_go(state, questions, row)? {
+        return Ok(decision);
     }
     if questions.failed_earlier() {
+        *row = Row::EarlierFailure;
         return Ok(Decision::Skip(SkipReason::EarlierFailure));
     }
-    if !absent && !live {
-        return Ok(Decision::Wait(WaitReason::Terminating));
+    *row = Row::WhenFalse;
+    if !holds(questions, Gate::When)? {
+        return Ok(Decision::Skip(SkipReason::WhenFalse));
     }
-    if absent {
-        return Ok(if holds(questions, Gate::Create)? {
-            questions.wanted()?;
-            Decision::Create
-        } else {
-            Decision::Skip(SkipReason::CreateGateFalse)
-        });
+    match state {
+        State::Terminating => {
+            *row = Row::Terminating;
+            Ok(Decision::Wait(WaitReason::Terminating))
+        }
+        State::Absent => absent(questions, row),
+        State::Live => live(versions, questions, row),
     }
+}
 
+/// Rows 3 to 7: what is asked before anything is written, whatever failed before.
+fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
+    // What is on its way out is not released: there is nothing left to keep.
+    if state != State::Terminating {
+        *row = if state == State::Live { Row::Orphan } else { Row::NothingToOrphan };
+        if holds(questions, Gate::Orphan)? {
+            if state == State::Absent {
+                return Ok(Some(Decision::Skip(SkipReason::NothingToOrphan)));
+            }
+            match questions.gate(Gate::Delete) {
+                GateAnswer::DoesNotHold => {}
+                conflict @ (GateAnswer::Holds | GateAnswer::Failed(_)) => questions.note_conflict(conflict),
+            }
+            return Ok(Some(Decision::Orphan(OrphanReason::GateHolds)));
+        }
+    }
+    let (at, decision) = match state {
+        State::Live => (Row::Delete, Decision::Delete),
+        State::Terminating => (Row::Deleting, Decision::Wait(WaitReason::Deleting)),
+        State::Absent => (Row::AlreadyAbsent, Decision::Skip(SkipReason::AlreadyAbsent)),
+    };
+    *row = at;
+    if !holds(questions, Gate::Delete)? {
+        return Ok(None);
+    }
+    let has_to_wait = state == State::Live && questions.owns_what_is_to_be_released();
+    Ok(Some(if has_to_wait { Decision::Wait(WaitReason::ReleasePending) } else { decision }))
+}
+
+/// Rows 10 to 12.
+fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
+    *row = Row::CreateGateFalse;
+    if !holds(questions, Gate::Create)? {
+        return Ok(Decision::Skip(SkipReason::CreateGateFalse));
+    }
+    *row = Row::ApplyGateFalseAbsent;
+    if !holds(questions, Gate::Apply)? {
+        return Ok(Decision::Skip(SkipReason::ApplyGateFalse));
+    }
+    *row = Row::Absent;
+    questions.wanted()?;
+    Ok(Decision::Create)
+}
+
+/// Rows 13 to 19.
+fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
+    *row = Row::Stale;
     let wanted = questions.wanted()?;
     if let Some(newest) = versions.iter().filter_map(|version| version.generation()).max()
         && newest > wanted.generation
     {
         return Ok(Decision::Skip(SkipReason::StaleEvent { live: newest, desired: wanted.generation }));
     }
-    let from = current(versions.iter().copied(), wanted.generation).and_then(Version::generation);
+    let current = current(versions.iter().copied(), wanted.generation);
+    let namesake = versions.iter().copied().find(|version| wanted.names(version));
+    let from = current.and_then(Version::generation);
+
+    *row = Row::Recreate;
     if holds(questions, Gate::Recreate)? {
-        // What may not be created must not be deleted to make room for it.
-        return Ok(if holds(questions, Gate::Create)? {
-            Decision::Recreate { from }
+        return recreate(from, namesake, questions);
+    }
+    *row = Row::Patch;
+    let patches = questions.patches()?;
+    if !patches.is_empty() {
+        return Ok(Decision::Patch(patches));
+    }
+    *row = Row::ApplyGateFalse;
+    if !holds(questions, Gate::Apply)? {
+        return Ok(Decision::Skip(SkipReason::ApplyGateFalse));
+    }
+    *row = Row::SameGeneration;
+    let mut because = UpdateReason::GenerationChanged;
+    if let Some(current) = current.filter(|_| from == Some(wanted.generation)) {
+        // The owner is set on what an update would be applied to, if that is not behind.
+        let is_settled = |version: &&Version| version.generation() == from && !version.is_terminating();
+        if questions.has_its_owner(namesake.filter(is_settled).unwrap_or(current))? {
+            return Ok(Decision::Skip(SkipReason::SameGeneration(wanted.generation)));
+        }
+        because = UpdateReason::OwnerChanged;
+    }
+    let Some(namesake) = namesake else {
+        *row = Row::NewName;
+        return Ok(Decision::CreateVersion(VersionReason::NewName));
+    };
+    *row = Row::Update;
+    if namesake.is_terminating() {
+        // Its name is free only when it is gone: nothing is written into an object on its way out.
+        return Ok(Decision::Wait(WaitReason::Terminating));
+    }
+    Ok(Decision::Update { from: namesake.generation(), because })
+}
+
+/// Row 14: beside the former versions where they are kept, else in their place.
+fn recreate(
+    from: Option<Generation>,
+    namesake: Option<&Version>,
+    questions: &mut dyn Questions,
+) -> Result<Decision, Failure> {
+    if questions.retains_versions() {
+        return match namesake {
+            None => Ok(Decision::CreateVersion(VersionReason::RecreateGateHolds)),
+            Some(namesake) => {
+                let message = format!(
+                    "the recreate gate holds, and the manifest renders to {}, which is the name of a version that is kept; \
+                     a retained resource needs a name that varies",
+                    namesake.name()
+                );
+                Err(Failure::new(FailReason::VersionNameTaken, message))
+            }
+        };
+    }
+    // What may not be created must not be deleted to make room for it.
+    if !holds(questions, Gate::Create)? {
+        return Ok(Decision::Skip(SkipReason::CreateGateFalse));
+    }
+    // Nor what cannot be created yet.
+    if namesake.is_some_and(Version::is_terminating) {
+        return Ok(Decision::Wait(WaitReason::Terminating));
+    }
+    if questions.owns_what_is_to_be_released() {
+        return Ok(Decision::Wait(WaitReason::ReleasePending));
+    }
+    Ok(Decision::Recreate { from })
+}
+
+/// What is there of a resource, taken together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Absent,
+    /// At least one version is not terminating.
+    Live,
+    /// All versions are.
+    Terminating,
+}
+
+impl State {
+    fn of(versions: &[&Version]) -> Self {
+        if versions.is_empty() {
+            Self::Absent
+        } else if versions.iter().all(|version| version.is_terminating()) {
+            Self::Terminating
         } else {
-            Decision::Skip(SkipReason::CreateGateFalse)
-        });
+            Self::Live
+        }
     }
-    if from == Some(wanted.generation) {
-        return Ok(Decision::Skip(SkipReason::SameGeneration(wanted.generation)));
-    }
-    Ok(match versions.iter().find(|version| version.name() == wanted.name) {
-        None => Decision::CreateVersion,
-        Some(namesake) if namesake.is_terminating() => Decision::Wait(WaitReason::Terminating),
-        Some(namesake) => Decision::Update { from: namesake.generation() },
-    })
 }
 
 fn holds(questions: &mut dyn Questions, gate: Gate) -> Result<bool, Failure> {

@@ -9,18 +9,24 @@ use crate::id::Generation;
 pub enum Decision {
     /// Nothing is there: create it.
     Create,
-    /// Others are there, but none of the rendered name: create this one beside them.
-    CreateVersion,
+    /// Others are there, and stay: create this one beside them.
+    CreateVersion(VersionReason),
     /// Bring the live object to the desired state.
     Update {
         /// The generation that it was last written for, if it says so.
         from: Option<Generation>,
+        /// Why.
+        because: UpdateReason,
     },
+    /// Send these entries of `lifecycle.patch`, by their places in the list, in order.
+    Patch(Vec<usize>),
     /// Delete what is there, and create it anew.
     Recreate {
         /// The generation that it was last written for, if it says so.
         from: Option<Generation>,
     },
+    /// Let go of every version that is not on its way out already: take the adapter's marks off, and mark it released.
+    Orphan(OrphanReason),
     /// Delete every version that is not on its way out already.
     Delete,
     /// Something has to happen elsewhere first; the next event looks again.
@@ -31,6 +37,33 @@ pub enum Decision {
     Fail(Failure),
 }
 
+/// Why a version is created beside others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionReason {
+    /// None of them has the rendered name.
+    NewName,
+    /// The recreate gate holds, and the resource keeps its former versions.
+    RecreateGateHolds,
+}
+
+/// Why a live object is updated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpdateReason {
+    /// It was written for another generation.
+    GenerationChanged,
+    /// It does not name the owner that it should.
+    OwnerChanged,
+}
+
+/// Why objects are released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrphanReason {
+    /// The orphan gate holds.
+    GateHolds,
+    /// Another version was released before.
+    Disowned,
+}
+
 /// What a resource waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
@@ -38,15 +71,25 @@ pub enum WaitReason {
     Deleting,
     /// Every version is on its way out: nothing is written into it, or created beside it.
     Terminating,
+    /// It is to be deleted, but something that is to be released names it as its owner, and would go with it.
+    ReleasePending,
 }
 
 /// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
+    /// It was released: it is never written or deleted again, until a person takes the mark off.
+    Disowned,
+    /// Release is asked for, and nothing is there.
+    NothingToOrphan,
     /// Deletion is asked for, and nothing is there.
     AlreadyAbsent,
+    /// `when` does not hold.
+    WhenFalse,
     /// `lifecycle.create.when` does not hold.
     CreateGateFalse,
+    /// `lifecycle.apply.when` does not hold.
+    ApplyGateFalse,
     /// The event is about an older generation than a live version's.
     StaleEvent {
         /// The live version's.
@@ -86,6 +129,10 @@ pub enum FailReason {
     InvalidGeneration,
     /// An object that is not ours has the rendered name.
     NameTaken,
+    /// A version to be created beside others has the name of one of them.
+    VersionNameTaken,
+    /// The object that it is to name as its owner is not there, is on its way out, or cannot own it.
+    OwnerUnavailable,
     /// The object changed, vanished or was replaced since it was looked at.
     Conflict,
     /// The API server does not accept the object.
@@ -108,7 +155,7 @@ pub enum FailReason {
 
 impl FailReason {
     /// Every reason, for metrics that start at zero.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::DiscoveryFailed,
         Self::GateFailed,
         Self::RenderFailed,
@@ -116,6 +163,8 @@ impl FailReason {
         Self::InvalidLabel,
         Self::InvalidGeneration,
         Self::NameTaken,
+        Self::VersionNameTaken,
+        Self::OwnerUnavailable,
         Self::Conflict,
         Self::Invalid,
         Self::Forbidden,
@@ -138,6 +187,8 @@ impl FailReason {
             Self::InvalidLabel => "InvalidLabel",
             Self::InvalidGeneration => "InvalidGeneration",
             Self::NameTaken => "NameTaken",
+            Self::VersionNameTaken => "VersionNameTaken",
+            Self::OwnerUnavailable => "OwnerUnavailable",
             Self::Conflict => "Conflict",
             Self::Invalid => "Invalid",
             Self::Forbidden => "Forbidden",
@@ -170,9 +221,11 @@ impl Decision {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Create => "create",
-            Self::CreateVersion => "create_version",
+            Self::CreateVersion(_) => "create_version",
             Self::Update { .. } => "update",
+            Self::Patch(_) => "patch",
             Self::Recreate { .. } => "recreate",
+            Self::Orphan(_) => "orphan",
             Self::Delete => "delete",
             Self::Wait(_) => "wait",
             Self::Skip(_) => "skip",
@@ -185,12 +238,17 @@ impl Decision {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Create => "Absent",
-            Self::CreateVersion => "NewName",
-            Self::Update { .. } => "GenerationChanged",
-            Self::Recreate { .. } => "RecreateGateHolds",
+            Self::CreateVersion(VersionReason::NewName) => "NewName",
+            Self::CreateVersion(VersionReason::RecreateGateHolds) | Self::Recreate { .. } => "RecreateGateHolds",
+            Self::Update { because: UpdateReason::GenerationChanged, .. } => "GenerationChanged",
+            Self::Update { because: UpdateReason::OwnerChanged, .. } => "OwnerChanged",
+            Self::Patch(_) => "PatchGateHolds",
+            Self::Orphan(OrphanReason::GateHolds) => "OrphanGateHolds",
+            Self::Orphan(OrphanReason::Disowned) | Self::Skip(SkipReason::Disowned) => "Disowned",
             Self::Delete => "DeleteGateHolds",
             Self::Wait(WaitReason::Deleting) => "Deleting",
             Self::Wait(WaitReason::Terminating) => "Terminating",
+            Self::Wait(WaitReason::ReleasePending) => "ReleasePending",
             Self::Skip(reason) => reason.as_str(),
             Self::Fail(failure) => failure.reason.as_str(),
         }
@@ -202,13 +260,23 @@ impl Decision {
         let mut labels = vec![
             ("create", "Absent"),
             ("create_version", "NewName"),
+            ("create_version", "RecreateGateHolds"),
             ("update", "GenerationChanged"),
+            ("update", "OwnerChanged"),
+            ("patch", "PatchGateHolds"),
             ("recreate", "RecreateGateHolds"),
+            ("orphan", "OrphanGateHolds"),
+            ("orphan", "Disowned"),
             ("delete", "DeleteGateHolds"),
             ("wait", "Deleting"),
             ("wait", "Terminating"),
+            ("wait", "ReleasePending"),
+            ("skip", "Disowned"),
+            ("skip", "NothingToOrphan"),
             ("skip", "AlreadyAbsent"),
+            ("skip", "WhenFalse"),
             ("skip", "CreateGateFalse"),
+            ("skip", "ApplyGateFalse"),
             ("skip", "StaleEvent"),
             ("skip", "SameGeneration"),
             ("skip", "EarlierFailure"),
@@ -223,8 +291,12 @@ impl SkipReason {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Disowned => "Disowned",
+            Self::NothingToOrphan => "NothingToOrphan",
             Self::AlreadyAbsent => "AlreadyAbsent",
+            Self::WhenFalse => "WhenFalse",
             Self::CreateGateFalse => "CreateGateFalse",
+            Self::ApplyGateFalse => "ApplyGateFalse",
             Self::StaleEvent { .. } => "StaleEvent",
             Self::SameGeneration(_) => "SameGeneration",
             Self::EarlierFailure => "EarlierFailure",

@@ -1,12 +1,18 @@
-//! Answers the decision table's questions about one resource: evaluates its gates, renders its manifest.
+//! Answers the decision table's questions about one resource: evaluates its gates, renders its manifest and patches.
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::decide::{Gate, GateAnswer, Questions, Wanted, current};
-use super::decision::Failure;
-use crate::cel::{Answer, EvaluationError, Expression, ResourceReads};
+use super::decision::{FailReason, Failure};
+use super::owner::Standing;
+use super::reads::{self, Reads};
+use super::warning::{Warning, WarningReason};
+use crate::cel::{Answer, EvaluationError, Expression, Reading};
 use crate::manifest::{self, Desired, Stamp};
 use crate::observation::Version;
+use crate::outcome::GateRecord;
 use crate::scope::Scope;
 use crate::task::{Recreate, Resource};
 
@@ -14,58 +20,84 @@ use crate::task::{Recreate, Resource};
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// Each gate that was asked, with its answer.
-    pub(super) gates: Vec<(&'static str, String)>,
+    pub(super) gates: Vec<GateRecord>,
     /// Remarks that did not change the outcome.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// What a resource's questions are answered from.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) resource: &'a Resource,
+    pub(super) scope: &'a Scope,
+    pub(super) stamp: &'a Stamp,
+    /// The names in `resources` that could not be read.
+    pub(super) unknown: &'a BTreeSet<&'a str>,
+    pub(super) failed_earlier: bool,
+    /// Whether this resource's objects own something that is to be released, at any depth.
+    pub(super) owns_what_is_to_be_released: bool,
+    /// Whether what the gates read is kept for explanations.
+    pub(super) keeps_readings: bool,
+}
+
+impl Context<'_> {
+    /// Renders and stamps the manifest.
+    pub(super) fn render(&self) -> Result<Desired, Failure> {
+        self.check_read(|| reads::of_manifest(&self.resource.manifest)).map_err(render_failed)?;
+        manifest::desired(self.resource, self.scope, self.stamp)
+    }
+
+    /// Refuses to evaluate what can read something that could not be read: an unread child is not an absent child.
+    fn check_read<'r>(&self, reads: impl FnOnce() -> Reads<'r>) -> Result<(), String> {
+        if self.unknown.is_empty() {
+            return Ok(());
+        }
+        reads().check(self.unknown)
+    }
 }
 
 /// The table's questions about one resource, answered at most once each.
 pub(super) struct Examination<'a> {
-    resource: &'a Resource,
-    scope: &'a Scope,
-    stamp: &'a Stamp,
-    /// The names in `resources` that could not be read.
-    unknown: BTreeSet<&'a str>,
-    failed_earlier: bool,
-    versions: Vec<&'a Version>,
+    context: Context<'a>,
+    /// The versions that belong to the resource.
+    versions: &'a [&'a Version],
+    /// What this one's objects name as their owner; none if there is nothing to name.
+    owner: Option<&'a Standing>,
     desired: Option<Result<Desired, Failure>>,
+    /// The documents of the patches whose gates hold.
+    documents: Vec<Value>,
     record: Record,
 }
 
-impl<'a> Examination<'a> {
-    pub(super) fn new(
-        resource: &'a Resource,
-        scope: &'a Scope,
-        stamp: &'a Stamp,
-        unknown: BTreeSet<&'a str>,
-        failed_earlier: bool,
-    ) -> Self {
-        Self {
-            resource,
-            scope,
-            stamp,
-            unknown,
-            failed_earlier,
-            versions: Vec::new(),
-            desired: None,
-            record: Record::default(),
-        }
-    }
+/// What an examination leaves behind.
+pub(super) struct Examined {
+    /// The stamped object, if it was rendered.
+    pub(super) desired: Option<Desired>,
+    /// The documents of the patches whose gates hold.
+    pub(super) documents: Vec<Value>,
+    pub(super) record: Record,
+}
 
-    /// Tells it what belongs to the resource.
-    pub(super) fn with_versions(mut self, versions: &[&'a Version]) -> Self {
-        self.versions = versions.to_vec();
-        self
+impl<'a> Examination<'a> {
+    /// `desired` is the rendered manifest, if it was rendered already.
+    pub(super) fn new(
+        context: Context<'a>,
+        versions: &'a [&'a Version],
+        owner: Option<&'a Standing>,
+        desired: Option<Result<Desired, Failure>>,
+    ) -> Self {
+        Self { context, versions, owner, desired, documents: Vec::new(), record: Record::default() }
     }
 
     /// The stamped object, rendered on first use.
-    pub(super) fn desired(&mut self) -> Result<&Desired, Failure> {
-        let rendered = || manifest::desired(self.resource, self.scope, self.stamp);
-        self.desired.get_or_insert_with(rendered).as_ref().map_err(Clone::clone)
+    fn desired(&mut self) -> Result<&Desired, Failure> {
+        let context = self.context;
+        self.desired.get_or_insert_with(|| context.render()).as_ref().map_err(Clone::clone)
     }
 
-    pub(super) fn into_parts(self) -> (Option<Desired>, Record) {
-        (self.desired.and_then(Result::ok), self.record)
+    pub(super) fn into_parts(self) -> Examined {
+        let desired = self.desired.and_then(Result::ok);
+        Examined { desired, documents: self.documents, record: self.record }
     }
 
     fn recreate_on_change(&mut self) -> GateAnswer {
@@ -79,72 +111,124 @@ impl<'a> Examination<'a> {
         }
     }
 
-    fn evaluate(&mut self, expression: &Expression, lenient: bool) -> GateAnswer {
-        if let Some(name) = self.unread_dependency(expression) {
-            return GateAnswer::Failed(format!("it reads resources.{name}, which could not be discovered"));
+    fn evaluate(&mut self, name: &str, expression: &Expression, lenient: bool) -> GateAnswer {
+        if let Err(cause) = self.context.check_read(|| reads::of_expression(expression)) {
+            return GateAnswer::Failed(cause);
         }
-        match expression.evaluate(self.scope) {
+        match expression.evaluate(self.context.scope) {
             // A gate writes or destroys: no answer must not count as yes.
             Ok(Answer::Absent) => GateAnswer::Failed(format!("`{}` gave no value", expression.source())),
             Ok(answer) if answer.is_truthy() => GateAnswer::Holds,
             Ok(_) => GateAnswer::DoesNotHold,
             Err(error) if lenient && self.is_missing_own_status(&error) => {
-                self.record.warnings.push(format!("taken as false: {error}"));
+                let message = format!("the {name} gate was taken as false: {error}");
+                self.record.warnings.push(Warning::new(WarningReason::StatusMissing, message));
                 GateAnswer::DoesNotHold
             }
             Err(error) => GateAnswer::Failed(error.to_string()),
         }
     }
 
-    /// An unread child is not an absent child: a gate that can read one has no answer.
-    fn unread_dependency(&self, expression: &Expression) -> Option<&'a str> {
-        match expression.resource_reads() {
-            ResourceReads::Any => self.unknown.first().copied(),
-            ResourceReads::Only(names) => self.unknown.iter().copied().find(|name| names.contains(*name)),
-        }
-    }
-
     /// A fresh object has no status yet, so a gate about its conditions simply does not hold.
     fn is_missing_own_status(&self, error: &EvaluationError) -> bool {
-        error.is_missing_below(&["resources", &self.resource.name, "status"])
+        error.is_missing_below(&["resources", &self.context.resource.name, "status"])
+    }
+
+    /// Evaluates a gate and keeps what came of it.
+    fn ask(&mut self, name: String, expression: &Expression, lenient: bool) -> GateAnswer {
+        let answer = self.evaluate(&name, expression, lenient);
+        let readings = if self.context.keeps_readings { expression.readings(self.context.scope) } else { Vec::new() };
+        self.note(name, answer, readings)
+    }
+
+    fn note(&mut self, name: String, answer: GateAnswer, readings: Vec<Reading>) -> GateAnswer {
+        let told = match &answer {
+            GateAnswer::Failed(cause) => GateAnswer::Failed(format!("failed to evaluate the {name} gate: {cause}")),
+            GateAnswer::Holds | GateAnswer::DoesNotHold => answer.clone(),
+        };
+        self.record.gates.push(GateRecord { name, answer, readings });
+        told
     }
 }
 
 impl Questions for Examination<'_> {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
-        let gates = &self.resource.gates;
-        let (name, answer) = match gate {
-            Gate::Create => match &gates.create {
-                Some(when) => ("create", self.evaluate(when, false)),
-                None => return GateAnswer::Holds,
-            },
+        let gates = &self.context.resource.gates;
+        let (name, expression, unless_configured) = match gate {
+            Gate::Orphan => ("orphan", gates.orphan.as_ref(), GateAnswer::DoesNotHold),
+            Gate::Delete => ("delete", gates.delete.as_ref().map(|gate| &gate.when), GateAnswer::DoesNotHold),
+            Gate::When => ("when", gates.when.as_ref(), GateAnswer::Holds),
+            Gate::Create => ("create", gates.create.as_ref(), GateAnswer::Holds),
+            Gate::Apply => ("apply", gates.apply.as_ref(), GateAnswer::Holds),
             Gate::Recreate => match &gates.recreate {
-                Some(Recreate::When(when)) => ("recreate", self.evaluate(when, true)),
-                Some(Recreate::OnChange) => ("recreate_on_change", self.recreate_on_change()),
-                None => return GateAnswer::DoesNotHold,
-            },
-            Gate::Delete => match &gates.delete {
-                Some(delete) => ("delete", self.evaluate(&delete.when, false)),
-                None => return GateAnswer::DoesNotHold,
+                Some(Recreate::When(when)) => ("recreate", Some(when), GateAnswer::DoesNotHold),
+                Some(Recreate::OnChange) => {
+                    let answer = self.recreate_on_change();
+                    return self.note("recreate_on_change".to_owned(), answer, Vec::new());
+                }
+                None => ("recreate", None, GateAnswer::DoesNotHold),
             },
         };
-        let told = match &answer {
-            GateAnswer::Holds => "holds".to_owned(),
-            GateAnswer::DoesNotHold => "does not hold".to_owned(),
-            GateAnswer::Failed(cause) => format!("failed: {cause}"),
-        };
-        self.record.gates.push((name, told));
-        match answer {
-            GateAnswer::Failed(cause) => GateAnswer::Failed(format!("failed to evaluate the {name} gate: {cause}")),
-            GateAnswer::Holds | GateAnswer::DoesNotHold => answer,
+        match expression {
+            Some(expression) => self.ask(name.to_owned(), expression, gate == Gate::Recreate),
+            None => unless_configured,
         }
     }
 
+    fn patches(&mut self) -> Result<Vec<usize>, Failure> {
+        let context = self.context;
+        let mut holding = Vec::new();
+        for (place, patch) in context.resource.gates.patches.iter().enumerate() {
+            match self.ask(format!("patch[{place}]"), &patch.when, true) {
+                GateAnswer::Holds => holding.push(place),
+                GateAnswer::DoesNotHold => {}
+                GateAnswer::Failed(cause) => return Err(Failure::new(FailReason::GateFailed, cause)),
+            }
+        }
+        self.documents.clear();
+        for &place in &holding {
+            let failed = |cause: String| render_failed(format!("the document of patch[{place}]: {cause}"));
+            let document = &context.resource.gates.patches[place].document;
+            context.check_read(|| reads::of_tree(document)).map_err(failed)?;
+            self.documents.push(document.render(context.scope).map_err(|error| failed(error.to_string()))?);
+        }
+        Ok(holding)
+    }
+
     fn wanted(&mut self) -> Result<Wanted, Failure> {
-        self.desired().map(|desired| Wanted { generation: desired.generation, name: desired.name.clone() })
+        self.desired().map(|desired| Wanted {
+            generation: desired.generation,
+            namespace: desired.namespace.clone().unwrap_or_default(),
+            name: desired.name.clone(),
+        })
+    }
+
+    fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure> {
+        self.owner.map_or(Ok(true), |owner| owner.owns(version))
+    }
+
+    fn owns_what_is_to_be_released(&self) -> bool {
+        self.context.owns_what_is_to_be_released
+    }
+
+    fn retains_versions(&self) -> bool {
+        self.context.resource.retention.is_some()
     }
 
     fn failed_earlier(&self) -> bool {
-        self.failed_earlier
+        self.context.failed_earlier
     }
+
+    fn note_conflict(&mut self, delete: GateAnswer) {
+        let told = match delete {
+            GateAnswer::Failed(cause) => format!("has no answer ({cause})"),
+            GateAnswer::Holds | GateAnswer::DoesNotHold => "holds, too".to_owned(),
+        };
+        let message = format!("the orphan gate holds, and the delete gate {told}: it is released, not deleted");
+        self.record.warnings.push(Warning::new(WarningReason::GateConflict, message));
+    }
+}
+
+fn render_failed(cause: String) -> Failure {
+    Failure::new(FailReason::RenderFailed, cause)
 }

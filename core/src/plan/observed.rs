@@ -1,11 +1,13 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
-use super::Planner;
-use super::decide::current;
+use super::{Planner, Slot, reads};
+use crate::belonging::Belongs;
+use crate::keys;
+use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::scope::Scope;
 use crate::task::{DiscoverBy, Discovery};
-use crate::template::{RenderError, Template};
+use crate::template::RenderError;
 
 /// A read that the plan needs, and for which resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,15 +25,21 @@ impl Planner<'_> {
     pub fn next_queries(&mut self, scope: &Scope) -> Vec<Wanted> {
         let open = |planner: &Self, index: usize| planner.slots[index].observation.is_none();
         let mut wave: Vec<usize> = (0..self.slots.len())
-            .filter(|&index| open(self, index) && !reads_resources(&self.task.resources[index].discovery))
+            .filter(|&index| open(self, index) && reads::of_discovery(&self.task.resources[index].discovery).is_empty())
             .collect();
         if wave.is_empty() {
             wave.extend((0..self.slots.len()).find(|&index| open(self, index)));
         }
-        let mut wanted = Vec::new();
+        let mut wanted = self.queries_for_disowned();
+        if !wanted.is_empty() {
+            return wanted;
+        }
         for index in wave {
             let resource = &self.task.resources[index];
-            match query(&resource.discovery, resource.kind.clone(), scope) {
+            let rendered = reads::of_discovery(&resource.discovery).check(&self.unknown()).and_then(|()| {
+                query(&resource.discovery, resource.kind.clone(), scope).map_err(|error| error.to_string())
+            });
+            match rendered {
                 Ok(query) => {
                     self.slots[index].query = Some(query.clone());
                     wanted.push(Wanted { resource: index, query });
@@ -48,42 +56,63 @@ impl Planner<'_> {
         wanted
     }
 
+    /// What was released is no longer found by the labels that the release took off. So where nothing was found that
+    /// belongs to a resource that can be released, the mark is looked for, once: what was let go must not be created again.
+    fn queries_for_disowned(&mut self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        // Nothing can have been released for what cannot be the value of a label, and no server would look for it.
+        if !is_label_value(&self.stamp.resource_id) {
+            return wanted;
+        }
+        for (index, resource) in self.task.resources.iter().enumerate() {
+            if resource.gates.orphan.is_none() || self.slots[index].asked_for_disowned || !self.finds_nothing(index) {
+                continue;
+            }
+            let slot = &mut self.slots[index];
+            slot.asked_for_disowned = true;
+            if let Some(query) = &slot.query {
+                let mark = (keys::DISOWNED.to_owned(), self.stamp.resource_id.clone());
+                let by = QueryBy::Labels([mark].into());
+                wanted.push(Wanted { resource: index, query: Query { by, ..query.clone() } });
+            }
+        }
+        wanted
+    }
+
+    /// Whether the resource was read, and nothing found that is its own for certain.
+    fn finds_nothing(&self, index: usize) -> bool {
+        let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
+        else {
+            return false;
+        };
+        let claim = self.claim(index, None);
+        versions.iter().all(|version| claim.covers(query, version) != Belongs::Yes)
+    }
+
     /// Takes the answer to one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
+        let observation = match (observation, self.slots[resource].observation.take()) {
+            // The second read: what it found comes to what the first one did.
+            (Observation::Found(marked), Some(Observation::Found(mut found))) => {
+                let claim = self.claim(resource, None);
+                for version in marked.into_iter().filter(|version| claim.released(version)) {
+                    put(&mut found, version);
+                }
+                Observation::Found(found)
+            }
+            (observation, _) => observation,
+        };
         self.slots[resource].observation = Some(observation);
         if self.task.has_lifecycle() {
             self.publish(resource, scope);
         }
     }
-
-    /// Makes what was observed of a resource visible as `resources.<name>`.
-    pub(super) fn publish(&self, resource: usize, scope: &mut Scope) {
-        if let Some(Observation::Found(versions)) = &self.slots[resource].observation {
-            let object = self.visible(resource, versions).map(|version| version.object().clone());
-            scope.set_member("resources", &self.task.resources[resource].name, object);
-        }
-    }
-
-    /// The version that expressions see: the current one of those that belong, else the latest that was found.
-    pub(super) fn visible<'v>(&self, resource: usize, versions: &'v [Version]) -> Option<&'v Version> {
-        let query = self.slots[resource].query.as_ref()?;
-        let claim = self.claim(&self.task.resources[resource], None);
-        let ours = versions.iter().filter(|version| claim.covers(query, version));
-        match current(ours, self.stamp.generation) {
-            Some(chosen) => Some(chosen),
-            None => versions.iter().max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name()))),
-        }
-    }
 }
 
-fn reads_resources(discovery: &Discovery) -> bool {
-    let reads =
-        |template: &Template| template.variables().iter().any(|path| path.split('.').next() == Some("resources"));
-    discovery.namespace.as_ref().is_some_and(reads)
-        || match &discovery.by {
-            DiscoverBy::Name(name) => reads(name),
-            DiscoverBy::Labels(labels) => labels.iter().any(|(key, value)| reads(key) || reads(value)),
-        }
+/// Puts a version among those known, in place of what was known of the same object.
+pub(super) fn put(versions: &mut Vec<Version>, version: Version) {
+    versions.retain(|known| (known.namespace(), known.name()) != (version.namespace(), version.name()));
+    versions.push(version);
 }
 
 /// Renders a discovery.

@@ -2,42 +2,69 @@
 
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
-use super::observed::query;
+use super::observed::put;
 use super::{After, Pending, Planner, Step};
-use crate::belonging::satisfies;
-use crate::id::GroupVersionKind;
-use crate::nested;
+use crate::belonging::{Belongs, could_find};
 use crate::observation::{Observation, Version};
-use crate::outcome::{Outcome, OutcomeResult};
+use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
-use crate::task::Resource;
 use crate::write::{Executed, WriteError, WriteErrorKind};
 
 impl Planner<'_> {
-    /// Takes what became of the pending step. A creation that met its own object is decided again, once, which may
-    /// ask for another step.
+    /// Takes what became of the pending step, and gives the next one if the same resource needs one: a creation that
+    /// met its own object is decided again, once, and former versions may have to be pruned.
     pub fn record(&mut self, scope: &mut Scope, executed: Executed) -> Option<Step> {
+        if let Some(outcome) = self.pruning.take() {
+            self.pruned(outcome, executed);
+            return None;
+        }
         let pending = self.pending.take()?;
         let (result, object) = match executed {
             Executed::Created(object) => (OutcomeResult::Created, Some(object)),
             Executed::Updated(object) => (OutcomeResult::Updated, Some(object)),
             Executed::Recreated(object) => (OutcomeResult::Recreated, Some(object)),
-            Executed::Deleted => (OutcomeResult::Deleted, None),
-            Executed::Deleting(remaining) => {
-                let versions: Vec<Version> = remaining.into_iter().map(Version::new).collect();
-                let shown = current(&versions, self.stamp.generation).cloned();
-                return self.conclude(pending, OutcomeResult::Deleting, After::Now(shown), scope);
-            }
+            Executed::Patched(object) => (OutcomeResult::Patched, Some(object)),
+            Executed::Released(objects) => return self.released(pending, objects, scope),
+            Executed::Deleted => return self.deleted(pending, Vec::new(), scope),
+            Executed::Deleting(remaining) => return self.deleted(pending, remaining, scope),
             Executed::DeleteFailed { remaining, failures } => {
                 return self.delete_failed(pending, remaining, &failures, scope);
             }
+            Executed::ReleaseFailed { failures, .. } => {
+                let failure = write_failures(&failures);
+                return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
+            }
             Executed::NameTaken(object) => return self.name_taken(pending, object, scope),
+            Executed::PatchFailed { object, error } => {
+                let after = object.map_or(After::AsObserved, |object| After::Now(Some(Version::new(object))));
+                return self.conclude(pending, OutcomeResult::Failed(write_failure(&error)), after, scope);
+            }
             Executed::Failed(error) => {
                 let failure = write_failure(&error);
                 return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
             }
         };
         self.conclude(pending, result, After::Now(object.map(Version::new)), scope)
+    }
+
+    /// What was to be deleted is gone, or on its way out. So may versions be that were so before.
+    fn deleted(&mut self, pending: Pending, remaining: Vec<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
+        let remaining: Vec<Version> = remaining.into_iter().map(Version::new).collect();
+        let former = self.versions(self.position, &pending.belonging);
+        let former = former.into_iter().filter(|version| version.is_terminating());
+        let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
+        let result = if shown.is_some() { OutcomeResult::Deleting } else { OutcomeResult::Deleted };
+        self.conclude(pending, result, After::Now(shown), scope)
+    }
+
+    /// What could be released was. So may versions be that were released, or on their way out, before.
+    fn released(&mut self, pending: Pending, objects: Vec<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
+        let released: Vec<Version> = objects.into_iter().map(Version::new).collect();
+        let former = self.versions(self.position, &pending.belonging);
+        let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
+        let generation = pending.desired.unwrap_or(self.stamp.generation);
+        let shown = current(released.iter().chain(former), generation).cloned();
+        self.conclude(pending, OutcomeResult::Released, After::Now(shown), scope)
     }
 
     fn delete_failed(
@@ -47,142 +74,71 @@ impl Planner<'_> {
         failures: &[WriteError],
         scope: &mut Scope,
     ) -> Option<Step> {
-        let reason = failures.first().map_or(FailReason::Unavailable, |error| write_failure(error).reason);
-        let messages: Vec<String> = failures.iter().map(|error| write_failure(error).message).collect();
         let versions: Vec<Version> = remaining.into_iter().map(Version::new).collect();
         // What could not be deleted stands as it was seen; it must not look gone.
         let after = match current(&versions, self.stamp.generation) {
             Some(version) => After::Now(Some(version.clone())),
             None => After::AsObserved,
         };
-        let failure = Failure::new(reason, messages.join("; "));
-        self.conclude(pending, OutcomeResult::Failed(failure), after, scope)
+        self.conclude(pending, OutcomeResult::Failed(write_failures(failures)), after, scope)
     }
 
     fn name_taken(&mut self, pending: Pending, object: Option<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
-        let name = pending.place.1.clone();
+        let (kind, name) = (&self.resource().kind.kind, &pending.place.1);
         let taken = object.map(Version::new);
-        let ours = taken.as_ref().is_some_and(|version| self.is_ours(version, &name));
-        match taken {
-            Some(version) if ours && !pending.decided_again => {
-                // Another replica was faster: what it made is this event's observation too.
-                self.slots[self.position].observation = Some(Observation::Found(vec![version]));
-                self.publish(self.position, scope);
-                self.decide_current(scope, true)
-            }
-            Some(_) => {
-                let kind = &self.resource().kind.kind;
-                let message = format!("a {kind} {name} exists that does not belong to this resource; it is left alone");
-                let failure = Failure::new(FailReason::NameTaken, message);
-                self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope)
-            }
+        let failure = match taken {
             None => {
-                let message = format!("{name} existed when it was to be created, and was gone when it was read");
-                let failure = Failure::new(FailReason::Conflict, message);
-                self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope)
+                let message = format!("{kind} {name} existed when it was to be created, and was gone when it was read");
+                Failure::new(FailReason::Conflict, message)
             }
-        }
+            Some(version) if !self.is_ours(&version, scope) => {
+                let message = format!("a {kind} {name} exists that does not belong to this resource; it is left alone");
+                Failure::new(FailReason::NameTaken, message)
+            }
+            Some(version) => {
+                // A recreation has made room meanwhile, so that the table would be asked about another world.
+                let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
+                if is_creation && !pending.decided_again {
+                    // Another replica was faster: what it made is this event's observation too.
+                    self.add_version(version);
+                    self.publish(self.position, scope);
+                    return self.decide_current(scope, true);
+                }
+                Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
+            }
+        };
+        self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope)
     }
 
-    fn is_ours(&self, version: &Version, rendered_name: &str) -> bool {
+    /// Whether an object that has the rendered name is one that discovery should have found.
+    fn is_ours(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position].query else { return false };
-        satisfies(query, version.object()) && self.claim(self.resource(), Some(rendered_name)).covers(query, version)
+        let unknown = self.unknown();
+        let Ok(desired) = self.context(self.position, scope, &unknown).render() else { return false };
+        could_find(query, version.object())
+            && self.claim(self.position, Some(&desired)).covers(query, version) == Belongs::Yes
     }
 
-    /// Ends the current resource: publishes what is there now, promotes nested objects, notes the outcome.
-    /// Gives back `None`, as there is nothing left to execute.
-    pub(super) fn conclude(
-        &mut self,
-        pending: Pending,
-        mut result: OutcomeResult,
-        after: After,
-        scope: &mut Scope,
-    ) -> Option<Step> {
-        let resource = self.resource();
-        if let After::Now(version) = after {
-            scope.set_member("resources", &resource.name, version.map(Version::into_object));
+    /// Adds an object to what was observed of the current resource.
+    fn add_version(&mut self, version: Version) {
+        let slot = &mut self.slots[self.position];
+        match &mut slot.observation {
+            Some(Observation::Found(versions)) => put(versions, version),
+            Some(Observation::Unknown(_)) | None => slot.observation = Some(Observation::Found(vec![version])),
         }
-        let mut warnings = pending.record.warnings;
-        if applied(&pending.decision, &result)
-            && let Err(failure) = promote_nested(resource, scope, &mut warnings)
-        {
-            result = OutcomeResult::Failed(failure);
-        }
-        let failed = matches!(result, OutcomeResult::Failed(_));
-        // A failed deletion is collected; only what was to be applied stands in the way of later resources.
-        self.failed_earlier |= failed && pending.decision != Decision::Delete;
-        let (namespace, name) = pending.place;
-        self.outcomes.push(Outcome {
-            resource: resource.name.clone(),
-            kind: resource.kind.clone(),
-            namespace,
-            name,
-            finalized: matches!(pending.decision, Decision::Skip(super::decision::SkipReason::AlreadyAbsent)),
-            decision: pending.decision,
-            result,
-            gates: pending.record.gates,
-            warnings,
-        });
-        self.position += 1;
-        None
     }
 }
 
-/// Whether the object was applied, or needed no apply: the cases in which nested objects are looked for.
-fn applied(decision: &Decision, result: &OutcomeResult) -> bool {
-    use super::decision::SkipReason;
-    match result {
-        OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Recreated => true,
-        OutcomeResult::Skipped => match decision {
-            Decision::Skip(SkipReason::SameGeneration(_) | SkipReason::StaleEvent { .. }) => true,
-            Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::CreateGateFalse | SkipReason::EarlierFailure)
-            | Decision::Create
-            | Decision::CreateVersion
-            | Decision::Update { .. }
-            | Decision::Recreate { .. }
-            | Decision::Delete
-            | Decision::Wait(_)
-            | Decision::Fail(_) => false,
-        },
-        OutcomeResult::Deleted | OutcomeResult::Deleting | OutcomeResult::Waiting | OutcomeResult::Failed(_) => false,
-    }
-}
-
-fn promote_nested(resource: &Resource, scope: &mut Scope, warnings: &mut Vec<String>) -> Result<(), Failure> {
-    if resource.nested.is_empty() {
-        return Ok(());
-    }
-    let visible = scope.get("resources").and_then(|resources| resources.get(&resource.name));
-    let Some(parent) = visible.cloned() else { return Ok(()) };
-    for entry in &resource.nested {
-        let kind = GroupVersionKind::new("", "");
-        let wanted = match query(&entry.discovery, kind, scope) {
-            Ok(wanted) => wanted,
-            Err(error) => {
-                warnings.push(format!("nested discovery {} was left out: {error}", entry.name));
-                continue;
-            }
-        };
-        if entry.name == resource.name {
-            warnings.push(format!("nested discovery {} was left out: it has its parent's name", entry.name));
-            continue;
-        }
-        let Some(object) = nested::find(&parent, &wanted) else {
-            warnings.push(format!("nested discovery {} found nothing ({})", entry.name, nested::describe(&wanted)));
-            continue;
-        };
-        let taken = scope.get("resources").is_some_and(|resources| resources.get(&entry.name).is_some());
-        if taken {
-            let message = format!("nested discovery key collision: resources.{} is there already", entry.name);
-            return Err(Failure::new(FailReason::NestedNameTaken, message));
-        }
-        scope.set_member("resources", &entry.name, Some(object));
-    }
-    Ok(())
+/// The failure that several refused writes are: the first one's reason, and all their words.
+fn write_failures(errors: &[WriteError]) -> Failure {
+    let failures: Vec<Failure> = errors.iter().map(write_failure).collect();
+    let reason = failures.first().map_or(FailReason::Unavailable, |failure| failure.reason);
+    let messages: Vec<String> = failures.into_iter().map(|failure| failure.message).collect();
+    Failure::new(reason, messages.join("; "))
 }
 
 /// The failure that a refused write is.
-fn write_failure(error: &WriteError) -> Failure {
+pub(super) fn write_failure(error: &WriteError) -> Failure {
     let reason = match error.kind {
         WriteErrorKind::NotFound => FailReason::NotFound,
         WriteErrorKind::AlreadyExists => FailReason::NameTaken,

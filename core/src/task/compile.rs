@@ -9,13 +9,17 @@
 //! transport, which is not supported yet. Nothing is evaluated here.
 
 mod check;
+mod gates;
 mod labels;
 mod manifest;
 mod names;
+mod owner;
 mod params;
+mod patch;
 mod post;
 mod preconditions;
 mod resources;
+mod retention;
 
 use self::check::{Checker, Place};
 use self::names::Known;

@@ -1,14 +1,23 @@
 //! What a sound task probably does not mean.
 //!
 //! In: a compiled [`Task`] and the [`Document`] it was compiled from, for places. Out: warnings, each with its cure: gates
-//! that cannot hold, resources that nothing reports, statuses that the API would refuse. A warning is
-//! certain: where an event could prove it wrong, none is given. Nothing here keeps a task from loading.
+//! that cannot hold or get in each other's way, objects that are never found again, resources that nothing reports, statuses
+//! that the API would refuse. A warning is certain: where an event could prove it wrong, none is given. Nothing here keeps
+//! a task from loading.
 
+mod discovery;
 mod gates;
+mod owners;
+mod patches;
+mod release;
 mod reports;
 mod status;
+mod variation;
+mod versions;
 
-use super::Task;
+use super::prospects::Own;
+use super::{Recreate, Resource, Task};
+use crate::cel::Expression;
 use crate::diagnostics::{Diagnostics, Severity};
 use crate::document::{Document, Path};
 
@@ -17,6 +26,11 @@ use crate::document::{Document, Path};
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
+    release::lint(&mut linter);
+    patches::lint(&mut linter);
+    discovery::lint(&mut linter);
+    versions::lint(&mut linter);
+    owners::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint(&mut linter);
         status::lint(&mut linter);
@@ -56,6 +70,53 @@ fn entry(list: &[&str], index: usize) -> Path {
 
 const PAYLOADS: [&str; 2] = ["post", "payloads"];
 const ACTIONS: [&str; 2] = ["post", "post_actions"];
+
+/// The resources of the task, each with its place.
+fn resources(task: &Task) -> impl Iterator<Item = (Path, &Resource)> {
+    task.resources.iter().enumerate().map(|(index, resource)| (entry(&["resources"], index), resource))
+}
+
+/// Which gate an expression is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    When,
+    Create,
+    Apply,
+    Patch,
+    Recreate,
+    Orphan,
+    Delete,
+}
+
+/// A gate with an expression, and the place of that.
+struct Gate<'t> {
+    kind: Kind,
+    path: Path,
+    expression: &'t Expression,
+}
+
+/// The gates of a resource that have expressions; `path` is the resource's.
+fn gates_of<'t>(linter: &Linter<'_>, path: &Path, resource: &'t Resource) -> Vec<Gate<'t>> {
+    let gates = &resource.gates;
+    let lifecycle = path.key("lifecycle");
+    let recreate = match &gates.recreate {
+        Some(Recreate::When(recreate)) => Some(recreate),
+        Some(Recreate::OnChange) | None => None,
+    };
+    let single = [
+        (Kind::When, path.clone(), gates.when.as_ref()),
+        (Kind::Create, lifecycle.key("create"), gates.create.as_ref()),
+        (Kind::Apply, lifecycle.key("apply"), gates.apply.as_ref()),
+        (Kind::Recreate, lifecycle.key("recreate"), recreate),
+        (Kind::Orphan, linter.either(&lifecycle, ["orphan", "detach"]), gates.orphan.as_ref()),
+        (Kind::Delete, lifecycle.key("delete"), gates.delete.as_ref().map(|delete| &delete.when)),
+    ];
+    let single = single.into_iter().filter_map(|(kind, path, gate)| Some((kind, path, gate?)));
+    let patches = gates.patches.iter().enumerate();
+    let patches = patches.map(|(index, patch)| (Kind::Patch, lifecycle.key("patch").index(index), &patch.when));
+    let at_when = |path: &Path| path.key("when").key("expression");
+    single.chain(patches).map(|(kind, path, expression)| Gate { kind, path: at_when(&path), expression }).collect()
+}
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use self::shapes::{ManifestSpec, SourceSpec};
+use crate::decode::DURATION;
 
 /// What one adapter does with an event: params, then preconditions, then resources, then post actions.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -214,8 +215,37 @@ pub struct ResourceSpec {
     /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`.
     #[serde(default)]
     pub recreate_on_change: bool,
-    /// When it is created, replaced and deleted.
+    /// Asked before every write but deletion and release; false leaves the object alone on this event.
+    pub when: Option<WhenSpec>,
+    /// The resource that its objects belong to, as their `ownerReferences` say: Kubernetes deletes them after it.
+    pub owner: Option<OwnerSpec>,
+    /// How many former versions are kept, and for how long. With it, a recreation adds a version instead of replacing the
+    /// live one; the name in the manifest must then differ from version to version, and `discovery` go by labels.
+    pub retention: Option<RetentionSpec>,
+    /// When it is created, written, patched, replaced, released and deleted.
     pub lifecycle: Option<LifecycleSpec>,
+}
+
+/// The owner of a resource's objects.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnerSpec {
+    /// The name of an earlier resource of the kubernetes transport without `retention`, in the same namespace or cluster-scoped.
+    pub resource: String,
+}
+
+/// What is kept of former versions: at least one of the two limits. What exceeds either of them is deleted.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+pub struct RetentionSpec {
+    /// How many versions are kept besides the current one, the newest first; 0 keeps none.
+    #[serde(rename = "historyLimit")]
+    #[schemars(range(min = 0))]
+    pub history_limit: Option<i64>,
+    /// How old a version besides the current one may become, such as `24h`.
+    #[schemars(extend("format" = DURATION))]
+    pub ttl: Option<String>,
 }
 
 /// Where a resource is applied.
@@ -275,16 +305,37 @@ pub struct NestedDiscoverySpec {
     pub discovery: DiscoverySpec,
 }
 
-/// When a resource is created, replaced and deleted.
+/// When a resource is created, written, patched, replaced, released and deleted.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LifecycleSpec {
     /// Asked while the object is absent; false leaves it absent.
     pub create: Option<GateSpec>,
-    /// Asked while the object is live; true replaces it by a new one.
+    /// Asked before every creation and update; false leaves the object as it is on this event.
+    pub apply: Option<GateSpec>,
+    /// Partial writes onto a live object, each asked on its own; those that hold are sent in order, and then the object is
+    /// not updated otherwise on this event.
+    #[serde(default)]
+    pub patch: Vec<PatchSpec>,
+    /// Asked while the object is live; true replaces it by a new one, or adds a version with `retention`.
     pub recreate: Option<GateSpec>,
-    /// Asked first; true deletes the object.
+    /// Asked first; true releases the object: its management labels go, the object stays, and is never touched again.
+    pub orphan: Option<GateSpec>,
+    /// A synonym of `orphan`.
+    pub detach: Option<GateSpec>,
+    /// Asked after `orphan`, before anything is written; true deletes the object with all its versions.
     pub delete: Option<DeleteSpec>,
+}
+
+/// A partial write.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchSpec {
+    /// Whether it is sent. It should compare what is live with what is wanted, or it is sent on every event.
+    pub when: WhenSpec,
+    /// A JSON merge patch (RFC 7396), templates throughout: what it names is set, `null` removes, all else stays. It cannot
+    /// change what identifies the object, nor the labels and annotations that it is managed by.
+    pub document: Map<String, Value>,
 }
 
 /// A step that happens when a condition holds.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{RenderError, Template, TemplateError, yaml_scalar};
+use super::{Part, RenderError, Template, TemplateError, yaml_scalar};
 use crate::scope::Scope;
 use crate::value::number::through_json;
 
@@ -128,6 +128,40 @@ fn collect(node: &Node, place: &str, found: &mut Vec<(String, String)>) {
                 let place = below(place, key.template.source());
                 found.extend(key.template.variables().iter().map(|path| (path.clone(), place.clone())));
                 collect(node, &place, found);
+            }
+        }
+    }
+}
+
+/// Every template, in the order in which they stand.
+pub(super) fn templates(node: &Node) -> Vec<&Template> {
+    match node {
+        Node::Literal(_) => Vec::new(),
+        Node::Text(scalar) => vec![&scalar.template],
+        Node::List(nodes) => nodes.iter().flat_map(templates).collect(),
+        Node::Map(entries) => {
+            entries.iter().flat_map(|(key, node)| std::iter::once(&key.template).chain(templates(node))).collect()
+        }
+    }
+}
+
+/// What is certain of the value at a path of keys.
+pub(super) fn part<'tree>(node: &'tree Node, path: &[&str]) -> Part<'tree> {
+    match (node, path) {
+        (Node::Literal(value), path) => {
+            let found = path.iter().try_fold(value, |value, key| value.get(key));
+            found.map_or(Part::Absent, Part::Literal)
+        }
+        (Node::Text(scalar), []) => Part::Template(&scalar.template),
+        (Node::List(_) | Node::Map(_), []) => Part::Uncertain,
+        (Node::Text(_) | Node::List(_), [_, ..]) => Part::Absent,
+        (Node::Map(entries), [first, rest @ ..]) => {
+            let found = entries.iter().find(|(key, _)| key.template.as_literal() == Some(*first));
+            let is_fixed = entries.iter().all(|(key, _)| key.template.as_literal().is_some());
+            match found {
+                Some((_, node)) => part(node, rest),
+                None if is_fixed => Part::Absent,
+                None => Part::Uncertain,
             }
         }
     }

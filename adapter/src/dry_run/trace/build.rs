@@ -6,18 +6,20 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lifecycle_core::cel::one_line;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
 use lifecycle_core::plan::decision::{Decision, SkipReason, WaitReason};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
-use lifecycle_core::task::{Recreate, Resource, Task};
+use lifecycle_core::task::Task;
 use serde_json::{Map, Value};
 
 use super::{
     ActionTrace, CaptureTrace, DecisionTrace, EventTrace, GateTrace, OperationTrace, ParamSource, PhaseStatus,
-    PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
+    PhaseTrace, PreconditionTrace, PrunedTrace, RESOURCE_NOT_FOUND, ReadingTrace, ReportTrace, RequestTrace,
+    ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
 use crate::fetch::CallRecord;
@@ -180,19 +182,33 @@ impl Recording<'_> {
 
     fn decision(&self, outcome: &Outcome) -> DecisionTrace {
         let resource = self.task.resources.iter().find(|resource| resource.name == outcome.resource);
-        let gates = outcome.gates.iter().map(|(gate, answer)| GateTrace {
-            gate,
-            answer: answer.clone(),
-            expression: resource.and_then(|resource| gate_expression(resource, gate)),
+        let gates = outcome.gates.iter().map(|gate| GateTrace {
+            gate: gate.name.clone(),
+            answer: gate.told(),
+            expression: resource
+                .and_then(|resource| resource.gates.expression(&gate.name))
+                .map(|expression| one_line(expression.source())),
+            readings: gate
+                .readings
+                .iter()
+                .map(|reading| ReadingTrace { path: reading.path.clone(), value: reading.value.clone() })
+                .collect(),
         });
+        let pruned = outcome.pruned.iter();
+        let pruned = pruned.map(|pruned| PrunedTrace { name: pruned.name.clone(), because: pruned.because.clone() });
         DecisionTrace {
             resource: outcome.resource.clone(),
+            row: outcome.row.number(),
+            condition: outcome.row.condition(),
+            otherwise: outcome.otherwise(),
             decision: outcome.decision.kind(),
             reason: outcome.decision.reason(),
             because: outcome.reason(),
             finalized: outcome.finalized,
             gates: gates.collect(),
-            warnings: outcome.warnings.clone(),
+            versions: outcome.versions,
+            pruned: pruned.collect(),
+            warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -251,7 +267,15 @@ fn precondition(result: &PreconditionResult) -> PreconditionTrace {
 fn status(outcome: &Outcome) -> &'static str {
     match (&outcome.result, &outcome.decision) {
         (OutcomeResult::Failed(_), _) => "failed",
-        (_, Decision::Skip(SkipReason::CreateGateFalse | SkipReason::EarlierFailure)) => "skipped",
+        (
+            _,
+            Decision::Skip(
+                SkipReason::WhenFalse
+                | SkipReason::CreateGateFalse
+                | SkipReason::ApplyGateFalse
+                | SkipReason::EarlierFailure,
+            ),
+        ) => "skipped",
         _ => "success",
     }
 }
@@ -259,26 +283,15 @@ fn status(outcome: &Outcome) -> &'static str {
 /// The decision in the Go adapter's words.
 fn operation_word(decision: &Decision) -> &'static str {
     match decision {
-        Decision::Create | Decision::CreateVersion => "create",
+        Decision::Create | Decision::CreateVersion(_) => "create",
         Decision::Update { .. } => "update",
+        Decision::Patch(_) => "patch",
+        Decision::Orphan(_) => "orphan",
         Decision::Recreate { .. } => "recreate",
         Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating) | Decision::Skip(_) => "skip",
+        Decision::Wait(WaitReason::Terminating | WaitReason::ReleasePending) | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",
     }
-}
-
-fn gate_expression(resource: &Resource, gate: &str) -> Option<String> {
-    let expression = match gate {
-        "create" => resource.gates.create.as_ref(),
-        "delete" => resource.gates.delete.as_ref().map(|delete| &delete.when),
-        "recreate" => match &resource.gates.recreate {
-            Some(Recreate::When(when)) => Some(when),
-            Some(Recreate::OnChange) | None => None,
-        },
-        _ => None,
-    };
-    expression.map(|expression| expression.source().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn action(result: &ActionResult) -> ActionTrace {

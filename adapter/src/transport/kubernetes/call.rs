@@ -33,13 +33,15 @@ pub enum Verb {
     TakeOver,
     /// Applies a configuration.
     Apply,
+    /// Merges a patch.
+    Patch,
     /// Deletes an object.
     Delete,
 }
 
 impl Verb {
     /// Every verb.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Discover,
         Self::Get,
         Self::List,
@@ -47,6 +49,7 @@ impl Verb {
         Self::Rehearse,
         Self::TakeOver,
         Self::Apply,
+        Self::Patch,
         Self::Delete,
     ];
 
@@ -61,6 +64,7 @@ impl Verb {
             Self::Rehearse => "rehearse",
             Self::TakeOver => "take_over",
             Self::Apply => "apply",
+            Self::Patch => "patch",
             Self::Delete => "delete",
         }
     }
@@ -74,6 +78,7 @@ impl Verb {
             Self::Rehearse => "k8s.rehearse",
             Self::TakeOver => "k8s.take_over",
             Self::Apply => "k8s.apply",
+            Self::Patch => "k8s.patch",
             Self::Delete => "k8s.delete",
         }
     }
@@ -88,6 +93,7 @@ impl Verb {
             Self::Rehearse => "rehearse the creation of",
             Self::TakeOver => "take over the fields of",
             Self::Apply => "apply",
+            Self::Patch => "patch",
             Self::Delete => "delete",
         }
     }

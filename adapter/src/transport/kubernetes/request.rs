@@ -161,16 +161,31 @@ pub(super) fn json_patch(path: &str, field_manager: &str, patch: &Value) -> Requ
     request(http::Method::PATCH, uri, Some("application/json-patch+json"), patch.to_string().into_bytes())
 }
 
-pub(super) fn delete(path: &str, uid: &str, propagation: PropagationPolicy) -> Request<Vec<u8>> {
+pub(super) fn merge_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
+    let uri = format!("{path}?fieldManager={}", utf8_percent_encode(field_manager, ENCODED));
+    request(http::Method::PATCH, uri, Some("application/merge-patch+json"), patch.to_string().into_bytes())
+}
+
+/// Without a resource version, any will do.
+pub(super) fn delete(
+    path: &str,
+    uid: &str,
+    resource_version: &str,
+    propagation: PropagationPolicy,
+) -> Request<Vec<u8>> {
     let propagation = match propagation {
         PropagationPolicy::Background => "Background",
         PropagationPolicy::Foreground => "Foreground",
         PropagationPolicy::Orphan => "Orphan",
     };
+    let mut preconditions = json!({ "uid": uid });
+    if !resource_version.is_empty() {
+        preconditions["resourceVersion"] = resource_version.into();
+    }
     let options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
-        "preconditions": { "uid": uid },
+        "preconditions": preconditions,
         "propagationPolicy": propagation,
     });
     request(http::Method::DELETE, path.to_owned(), Some(JSON), options.to_string().into_bytes())

@@ -296,8 +296,11 @@ async fn writes_without_a_fence_are_not_sent() {
     };
     let deleted = transport.delete(&target, PropagationPolicy::Background).await.unwrap_err();
     let updated = transport.update(&config_map(), &target, None).await.unwrap_err();
+    let patched = transport.patch(&json!({}), &target).await.unwrap_err();
+    let elsewhere = Target { uid: "u1".to_owned(), ..target };
+    let moved = transport.patch(&json!({ "metadata": { "namespace": "other" } }), &elsewhere).await.unwrap_err();
     let selected = transport.find(&Query { by: QueryBy::Labels(BTreeMap::new()), ..named("ConfigMap", "", "") }).await;
-    for error in [deleted, updated, selected.unwrap_err()] {
+    for error in [deleted, updated, patched, moved, selected.unwrap_err()] {
         assert_eq!(error.kind, WriteErrorKind::Invalid, "{error}");
     }
     assert_eq!(server.lines(), Vec::<String>::new());

@@ -1,10 +1,13 @@
-//! A forced apply by the only manager, on plain JSON.
+//! A forced apply by one manager and merge patches by another, on plain JSON.
 
 use serde_json::{Map, Value};
 
-/// What an apply never sets: the server's own fields.
+/// What a write never sets: the server's own fields.
 const SERVER_FIELDS: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "managedFields"];
+
+/// What a server leaves out of an object when nothing is in it.
+const OMITTED_IF_EMPTY: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 /// Writes `desired` into `live`: its fields win, fields of others stay, and what `before` (the desired object of
 /// the last apply) had and `desired` has no longer goes.
@@ -13,9 +16,7 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&empty).clone();
     let (mut desired, mut before) = (fields(Some(desired)), fields(before));
     for object in [&mut desired, &mut before] {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.retain(|key, _| !SERVER_FIELDS.contains(&key.as_str()));
-        }
+        drop_server_fields(object.get_mut("metadata"));
     }
     if let Some(live) = live.as_object_mut() {
         for (list, identity) in [("finalizers", None), ("ownerReferences", Some("uid"))] {
@@ -26,6 +27,42 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
         }
         merge(live, &before, &desired);
     }
+}
+
+/// Merges `patch` into `live`, and takes what it names out of `applied`, the desired object of the last apply: the patch's
+/// manager owns that now, so that the next apply does not remove it for not naming it.
+pub(super) fn patch(live: &mut Value, applied: Option<&mut Value>, patch: &Value) {
+    let mut patch = patch.clone();
+    drop_server_fields(patch.get_mut("metadata"));
+    json_patch::merge(live, &patch);
+    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, value| !(OMITTED_IF_EMPTY.contains(&key.as_str()) && is_empty(value)));
+    }
+    if let Some(applied) = applied {
+        disclaim(applied, &patch);
+    }
+}
+
+fn disclaim(applied: &mut Value, patch: &Value) {
+    let (Some(applied), Some(patch)) = (applied.as_object_mut(), patch.as_object()) else { return };
+    for (key, patch) in patch {
+        match applied.get_mut(key) {
+            Some(below @ Value::Object(_)) if patch.is_object() => disclaim(below, patch),
+            _ => {
+                applied.remove(key);
+            }
+        }
+    }
+}
+
+fn drop_server_fields(metadata: Option<&mut Value>) {
+    if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| !SERVER_FIELDS.contains(&key.as_str()));
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn merge(live: &mut Map<String, Value>, before: &Map<String, Value>, desired: &Map<String, Value>) {

@@ -11,7 +11,7 @@ pub struct Operation {
     pub namespace: String,
     /// The name; empty for [`OperationVerb::Discover`].
     pub name: String,
-    /// What an apply did.
+    /// What an apply or a patch did.
     pub result: Option<ApplyResult>,
 }
 
@@ -20,6 +20,8 @@ pub struct Operation {
 #[expect(missing_docs, reason = "named as in traces")]
 pub enum OperationVerb {
     Apply,
+    /// A merge patch.
+    Patch,
     /// A read by name.
     Get,
     /// A read by labels.
@@ -33,6 +35,7 @@ impl OperationVerb {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Apply => "apply",
+            Self::Patch => "patch",
             Self::Get => "get",
             Self::Discover => "discover",
             Self::Delete => "delete",
@@ -40,7 +43,7 @@ impl OperationVerb {
     }
 }
 
-/// What an apply did.
+/// What an apply or a patch did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in traces")]
 pub enum ApplyResult {

@@ -1,8 +1,13 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_core::id::GroupVersionKind;
 use serde_json::json;
 
+use super::state::metadata_text;
 use super::*;
+
+mod garbage;
+mod patch;
 
 const NOW: &str = "2026-01-01T00:00:00.75Z";
 
@@ -232,6 +237,8 @@ async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
     let live = store.find(&named(Some("a"), "a")).await.unwrap().remove(0);
     store.update(&map("a", json!({})), &target(&live), None).await.unwrap();
     store.create(&map("a", json!({}))).await.unwrap_err();
+    store.patch(&json!({ "data": { "k": "v" } }), &target(&live)).await.unwrap();
+    store.patch(&json!([]), &target(&live)).await.unwrap_err();
     store.delete(&target(&live), PropagationPolicy::Background).await.unwrap();
 
     let log: Vec<String> = store
@@ -258,6 +265,8 @@ async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
             "get ConfigMap a/a ",
             "apply ConfigMap a/a update",
             "apply ConfigMap a/a failed",
+            "patch ConfigMap a/a update",
+            "patch ConfigMap a/a failed",
             "delete ConfigMap a/a ",
         ]
     );
@@ -272,4 +281,30 @@ async fn an_update_that_another_write_came_before_is_refused() {
     store.update(&map("one", json!({ "a": "2" })), &looked_at, None).await.unwrap();
     let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, None).await.unwrap_err();
     assert_eq!(late.kind, WriteErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn the_clock_can_be_set() {
+    let store = store();
+    let mut held = map("x", json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let first = store.create(&held).await.unwrap();
+    store.set_now("2026-01-01T01:00:00Z".parse().unwrap());
+    let second = store.create(&map("y", json!({}))).await.unwrap();
+    assert_eq!(metadata_text(&first, "creationTimestamp"), "2026-01-01T00:00:00Z");
+    assert_eq!(metadata_text(&second, "creationTimestamp"), "2026-01-01T01:00:00Z");
+    let Deletion::Pending(first) = store.delete(&target(&first), PropagationPolicy::Background).await.unwrap() else {
+        panic!("it has a finalizer")
+    };
+    assert_eq!(metadata_text(&first, "deletionTimestamp"), "2026-01-01T01:00:00Z");
+}
+
+#[test]
+fn a_version_that_an_object_brings_along_does_not_come_again() {
+    let mut old = map("x", json!({}));
+    old["metadata"]["resourceVersion"] = json!("41");
+    let store = store().with_objects([old, map("y", json!({}))]).unwrap();
+    let versions: Vec<Value> =
+        store.objects().iter().map(|object| object["metadata"]["resourceVersion"].clone()).collect();
+    assert_eq!(versions, ["41", "42"]);
 }

@@ -1,10 +1,12 @@
 #![expect(clippy::panic, reason = "tests")]
 
+use jiff::Timestamp;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::cel::Expression;
+use crate::scope::Scope;
 
 /// `gone` is certainly absent, `here` certainly present; nothing is known of other entries.
 fn presence(name: &str) -> Presence {
@@ -21,18 +23,21 @@ fn told(source: &str) -> Prospect {
 
 #[test]
 fn only_what_is_certain_is_told() {
-    use Prospect::{AlwaysFails, NeverHolds, Open};
+    use Prospect::{AlwaysFails, AlwaysHolds, NeverHolds, Open};
     let cases = [
         ("a constant", "false", NeverHolds),
         ("text without a character", "''", NeverHolds),
-        ("text", "'x'", Open),
-        ("blank text is true", "  ", Open),
+        ("text", "'x'", AlwaysHolds),
+        ("blank text is true", "  ", AlwaysHolds),
         ("constants that differ", "'a' == 'b'", NeverHolds),
-        ("constants that are equal", "1 + 1 == 2", Open),
+        ("constants that are equal", "1 + 1 == 2", AlwaysHolds),
         ("a constant that fails", "1 / 0 == 1", AlwaysFails),
         ("a conjunct that is false", "x && 1 > 2", NeverHolds),
         ("a disjunct that is false", "x || 1 > 2", Open),
         ("both disjuncts are false", "'' == 'a' || 1 > 2", NeverHolds),
+        ("a disjunct that is true", "x || true", AlwaysHolds),
+        ("a present entry, in an open disjunction", "has(resources.here) || x", AlwaysHolds),
+        ("an absent entry, in an open disjunction", "!has(resources.gone) || x", AlwaysHolds),
         ("a negated disjunction", "!(x || true)", NeverHolds),
         ("a conditional of constants", "x ? false : 1 > 2", NeverHolds),
         ("a conditional with an open branch", "x ? false : y", Open),
@@ -48,7 +53,7 @@ fn only_what_is_certain_is_told() {
         ("an absent entry, looked for", "'gone' in resources", NeverHolds),
         ("an absent entry, as an optional", "resources.?gone.hasValue()", NeverHolds),
         ("an absent entry, as an optional index", "resources[?'gone'].hasValue()", NeverHolds),
-        ("an absent entry, negated", "!resources.?gone.hasValue()", Open),
+        ("an absent entry, negated", "!resources.?gone.hasValue()", AlwaysHolds),
         ("a chain of optionals", "resources.?gone.?status.?ready.orValue(false)", NeverHolds),
         ("a chain of selections from an optional", "resources.?gone.status.ready.orValue(false)", NeverHolds),
         ("a chain of optionals with an open default", "resources.?gone.?status.?ready.orValue(x)", Open),
@@ -62,7 +67,7 @@ fn only_what_is_certain_is_told() {
             "resources.?gone.?status.?conditions.orValue([]).filter(c, c.type == x).size() > 0",
             NeverHolds,
         ),
-        ("all conditions of an absent entry", "resources.?gone.?conditions.orValue([]).all(c, c.ok)", Open),
+        ("all conditions of an absent entry", "resources.?gone.?conditions.orValue([]).all(c, c.ok)", AlwaysHolds),
         ("a mapped optional is left alone", "resources.?gone.optMap(g, g.ready).orValue(false)", Open),
         ("a present entry, asked for", "!has(resources.here)", NeverHolds),
         ("a present entry, as an optional", "!resources.?here.hasValue()", NeverHolds),
@@ -77,6 +82,25 @@ fn only_what_is_certain_is_told() {
     ];
     for (name, source, expected) in cases {
         assert_eq!(told(source), expected, "{name}: {source}");
+    }
+}
+
+#[test]
+fn every_answer_that_is_possible_is_told() {
+    let cases = [
+        ("false", (false, true, false)),
+        ("'x'", (true, false, false)),
+        ("1 / 0 == 1", (false, false, true)),
+        ("optional.none()", (false, false, true)),
+        ("has(resources.here)", (true, false, false)),
+        ("x && 1 > 2", (false, true, false)),
+        ("x && resources.gone.ready", (false, true, true)),
+        ("resources.?here", (true, true, false)),
+        ("x", (true, true, true)),
+    ];
+    for (source, (holds, does_not_hold, fails)) in cases {
+        let expression = Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+        assert_eq!(expression.possible(&presence), Possible { holds, does_not_hold, fails }, "{source}");
     }
 }
 
@@ -207,7 +231,7 @@ proptest! {
         }
         scope.set_member("resources", "here", Some(json!({ "a": here })));
         scope.set_member("resources", "other", other);
-        let kinds = outlook(answer::unwrap(&expression.parsed.tree), &presence).kinds();
+        let kinds = outlook(&expression.parsed.tree, &presence).kinds();
         let holds = expression.matches(&scope);
         let actual = match expression.evaluate(&scope) {
             Err(_) => Kinds::ERROR,
@@ -218,10 +242,17 @@ proptest! {
             Ok(Answer::Value(_)) => Kinds::OTHER.or(Kinds::SOME),
         };
         prop_assert!(kinds.has(actual), "{source} gave {actual:?}, not {kinds:?}");
+        let possible = expression.possible(&presence);
+        let is_told = match expression.evaluate(&scope) {
+            Err(_) | Ok(Answer::Absent) => possible.fails,
+            Ok(answer) => if answer.is_truthy() { possible.holds } else { possible.does_not_hold },
+        };
+        prop_assert!(is_told, "{source} gave {actual:?}, not one of {possible:?}");
         match expression.prospect(&presence) {
             Prospect::Open => {}
             Prospect::NeverHolds => prop_assert!(!holds.unwrap_or(false), "{source} holds"),
             Prospect::AlwaysFails => prop_assert!(holds.is_err(), "{source} does not fail"),
+            Prospect::AlwaysHolds => prop_assert!(holds.unwrap_or(false), "{source} does not hold"),
         }
     }
 }

@@ -35,6 +35,12 @@ fn chains_end_in_an_answer_or_a_refusal() {
         ("maps", |n| format!("{}1{}", "{1:".repeat(n), "}".repeat(n))),
         ("open maps", |n| "{".repeat(n)),
         ("nested calls", |n| format!("{}1{}", "size(".repeat(n), ")".repeat(n))),
+        ("nested calls of values that pay", |n| format!("{}name{}", "toJson(".repeat(n), ")".repeat(n))),
+        ("nested optionals", |n| format!("{}name{}", "optional.of(".repeat(n), ")".repeat(n))),
+        ("indexes by indexes", |n| format!("{}name{}", "labels[?".repeat(n), "]".repeat(n))),
+        ("methods of what pays", |n| format!("name{}", ".split('x').join('y')".repeat(n))),
+        ("sums of variables", |n| vec!["name"; n].join("+")),
+        ("comparisons of sums", |n| vec!["name + name"; n].join("==")),
         ("conditionals", |n| format!("{}1", "true?1:".repeat(n))),
         ("conditionals in the middle", |n| format!("{}1{}", "true?".repeat(n), ":1".repeat(n))),
         ("conditionals behind conjunctions", |n| format!("{}1", "a&&b?1:".repeat(n))),
@@ -162,4 +168,118 @@ fn loops_below_the_limit_give_their_answers() {
     for (source, expected) in cases {
         assert_eq!(outcome(source.clone()), Ok(Answer::Value(expected)), "{source}");
     }
+}
+
+/// Data of the size that an event has at most.
+fn large() -> Scope {
+    let mut scope = Scope::new(NOW.parse().unwrap());
+    scope.set("list", json!((0..20_000).collect::<Vec<_>>()));
+    scope.set("text", json!("x".repeat(1 << 20)));
+    scope.set("dots", json!(". ".repeat(500)));
+    let object = |number: usize| json!({"metadata": {"name": format!("o{number}")}, "status": {"conditions": [{"type": "Ready"}]}});
+    scope.set("objects", json!((0..2_000).map(object).collect::<Vec<_>>()));
+    scope
+}
+
+/// An expression that uses what it made twice, so often.
+fn doubled(start: &str, twice: &str, times: usize) -> String {
+    format!("optional.of({start}){}.hasValue()", format!(".optMap(v, {twice})").repeat(times))
+}
+
+#[test]
+fn what_would_fill_memory_or_run_for_minutes_fails() {
+    let scope = large();
+    let expressions = [
+        format!("'aaaaaaaaaa'{}", ".replace('a', 'aaaaaaaaaa')".repeat(12)),
+        format!("'aaaaaaaaaa'{}", ".replace('', 'aaaaaaaaaa', 1000000000)".repeat(12)),
+        doubled("'xxxxxxxxxx'", "v + v", 30),
+        doubled("b'xxxxxxxxxx'", "v + v", 30),
+        doubled("['x']", "v + v", 30),
+        doubled("['x']", "[v, v]", 30),
+        doubled("['x']", "{'a': v, 'b': v}", 30),
+        doubled("['x']", "[optional.of(v), optional.of(v)]", 30),
+        doubled("'x'", "[v, v].join()", 30),
+        doubled("'x'", "[v].join(v) + v.replace('x', v)", 10),
+        doubled("'x'", "'%s%s'.format([v, v])", 30),
+        doubled("'\"'", "strings.quote(v)", 40),
+        doubled("'\"'", "toJson(v)", 40),
+        doubled("text", "v + v", 30),
+        "lists.range(1000).all(i, lists.range(1000000).size() > 0)".to_owned(),
+        "list.distinct()".to_owned(),
+        "list.map(i, text)".to_owned(),
+        "list.map(i, text + 'a').size()".to_owned(),
+        "list.map(i, text).join()".to_owned(),
+        "list.map(i, objects)".to_owned(),
+        "list.map(i, {'a': objects}).size() > 0 && list.map(i, [objects]) == []".to_owned(),
+        "list.all(i, toJson(list) != '')".to_owned(),
+        "list.all(i, list == list)".to_owned(),
+        "list.all(i, objects in [objects])".to_owned(),
+        "list.all(i, -1 in list || true)".to_owned(),
+        "list.all(i, text.split('') != [])".to_owned(),
+        "list.all(i, !text.contains('y'))".to_owned(),
+        "list.all(i, text.size() > 0)".to_owned(),
+        "list.all(i, text.lowerAscii() != 'a')".to_owned(),
+        "list.all(i, 'x'.matches('\\\\w{1000}') || true)".to_owned(),
+        "list.all(i, text.matches('(x+x+)+y') || true)".to_owned(),
+        "list.all(i, list.sort() != [1])".to_owned(),
+        "list.all(i, [list].flatten() != [1])".to_owned(),
+        "list.all(i, conditionStatus(list, 'a') == 'Unknown')".to_owned(),
+        "list.all(i, labels[?text] == optional.none())".replace("labels", "objects[0]"),
+        "list.all(i, duration(text) == duration('1s') || true)".to_owned(),
+        "optional.of([text + 'a']).optMap(v, list.all(i, v.all(x, true)))".to_owned(),
+        "optional.of(text + 'a').optMap(v, list.map(i, v)).hasValue()".to_owned(),
+    ];
+    for source in expressions {
+        let expression = Expression::parse(&source).unwrap();
+        // What is looked at before there is an event comes to an end, too.
+        let _ = expression.prospect(&|_| Presence::Absent);
+        let error = expression.evaluate(&scope).expect_err(&source);
+        assert_eq!(error.message, "copies or goes through more than 32 MiB", "{source}");
+        assert_eq!(error.kind, EvaluationErrorKind::Other, "{source}");
+    }
+}
+
+#[test]
+fn a_spent_budget_stays_spent() {
+    let scope = large();
+    let source = "list.exists(i, list.map(j, text + 'a') != []) || text + 'a' == text";
+    let error = Expression::parse(source).unwrap().evaluate(&scope).unwrap_err();
+    assert_eq!(error.message, "copies or goes through more than 32 MiB");
+    // Each evaluation has its own.
+    let expression = Expression::parse("(text + text).size()").unwrap();
+    for _ in 0..40 {
+        assert_eq!(expression.evaluate(&scope).unwrap(), Answer::Value(json!(2 << 20)));
+    }
+}
+
+#[test]
+fn large_data_as_people_use_it_is_within_the_bounds() {
+    let mut scope = large();
+    let whole = scope.get("objects").unwrap().clone();
+    let cases = [
+        ("objects", whole.clone()),
+        ("{'items': objects}.items", whole.clone()),
+        ("optional.of(objects)", whole.clone()),
+        ("objects.map(o, o)", whole.clone()),
+        ("toJson(objects).size() > 100000", json!(true)),
+        ("objects == objects", json!(true)),
+        ("text == text + ''", json!(true)),
+        ("(text + text + text).size()", json!(3 << 20)),
+        ("objects.filter(o, o.status.conditions.exists(c, c.type == 'Ready')).size()", json!(2_000)),
+        ("objects.map(o, o.metadata.name).join(',').size()", json!(10_889)),
+        ("objects.map(o, o.metadata.name).distinct().size()", json!(2_000)),
+        ("objects.exists(o, o.metadata.name.matches('^o1999$'))", json!(true)),
+        ("objects.sortBy(o, o.metadata.name)[0].metadata.name", json!("o0")),
+        ("text.replace('x', 'y').size() + text.split('y').size()", json!((1 << 20) + 1)),
+        ("lists.range(20000).map(i, list[i]) == list", json!(true)),
+        ("optional.of(objects.map(o, o.metadata.name)).optMap(names, names.all(n, n in names))", json!(true)),
+        ("dig(objects, '1999.metadata.name')", json!("o1999")),
+    ];
+    for (source, expected) in cases {
+        let answer = Expression::parse(source).unwrap().evaluate(&scope);
+        assert_eq!(answer.unwrap_or_else(|error| panic!("{error}")), Answer::Value(expected), "{source}");
+    }
+    scope.set("path", json!(". ".repeat(600)));
+    let error = Expression::parse("dig(objects, path)").unwrap().evaluate(&scope).unwrap_err();
+    assert_eq!(error.message, "dig: a path has at most 1024 bytes");
 }

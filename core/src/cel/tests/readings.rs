@@ -194,7 +194,7 @@ fn secrets_and_the_environment_are_redacted() {
             redacted,
         ),
         ("a dig", "dig(resources, 's.data.password')", r#"dig(resources, "s.data.password")"#, redacted),
-        ("the whole", "resources.s", "resources.s", &cut(whole.to_owned())),
+        ("the whole", "resources.s", "resources.s", "Secret s"),
         ("more than the whole", "resources", "resources", &cut(format!(r#"{{"s":{whole}"#))),
         (
             "its annotations",
@@ -235,6 +235,25 @@ fn secrets_and_the_environment_are_redacted() {
     ];
     for (name, source, path, value) in cases {
         explain(&scope, name, source, &[(path, value)]);
+    }
+}
+
+#[test]
+fn a_whole_object_is_told_by_kind_and_name() {
+    let job =
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "team"}, "spec": {}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    scope.set("resources", json!({"job": job, "namespace": namespace}));
+    scope.set("kinds", json!({"kind": "Job", "metadata": {"name": "a"}}));
+    let cases = [
+        ("resources.?job.hasValue()", "resources.?job", "Job team/a"),
+        ("!has(resources.namespace)", "resources.namespace", "Namespace team"),
+        ("resources.job.metadata.size() > 1", "resources.job.metadata", r#"{"name":"a","namespace":"team"}"#),
+        ("kinds.size() > 1", "kinds", r#"{"kind":"Job","metadata":{"name":"a"}}"#),
+    ];
+    for (source, path, value) in cases {
+        explain(&scope, source, source, &[(path, value)]);
     }
 }
 

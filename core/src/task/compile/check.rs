@@ -173,8 +173,13 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// A template over `known`.
+    /// A template over `known`, in a key that the Go adapter has.
     pub(super) fn template(&mut self, place: &Place<'_>, text: &str, known: &Known) -> Option<Template> {
+        self.template_in(place, text, known, Key::Inherited)
+    }
+
+    /// A template over `known`.
+    pub(super) fn template_in(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Template> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
@@ -197,7 +202,8 @@ impl<'c> Checker<'c> {
             }
             // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
             // see it accepts, so that is no error here either.
-            let severity = if plain.contains(variable.as_str()) { Severity::Error } else { Severity::Warning };
+            let is_error = key == Key::New || plain.contains(variable.as_str());
+            let severity = if is_error { Severity::Error } else { Severity::Warning };
             let first = variable.split('.').next().unwrap_or_default();
             let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
             self.report(severity, place, None, format!("undefined template variable \"{variable}\""), help);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::check::{Checker, Place};
+use super::check::{Checker, Key, Place};
 use crate::id::GroupVersionKind;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
@@ -17,7 +17,7 @@ pub(super) fn compile(
         ManifestSpec::Inline(object) => {
             let value = Value::Object(object.clone());
             let kind = inline_kind(checker, &value, place);
-            let tree = tree(checker, &value, place);
+            let tree = tree(checker, &value, place, Key::Inherited);
             Some((Manifest::Inline(tree?), kind?))
         }
         ManifestSpec::Text(text) if text.is_empty() => None,
@@ -78,8 +78,8 @@ fn text_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
 }
 
 /// Checks every string of an inline value where it stands, then takes the whole.
-fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>) -> Option<Tree> {
-    if !strings(checker, value, place) {
+pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, key: Key) -> Option<Tree> {
+    if !strings(checker, value, place, key) {
         return None;
     }
     match Tree::parse(value) {
@@ -93,18 +93,18 @@ fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>) -> Option<T
     }
 }
 
-fn strings(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>) -> bool {
+fn strings(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, of: Key) -> bool {
     let known = checker.known;
     match value {
-        Value::String(text) => checker.template(place, text, known).is_some(),
+        Value::String(text) => checker.template_in(place, text, known, of).is_some(),
         Value::Array(items) => {
             let items = items.iter().enumerate();
-            items.fold(true, |sound, (index, item)| strings(checker, item, &place.index(index)) && sound)
+            items.fold(true, |sound, (index, item)| strings(checker, item, &place.index(index), of) && sound)
         }
         Value::Object(object) => object.iter().fold(true, |sound, (key, value)| {
             let place = place.key(key);
-            let key_is_sound = checker.template(&place, key, known).is_some();
-            strings(checker, value, &place) && key_is_sound && sound
+            let key_is_sound = checker.template_in(&place, key, known, of).is_some();
+            strings(checker, value, &place, of) && key_is_sound && sound
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }

@@ -1,16 +1,11 @@
-//! Resources: manifests, discovery, lifecycle gates.
+//! Resources: their names, transports and discovery; the rest of them is compiled by modules of its own.
 
 use std::collections::BTreeMap;
 
-use super::check::{Checker, Key, Place};
-use super::{labels, manifest};
-use crate::cel::Expression;
-use crate::task::spec::{
-    ClientSpec, DiscoverySpec, LifecycleSpec, PropagationSpec, ResourceSpec, TransportSpec, WhenSpec,
-};
-use crate::task::{
-    DeleteGate, DiscoverBy, Discovery, Gates, NestedDiscovery, PropagationPolicy, Recreate, Resource, TransportKind,
-};
+use super::check::{Checker, Place};
+use super::{gates, labels, manifest, owner, retention};
+use crate::task::spec::{ClientSpec, DiscoverySpec, ResourceSpec, TransportSpec};
+use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind};
 use crate::template::Template;
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: &Place<'_>) -> Vec<Resource> {
@@ -31,10 +26,17 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: 
             }
         }
         let name = name.map(|(name, _)| name).unwrap_or_default();
-        resources.extend(resource(checker, spec, name, &place));
+        resources.push(resource(checker, spec, name, &place));
     }
+    owner::compile(checker, specs, &mut resources, place);
     warn_about_collisions(checker, specs, &taken, place);
-    resources
+    resources.into_iter().flatten().collect()
+}
+
+/// The name of a resource, by either of its keys.
+pub(super) fn name_of(spec: &ResourceSpec) -> Option<&str> {
+    let names = spec.name.iter().chain(&spec.alias);
+    names.map(String::as_str).find(|name| !name.is_empty())
 }
 
 fn name<'d>(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'d>) -> Option<(String, Place<'d>)> {
@@ -90,9 +92,22 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
         Some(NestedDiscovery { name: nested.name.clone(), discovery })
     });
     let nested = nested.collect();
-    let gates = gates(checker, spec, &place.key("lifecycle"));
+    let gates = gates::compile(checker, spec, place);
+    let retention = spec.retention.as_ref();
+    let retention = retention.map(|it| retention::compile(checker, it, &spec.discovery, &place.key("retention")));
     let (manifest, kind) = manifest?;
-    Some(Resource { name, transport: transport?, kind, manifest, discovery: discovery?, nested, gates })
+    Some(Resource {
+        name,
+        transport: transport?,
+        kind,
+        manifest,
+        discovery: discovery?,
+        nested,
+        gates,
+        // Known when all resources are.
+        owner: None,
+        retention: retention.flatten(),
+    })
 }
 
 fn transport(checker: &mut Checker<'_>, spec: Option<&TransportSpec>, place: &Place<'_>) -> Option<TransportKind> {
@@ -172,47 +187,4 @@ fn selector(
         templates.push((key?, value?));
     }
     Some(templates)
-}
-
-fn gates(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {
-    let none = LifecycleSpec::default();
-    let lifecycle = spec.lifecycle.as_ref().unwrap_or(&none);
-    let create = lifecycle.create.as_ref();
-    let create = create.and_then(|gate| when(checker, &gate.when, &place.key("create"), Key::Inherited));
-    let recreate = lifecycle.recreate.as_ref();
-    let recreate_when = recreate.and_then(|gate| when(checker, &gate.when, &place.key("recreate"), Key::New));
-    if recreate.is_some() && spec.recreate_on_change {
-        checker.error_with_help(
-            &place.key("recreate"),
-            "`lifecycle.recreate` and `recreate_on_change` are mutually exclusive",
-            "remove `recreate_on_change`: the expression says it more precisely",
-        );
-    }
-    let delete = lifecycle.delete.as_ref().and_then(|gate| {
-        let when = when(checker, &gate.when, &place.key("delete"), Key::Inherited)?;
-        Some(DeleteGate { when, propagation: propagation(gate.propagation_policy) })
-    });
-    let recreate = recreate_when.map(Recreate::When);
-    Gates { create, recreate: recreate.or(spec.recreate_on_change.then_some(Recreate::OnChange)), delete }
-}
-
-fn when(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key: Key) -> Option<Expression> {
-    let known = checker.known;
-    let place = place.key("when").key("expression");
-    if spec.expression.trim().is_empty() {
-        // An expression of blanks would be true, and this is what decides about deletion.
-        if !spec.expression.is_empty() {
-            checker.error(&place, "is required");
-        }
-        return None;
-    }
-    checker.expression(&place, &spec.expression, known, key)
-}
-
-fn propagation(spec: Option<PropagationSpec>) -> PropagationPolicy {
-    match spec {
-        None | Some(PropagationSpec::Background) => PropagationPolicy::Background,
-        Some(PropagationSpec::Foreground) => PropagationPolicy::Foreground,
-        Some(PropagationSpec::Orphan) => PropagationPolicy::Orphan,
-    }
 }

@@ -1,12 +1,15 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::{Surroundings, compile};
 use crate::diagnostics::Severity;
 use crate::id::GroupVersionKind;
+use crate::scope::Scope;
 use crate::task::{
-    CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, PropagationPolicy, Recreate, Task,
+    CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, PropagationPolicy, Recreate, Retention, Task,
 };
 
 const FILES: [(&str, &str); 4] = [
@@ -46,6 +49,31 @@ fn rendered(cases: &[(&str, &str)]) -> String {
 }
 
 mod cases;
+mod lifecycle;
+
+/// Every case as its author would see it; `resources` makes the list of resources of it.
+fn rendered_with<'c>(cases: &[(&'c str, &str)], resources: &dyn Fn(&str) -> String) -> String {
+    let whole = |(name, text): &(&'c str, &str)| {
+        (*name, format!("params: [{{name: clusterId, source: event.id}}]\nresources:\n{}", resources(text)))
+    };
+    let whole: Vec<(&str, String)> = cases.iter().map(whole).collect();
+    rendered(&whole.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>())
+}
+
+fn found_by_name(more: &str) -> String {
+    format!("  - name: job\n    manifest: {{apiVersion: batch/v1, kind: Job}}\n    discovery: {{by_name: x}}\n{more}")
+}
+
+fn found_by_labels(more: &str) -> String {
+    found_by_name(more).replace("by_name: x", "by_selectors: {label_selector: {app: x}}")
+}
+
+fn second(more: &str) -> String {
+    format!(
+        "  - {{name: first, manifest: {{apiVersion: v1, kind: Namespace}}, discovery: {{by_name: x}}}}\n{}",
+        found_by_name(more)
+    )
+}
 
 #[test]
 fn mistakes_of_structure() {
@@ -60,6 +88,34 @@ fn mistakes_of_params_and_preconditions() {
 #[test]
 fn mistakes_of_resources() {
     insta::assert_snapshot!(rendered(cases::RESOURCES));
+}
+
+#[test]
+fn mistakes_of_gates() {
+    insta::assert_snapshot!(rendered_with(lifecycle::GATES, &found_by_name));
+}
+
+#[test]
+fn mistakes_of_patches() {
+    insta::assert_snapshot!(rendered_with(lifecycle::PATCHES, &second));
+}
+
+#[test]
+fn mistakes_of_retention() {
+    let by_name = [("versions that are found by name", "    retention: {historyLimit: 1}\n")];
+    let rendered =
+        rendered_with(&by_name, &found_by_name) + "\n" + &rendered_with(lifecycle::RETENTION, &found_by_labels);
+    insta::assert_snapshot!(rendered);
+}
+
+#[test]
+fn mistakes_of_owners() {
+    insta::assert_snapshot!(rendered_with(lifecycle::OWNERS, &str::to_owned));
+}
+
+#[test]
+fn no_mistake_hides_another() {
+    insta::assert_snapshot!(rendered(&[("everything at once", lifecycle::EVERYTHING)]));
 }
 
 #[test]
@@ -98,7 +154,7 @@ fn a_complete_task_compiles_to_what_it_says() {
         precondition.captures.as_slice(),
         [a, b] if matches!(a.source, CaptureSource::Field(_)) && matches!(b.source, CaptureSource::Expression(_))
     ));
-    let [namespace, job] = task.resources.as_slice() else { panic!("two resources") };
+    let [namespace, job, run] = task.resources.as_slice() else { panic!("three resources") };
     assert_eq!(namespace.kind, GroupVersionKind::new("v1", "Namespace"));
     assert!(matches!(namespace.manifest, Manifest::Inline(_)));
     assert!(matches!(namespace.discovery.by, DiscoverBy::Name(_)));
@@ -108,6 +164,24 @@ fn a_complete_task_compiles_to_what_it_says() {
     assert!(matches!(job.gates.recreate, Some(Recreate::When(_))));
     assert_eq!(job.gates.delete.as_ref().unwrap().propagation, PropagationPolicy::Foreground);
     assert_eq!(job.nested[0].name, "inner");
+    assert_eq!(job.gates.when.as_ref().unwrap().source(), "clusterId != ''");
+    assert_eq!(job.gates.apply.as_ref().unwrap().source(), "!isDeleting");
+    assert_eq!(job.gates.orphan.as_ref().unwrap().source(), "isDeleting && phase == 'Handover'");
+    assert_eq!(job.owner, Some(0));
+    assert_eq!(run.gates.orphan.as_ref().unwrap().source(), "isDeleting");
+    assert_eq!(
+        run.retention,
+        Some(Retention { history_limit: Some(0), ttl: Some(SignedDuration::from_secs(90 * 60)) })
+    );
+    let [tier, clear] = job.gates.patches.as_slice() else { panic!("two patches") };
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    scope.set("phase", json!("Ready"));
+    assert_eq!(tier.when.source(), "true");
+    assert_eq!(
+        tier.document.render(&scope).unwrap(),
+        json!({"metadata": {"labels": {"example.io/phase": "Ready"}, "annotations": {"example.io/old": null}}})
+    );
+    assert_eq!(clear.document.render(&scope).unwrap(), json!({"spec": {"suspend": null, "parallelism": 2}}));
     assert!(matches!(task.payloads[0].build, PayloadNode::Map(_)));
     assert!(matches!(task.payloads[1].build, PayloadNode::Literal(_)));
     assert_eq!(task.actions[1].body_payloads, ["status"]);

@@ -1,9 +1,10 @@
-//! Conditions that cannot hold.
+//! Conditions that cannot hold, or that fail when they are asked.
 
-use super::{ACTIONS, Linter, PAYLOADS, entry};
+use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, resources};
 use crate::cel::{Expression, Presence, Prospect};
 use crate::document::Path;
-use crate::task::{Check, DiscoverBy, Recreate, Resource};
+use crate::task::prospects::prospect;
+use crate::task::{Check, DiscoverBy, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
@@ -13,8 +14,8 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let effect = "no resource is ever created, updated or deleted";
         condition(linter, &path, expression, effect);
     }
-    for (index, resource) in task.resources.iter().enumerate() {
-        resource_gates(linter, resource, &entry(&["resources"], index).key("lifecycle"));
+    for (path, resource) in resources(task) {
+        resource_gates(linter, &path, resource);
     }
     for (index, payload) in task.payloads.iter().enumerate() {
         let Some(when) = &payload.when else { continue };
@@ -39,8 +40,8 @@ fn at_when(path: &Path) -> Path {
 
 /// A condition that is false or fails whatever it reads.
 fn condition(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
-    let message = match expression.prospect(&|_| Presence::Unknown) {
-        Prospect::Open => return false,
+    let message = match prospect(linter.task, expression, &|_| Presence::Unknown) {
+        Prospect::Open | Prospect::AlwaysHolds => return false,
         Prospect::NeverHolds => format!("can never hold, whatever the event brings: {effect}"),
         Prospect::AlwaysFails => format!("always fails, whatever the event brings: {effect}"),
     };
@@ -48,55 +49,61 @@ fn condition(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effe
     true
 }
 
-fn resource_gates(linter: &mut Linter<'_>, resource: &Resource, path: &Path) {
-    let own = Own::of(linter, resource);
-    if let Some(create) = &resource.gates.create {
-        let path = at_when(&path.key("create"));
-        let effect = format!("`{}` is never created", resource.name);
-        if !condition(linter, &path, create, &effect) {
-            own.creation(linter, &path, create);
+fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
+    let own = Gated { own: Own::of(linter.task, resource), resource };
+    let name = &resource.name;
+    let gates = gates_of(linter, path, resource);
+    for gate in &gates {
+        let effect = match gate.kind {
+            Kind::When | Kind::Apply => format!("`{name}` is never created or updated"),
+            Kind::Create => format!("`{name}` is never created"),
+            Kind::Patch => format!("this patch of `{name}` is never sent"),
+            Kind::Recreate => format!("`{name}` is never recreated"),
+            Kind::Orphan => format!("`{name}` is never released"),
+            Kind::Delete => format!("`{name}` is never deleted"),
+        };
+        if condition(linter, &gate.path, gate.expression, &effect) {
+            continue;
+        }
+        match gate.kind {
+            Kind::When | Kind::Apply => {
+                own.permission(linter, gate);
+                own.question_about_nothing(linter, gate);
+            }
+            Kind::Create => own.creation(linter, gate),
+            Kind::Patch | Kind::Recreate => own.act(linter, gate, &effect),
+            Kind::Orphan | Kind::Delete => {
+                own.act(linter, gate, &effect);
+                own.question_about_nothing(linter, gate);
+            }
         }
     }
-    if let Some(Recreate::When(recreate)) = &resource.gates.recreate {
-        let path = at_when(&path.key("recreate"));
-        let effect = format!("`{}` is never recreated", resource.name);
-        if !condition(linter, &path, recreate, &effect) {
-            own.destruction(linter, &path, recreate, &effect);
-        }
-    }
-    if let Some(delete) = &resource.gates.delete {
-        let path = at_when(&path.key("delete"));
-        let effect = format!("`{}` is never deleted", resource.name);
-        if !condition(linter, &path, &delete.when, &effect) {
-            own.destruction(linter, &path, &delete.when, &effect);
-            own.deletion_of_nothing(linter, &path, &delete.when);
-        }
-    }
+    own.recreation(linter, &gates);
+    own.resurrection(linter, &gates);
+    own.hidden(linter, &gates);
 }
 
-/// What is certain of a resource's own entry when its gates are asked.
-struct Own<'r> {
-    resource: &'r Resource,
-    /// Whether a nested discovery has the same name, so that nothing is certain.
-    is_shared: bool,
+/// A resource whose gates are looked at.
+struct Gated<'t> {
+    own: Own<'t>,
+    resource: &'t Resource,
 }
 
-impl<'r> Own<'r> {
-    fn of(linter: &Linter<'_>, resource: &'r Resource) -> Self {
-        let mut nested = linter.task.resources.iter().flat_map(|resource| &resource.nested);
-        Self { resource, is_shared: nested.any(|nested| nested.name == resource.name) }
-    }
-
-    fn prospect(&self, expression: &Expression, presence: Presence) -> Prospect {
-        let is_certain = |name: &str| name == self.resource.name && !self.is_shared;
-        expression.prospect(&|name| if is_certain(name) { presence } else { Presence::Unknown })
+impl Gated<'_> {
+    /// What the prospect of a gate is called; none if it may hold.
+    fn verb(&self, gate: &Gate<'_>, presence: Presence) -> Option<&'static str> {
+        match self.own.prospect(gate.expression, presence) {
+            Prospect::Open | Prospect::AlwaysHolds => None,
+            Prospect::NeverHolds => Some("cannot hold"),
+            Prospect::AlwaysFails => Some("always fails"),
+        }
     }
 
     /// The create gate is asked only while there is no object.
-    fn creation(&self, linter: &mut Linter<'_>, path: &Path, create: &Expression) {
+    fn creation(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
         let name = &self.resource.name;
-        let verb = match self.prospect(create, Presence::Absent) {
-            Prospect::Open => return,
+        let verb = match self.own.prospect(gate.expression, Presence::Absent) {
+            Prospect::Open | Prospect::AlwaysHolds => return,
             Prospect::NeverHolds => "does not hold",
             Prospect::AlwaysFails => "fails",
         };
@@ -112,25 +119,44 @@ impl<'r> Own<'r> {
             ),
         };
         let help = format!("ask for what `{name}` waits for, not for `{name}` itself");
-        linter.warn(path, message, help);
+        linter.warn(&gate.path, message, help);
+    }
+
+    /// `when` and `apply` are asked whether there is an object or not.
+    fn permission(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
+        let name = &self.resource.name;
+        if self.own.prospect(gate.expression, Presence::Present) == Prospect::AlwaysFails {
+            let message =
+                format!("always fails while `{name}` is there: it is never updated, and each event reports a failure");
+            linter.warn(&gate.path, message, format!("read what may be missing in `{name}` as an optional"));
+        }
+        if self.own.prospect(gate.expression, Presence::Absent) != Prospect::NeverHolds {
+            return;
+        }
+        let message = match &self.resource.discovery.by {
+            DiscoverBy::Name(_) => {
+                format!("cannot hold while `{name}` is absent, where it is asked as well: `{name}` is never created")
+            }
+            DiscoverBy::Labels(_) => format!(
+                "cannot hold while `resources.{name}` is absent, where it is asked as well: `{name}` is not created unless its selector finds \
+                 another one's object"
+            ),
+        };
+        linter.warn(&gate.path, message, format!("let it hold then: `!resources.?{name}.hasValue() || …`"));
     }
 
     /// The other gates act on an object that is there.
-    fn destruction(&self, linter: &mut Linter<'_>, path: &Path, gate: &Expression, effect: &str) {
+    fn act(&self, linter: &mut Linter<'_>, gate: &Gate<'_>, effect: &str) {
         let name = &self.resource.name;
-        let verb = match self.prospect(gate, Presence::Present) {
-            Prospect::Open => return,
-            Prospect::NeverHolds => "cannot hold",
-            Prospect::AlwaysFails => "always fails",
-        };
+        let Some(verb) = self.verb(gate, Presence::Present) else { return };
         let message = format!("{verb} while `{name}` is there: {effect}");
         let help = format!("do not demand that `resources.{name}` is absent: what is absent needs no gate");
-        linter.warn(path, message, help);
+        linter.warn(&gate.path, message, help);
     }
 
-    /// The delete gate is asked first, also while there is nothing to delete: if it fails then, nothing is created.
-    fn deletion_of_nothing(&self, linter: &mut Linter<'_>, path: &Path, delete: &Expression) {
-        if self.prospect(delete, Presence::Absent) != Prospect::AlwaysFails {
+    /// Some gates are asked also while there is nothing: if they fail then, nothing is created.
+    fn question_about_nothing(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
+        if self.own.prospect(gate.expression, Presence::Absent) != Prospect::AlwaysFails {
             return;
         }
         let name = &self.resource.name;
@@ -138,6 +164,67 @@ impl<'r> Own<'r> {
             "always fails while `resources.{name}` is absent, where it is asked as well: `{name}` is not created then"
         );
         let help = format!("read it as an optional: `resources.?{name}.?…orValue(…)`");
-        linter.warn(path, message, help);
+        linter.warn(&gate.path, message, help);
+    }
+
+    /// What may not be created is not recreated, and what is recreated whenever it is there never comes to rest.
+    fn recreation(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
+        let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
+        let Some(recreate) = gate(Kind::Recreate) else { return };
+        let name = &self.resource.name;
+        let restraint = [Kind::When, Kind::Create].into_iter().find_map(gate);
+        let create = gate(Kind::Create).filter(|_| self.resource.retention.is_none());
+        if let Some(verb) = create.and_then(|create| self.verb(create, Presence::Present)) {
+            let message = format!("is of no use: `create` is asked, too, and {verb} while `{name}` is there");
+            linter.warn(&recreate.path, message, format!("let `create` hold while `{name}` is there"));
+        } else if restraint.is_none()
+            && self.own.prospect(recreate.expression, Presence::Present) == Prospect::AlwaysHolds
+        {
+            let message = format!("always holds while `{name}` is there: each event makes a new object");
+            let help = format!("ask for what a new `{name}` is needed for, or limit how often with `when`");
+            linter.warn(&recreate.path, message, help);
+        }
+    }
+
+    /// A gate that lets go of an object only because it is there has nothing to say about the event after. One that looks
+    /// into the object may mean that: what has failed goes, and is made anew.
+    fn resurrection(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
+        let letting_go = || gates.iter().filter(|gate| matches!(gate.kind, Kind::Orphan | Kind::Delete));
+        let is_held_back = !linter.task.preconditions.is_empty()
+            || gates.iter().any(|gate| matches!(gate.kind, Kind::When | Kind::Create | Kind::Apply));
+        let looks_into =
+            |gate: &Gate<'_>| self.own.formula(gate.expression, Presence::Present).places_in(&self.resource.name);
+        let demands_it = |gate: &Gate<'_>| {
+            self.verb(gate, Presence::Present).is_none()
+                && looks_into(gate).is_some_and(|places| places.is_empty())
+                && self.own.prospect(gate.expression, Presence::Absent) == Prospect::NeverHolds
+        };
+        if is_held_back || !letting_go().all(demands_it) {
+            return;
+        }
+        let name = &self.resource.name;
+        for gate in letting_go() {
+            let effect = if gate.kind == Kind::Delete {
+                "what was deleted is created again by the next event"
+            } else {
+                "an event that would release it creates it if it is not there"
+            };
+            let message = format!("cannot hold while `{name}` is absent: {effect}");
+            let help = format!("do not demand that `resources.{name}` is there: absent, it is done, and not created");
+            linter.warn(&gate.path, message, help);
+        }
+    }
+
+    /// Gates that are never asked, because `when` comes first.
+    fn hidden(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
+        let Some(when) = gates.iter().find(|gate| gate.kind == Kind::When) else { return };
+        let never = self.own.prospect(when.expression, Presence::Present) == Prospect::NeverHolds
+            && prospect(linter.task, when.expression, &|_| Presence::Unknown) != Prospect::NeverHolds;
+        let name = &self.resource.name;
+        for gate in gates.iter().filter(|gate| never && matches!(gate.kind, Kind::Patch | Kind::Recreate)) {
+            let message = format!("is never asked: `when` comes first, and cannot hold while `{name}` is there");
+            let help = "use `lifecycle.apply` instead of `when`: it is asked after patches and recreation".to_owned();
+            linter.warn(&gate.path, message, help);
+        }
     }
 }

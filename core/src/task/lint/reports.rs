@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{ACTIONS, Linter, PAYLOADS, entry};
+use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
 use crate::api_call::{ApiCall, Method};
 use crate::cel::{Expression, ResourceReads, UnknownName};
 use crate::document::Path;
 use crate::field::FieldPath;
-use crate::task::{Action, Payload, PayloadNode, PayloadSource, Recreate, Resource, Task};
+use crate::task::{Action, Payload, PayloadNode, PayloadSource, Resource, Task};
 use crate::template::Template;
 
 /// Whether any action sends a body at all; says so if not.
@@ -40,7 +40,7 @@ fn takes_body(method: Method) -> bool {
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     for (index, resource) in task.resources.iter().enumerate() {
-        if !Reads::about(task, resource).cover(resource) {
+        if !Reads::about(linter, resource).cover(resource) {
             let name = &resource.name;
             let path = linter.either(&entry(&["resources"], index), ["name", "alias"]);
             let message =
@@ -76,8 +76,9 @@ struct Reads {
 }
 
 impl Reads {
-    /// What reports a resource: payloads, post actions and the gates of the others.
-    fn about(task: &Task, resource: &Resource) -> Self {
+    /// What reports a resource: payloads, post actions, and the gates and patches of the others.
+    fn about(linter: &Linter<'_>, resource: &Resource) -> Self {
+        let task = linter.task;
         let mut reads = Self::default();
         for payload in &task.payloads {
             reads.payload(payload);
@@ -85,14 +86,13 @@ impl Reads {
         for action in &task.actions {
             reads.action(action);
         }
-        for other in task.resources.iter().filter(|other| other.name != resource.name) {
-            let gates = &other.gates;
-            let recreate = match &gates.recreate {
-                Some(Recreate::When(recreate)) => Some(recreate),
-                Some(Recreate::OnChange) | None => None,
-            };
-            let delete = gates.delete.as_ref().map(|delete| &delete.when);
-            gates.create.iter().chain(recreate).chain(delete).for_each(|gate| reads.expression(gate));
+        for (path, other) in resources(task).filter(|(_, other)| other.name != resource.name) {
+            for gate in gates_of(linter, &path, other) {
+                reads.expression(gate.expression);
+            }
+            for (path, _) in other.gates.patches.iter().flat_map(|patch| patch.document.variables()) {
+                reads.path(&path.split('.').collect::<Vec<_>>());
+            }
         }
         reads
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::reports::sends_body;
-use super::{Linter, PAYLOADS, entry};
+use super::{Linter, PAYLOADS, entry, resources};
 use crate::document::Path;
 use crate::task::{Payload, PayloadNode};
 
@@ -111,6 +111,20 @@ fn no_status(linter: &mut Linter<'_>) {
                     resource's statuses"
             .to_owned();
         linter.warn(&PAYLOADS.iter().fold(Path::root(), |path, key| path.key(key)), message, help);
+        unreported_release(linter);
+    }
+}
+
+/// That everything was let go of is added to a status, if there is one.
+fn unreported_release(linter: &mut Linter<'_>) {
+    for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.gates.orphan.is_some()) {
+        let place = linter.either(&path.key("lifecycle"), ["orphan", "detach"]);
+        let message = format!(
+            "nothing reports that `{}` was released: `Finalized` is added to an adapter's status, and no payload is one",
+            resource.name
+        );
+        let help = "build a payload with `adapter` and `conditions`, and send it to the resource's statuses".to_owned();
+        linter.warn(&place, message, help);
     }
 }
 

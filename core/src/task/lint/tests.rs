@@ -6,6 +6,7 @@ use crate::document::Document;
 use crate::task::compile::{Surroundings, compile};
 
 mod cases;
+mod lifecycle;
 
 const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
 
@@ -21,7 +22,11 @@ fn lints(text: &str) -> Diagnostics {
 
 /// Every case as `check` would show it, one below the other.
 fn rendered(cases: &[(&str, String)]) -> String {
-    let render = |(name, text): &(&str, String)| format!("##### {name}\n{}\n", lints(text));
+    let render = |(name, text): &(&str, String)| {
+        let lints = lints(text);
+        assert!(!lints.is_empty(), "{name}: there is no warning\n{text}");
+        format!("##### {name}\n{lints}\n")
+    };
     cases.iter().map(render).collect::<Vec<_>>().join("\n")
 }
 
@@ -46,8 +51,38 @@ fn statuses_that_leave_something_out() {
 }
 
 #[test]
+fn gates_at_the_wrong_time() {
+    insta::assert_snapshot!(rendered(&lifecycle::gates()));
+}
+
+#[test]
+fn release_and_deletion() {
+    insta::assert_snapshot!(rendered(&lifecycle::release()));
+}
+
+#[test]
+fn patches_without_end() {
+    insta::assert_snapshot!(rendered(&lifecycle::patches()));
+}
+
+#[test]
+fn versions_and_names() {
+    insta::assert_snapshot!(rendered(&lifecycle::versions()));
+}
+
+#[test]
+fn owners_that_go() {
+    insta::assert_snapshot!(rendered(&lifecycle::owners()));
+}
+
+#[test]
+fn objects_that_are_not_found() {
+    insta::assert_snapshot!(rendered(&lifecycle::discovery()));
+}
+
+#[test]
 fn what_is_in_order_is_left_in_peace() {
-    for (name, text) in cases::in_order() {
+    for (name, text) in cases::in_order().into_iter().chain(lifecycle::in_order()) {
         let lints = lints(&text);
         assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
     }

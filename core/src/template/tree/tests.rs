@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::scope::Scope;
-use crate::template::Tree;
+use crate::template::{Part, Tree};
 use crate::value::json;
 
 use super::Value;
@@ -165,4 +165,37 @@ proptest! {
         let scalar = value.as_ref().and_then(|value| value.get("k")).is_some_and(|value| !value.is_object() && !value.is_array());
         prop_assert!(scalar || text == "FAIL", "{text}");
     }
+}
+
+#[test]
+fn a_part_is_told_before_it_is_rendered() -> Outcome {
+    let tree = Tree::parse(&json!({
+        "metadata": {"name": "{{ .name }}", "labels": {"a": "b", "{{ .key }}": "c"}, "annotations": {"x": null}},
+        "spec": {"args": ["{{ .name }}"], "replicas": 2},
+    }))
+    .map_err(|faults| format!("{faults:?}"))?;
+    let told = |path: &[&str]| match tree.part(path) {
+        Part::Absent => "absent".to_owned(),
+        Part::Literal(value) => value.to_string(),
+        Part::Template(template) => template.source().to_owned(),
+        Part::Uncertain => "uncertain".to_owned(),
+    };
+    let cases: [(&[&str], &str); 12] = [
+        (&["metadata", "name"], "{{ .name }}"),
+        (&["metadata", "namespace"], "absent"),
+        (&["metadata", "labels", "a"], "\"b\""),
+        (&["metadata", "labels", "z"], "uncertain"),
+        (&["metadata", "labels"], "uncertain"),
+        (&["metadata", "annotations"], "{\"x\":null}"),
+        (&["metadata", "annotations", "x"], "null"),
+        (&["metadata", "annotations", "y"], "absent"),
+        (&["metadata", "name", "x"], "absent"),
+        (&["spec", "args"], "uncertain"),
+        (&["spec", "args", "0"], "absent"),
+        (&["spec", "replicas"], "2"),
+    ];
+    for (path, expected) in cases {
+        assert_eq!(told(path), expected, "{path:?}");
+    }
+    Ok(())
 }

@@ -92,11 +92,18 @@ fn writes_carry_manager_media_type_and_fence() {
     assert_eq!(body, json!({ "metadata": { "name": "a", "uid": "u-1" } }));
     assert!(fenced(&object, "", "").is_err(), "an apply without a fence could create");
 
-    let request = delete("/x/a", "u-1", PropagationPolicy::Foreground);
-    assert_eq!(request.method(), Method::DELETE);
-    let body: Value = serde_json::from_slice(request.body()).unwrap();
-    assert_eq!(body["preconditions"], json!({ "uid": "u-1" }));
-    assert_eq!(body["propagationPolicy"], "Foreground");
+    let request = merge_patch("/x/a", "my adapter-patch", &json!({ "metadata": { "uid": "u-1" } }));
+    assert_eq!(request.method(), Method::PATCH);
+    assert_eq!(request.uri(), "/x/a?fieldManager=my%20adapter-patch");
+    assert_eq!(request.headers()[CONTENT_TYPE], "application/merge-patch+json");
+
+    for (version, expected) in [("7", json!({ "uid": "u-1", "resourceVersion": "7" })), ("", json!({ "uid": "u-1" }))] {
+        let request = delete("/x/a", "u-1", version, PropagationPolicy::Foreground);
+        assert_eq!(request.method(), Method::DELETE);
+        let body: Value = serde_json::from_slice(request.body()).unwrap();
+        assert_eq!(body["preconditions"], expected);
+        assert_eq!(body["propagationPolicy"], "Foreground");
+    }
 
     assert_eq!(list("/x", "a=1,b=2", 5, "").uri(), "/x?labelSelector=a%3D1%2Cb%3D2&limit=5");
     assert_eq!(list("/x", "a=1", 5, "t+/=").uri(), "/x?labelSelector=a%3D1&limit=5&continue=t%2B%2F%3D");

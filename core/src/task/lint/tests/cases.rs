@@ -1,11 +1,11 @@
 //! Tasks, each named by what is odd about it.
 
 /// The parts of a task in which nothing is odd; a case replaces one of them.
-struct Parts {
-    before: &'static str,
-    resources: String,
-    payloads: String,
-    actions: String,
+pub(super) struct Parts {
+    pub(super) before: &'static str,
+    pub(super) resources: String,
+    pub(super) payloads: String,
+    pub(super) actions: String,
 }
 
 const STATUS: &str = r#"    - name: status
@@ -23,11 +23,11 @@ const ACTION: &str =
     "    - name: report\n      api_call: {method: PUT, url: /clusters/x/statuses, body: \"{{ .status }}\"}\n";
 
 impl Parts {
-    fn sound() -> Self {
+    pub(super) fn sound() -> Self {
         Self { before: "", resources: resource("job", ""), payloads: STATUS.to_owned(), actions: ACTION.to_owned() }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let Self { before, resources, payloads, actions } = self;
         let section = |name: &str, body: &str| if body.is_empty() { String::new() } else { format!("{name}:\n{body}") };
         let post = section("  payloads", payloads) + &section("  post_actions", actions);
@@ -36,21 +36,23 @@ impl Parts {
 }
 
 /// An entry of `resources`, found by name.
-fn resource(name: &str, more: &str) -> String {
+pub(super) fn resource(name: &str, more: &str) -> String {
     format!(
-        "  - name: {name}\n    manifest: {{apiVersion: batch/v1, kind: Job}}\n    discovery: {{by_name: x}}\n{more}"
+        "  - name: {name}\n    manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}}}\n    discovery: {{by_name: {name}}}\n{more}"
     )
 }
 
-fn selected(name: &str, more: &str) -> String {
-    resource(name, more).replace("by_name: x", "by_selectors: {label_selector: {app: x}}")
+pub(super) fn selected(name: &str, more: &str) -> String {
+    resource(name, more)
+        .replace(&format!("name: {name}}}}}"), &format!("name: {name}, labels: {{app: x}}}}}}"))
+        .replace(&format!("by_name: {name}"), "by_selectors: {label_selector: {app: x}}")
 }
 
-fn lifecycle(key: &str, expression: &str) -> String {
+pub(super) fn lifecycle(key: &str, expression: &str) -> String {
     format!("    lifecycle:\n      {key}:\n        when:\n          expression: {expression}\n")
 }
 
-fn with_resources(resources: String) -> String {
+pub(super) fn with_resources(resources: String) -> String {
     Parts { resources, ..Parts::sound() }.text()
 }
 
@@ -62,7 +64,7 @@ fn with_actions(actions: &str) -> String {
     Parts { actions: actions.to_owned(), ..Parts::sound() }.text()
 }
 
-fn with_gate(key: &str, expression: &str) -> String {
+pub(super) fn with_gate(key: &str, expression: &str) -> String {
     with_resources(resource("job", &lifecycle(key, expression)))
 }
 
@@ -133,7 +135,7 @@ pub(super) fn unreported() -> Vec<(&'static str, String)> {
                 resource("job", "") + &resource("secret", &lifecycle("recreate", "resources.secret.stale == true")),
             ),
         ),
-        ("a resource with an alias", with_resources(two("secret").replace("name: secret", "alias: secret"))),
+        ("a resource with an alias", with_resources(two("secret").replace("- name: secret", "- alias: secret"))),
         (
             "a resource that only a body reads that is never sent",
             Parts {

@@ -1,0 +1,68 @@
+//! `check`: what is wrong with both files, and what can become of each resource.
+
+mod explanation;
+mod graph;
+
+use std::process::ExitCode;
+
+use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use lifecycle_core::task::reach::{Reach, reach};
+use serde_json::{Value, json};
+
+use super::{paths, print, refuse};
+use crate::args::{CheckArgs, OutputFormat};
+use crate::config::{self, Checked, Environment};
+use crate::version;
+
+/// Lists every mistake of both files, and what a sound task probably does not mean; on demand also the rows of the decision table
+/// that each resource can reach, or the questions that lead there.
+///
+/// # Errors
+/// They cannot be printed.
+pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let CheckArgs { source, strict, explain, graph, output } = arguments;
+    let Checked { diagnostics, task } = match paths(source, environment) {
+        Ok(paths) => config::check(&paths, environment, &source.overrides, version::THIS.number),
+        Err(diagnostics) => Checked { diagnostics, task: None },
+    };
+    let mistakes = if *strict { diagnostics.strict() } else { diagnostics };
+    let resources = task.as_ref().filter(|_| *explain || *graph).map(reach);
+    match (output, &resources) {
+        (OutputFormat::Json, resources) => {
+            print(&format!("{:#}\n", machine_readable(&mistakes, resources.as_deref(), *graph)))?;
+        }
+        (OutputFormat::Text, Some(resources)) if *graph => {
+            if !mistakes.is_empty() {
+                refuse(&mistakes)?;
+            }
+            print(&graph::page(resources))?;
+        }
+        (OutputFormat::Text, resources) => {
+            print(&format!("{mistakes}\n"))?;
+            print(&resources.iter().flatten().map(explanation::text).collect::<String>())?;
+        }
+    }
+    Ok(if mistakes.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Mistakes, and what can become of resources if that was asked for and the task has none.
+fn machine_readable(mistakes: &Diagnostics, resources: Option<&[Reach<'_>]>, graph: bool) -> Value {
+    let (errors, warnings) = (mistakes.count(Severity::Error), mistakes.count(Severity::Warning));
+    let mut listed = json!({
+        "errors": errors,
+        "warnings": warnings,
+        "omitted": mistakes.omitted(),
+        "mistakes": mistakes.mistakes(),
+    });
+    if let Some(resources) = resources {
+        let resources = resources.iter().map(|reach| {
+            let mut value = explanation::value(reach);
+            if graph {
+                value["graph"] = Value::from(graph::flowchart(&reach.root));
+            }
+            value
+        });
+        listed["resources"] = resources.collect();
+    }
+    listed
+}

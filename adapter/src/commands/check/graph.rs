@@ -1,0 +1,133 @@
+//! The decision tree of a resource as a Mermaid flowchart.
+//!
+//! In: the steps that a resource can go through. Out: text in Mermaid's grammar, in which questions are boxes and
+//! decisions are rounded; rows that no event can reach are left out. A decision that several ways lead to stands there once.
+//! Texts are quoted, and whatever is not plainly text is written as a character code: expressions have
+//! quotes, brackets and comparisons in them, all of which mean something to Mermaid or to HTML.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use lifecycle_core::cel::Expression;
+use lifecycle_core::task::reach::{Asks, End, Question, Reach, Step};
+
+/// A page of Markdown with a flowchart for each resource.
+pub(super) fn page(resources: &[Reach<'_>]) -> String {
+    let section = |reach: &Reach<'_>| {
+        let resource = reach.resource;
+        let kind = &resource.kind;
+        format!(
+            "## {}\n\nWhat can become of this {} ({}) on an event.\n\n```mermaid\n{}```\n",
+            resource.name,
+            kind.kind,
+            kind.api_version(),
+            flowchart(&reach.root)
+        )
+    };
+    resources.iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+/// The flowchart of one resource.
+pub(super) fn flowchart(root: &Step<'_>) -> String {
+    let mut chart = Chart { text: "flowchart TD\n".to_owned(), questions: 0, ends: BTreeSet::new() };
+    chart.step(root);
+    chart.text
+}
+
+struct Chart {
+    text: String,
+    /// How many questions there are so far; they are numbered.
+    questions: usize,
+    /// The decisions that are there already.
+    ends: BTreeSet<String>,
+}
+
+impl Chart {
+    /// Writes a step with all that follows, and gives its name.
+    fn step(&mut self, step: &Step<'_>) -> String {
+        match step {
+            Step::Question(question) => self.question(question),
+            Step::End(End { row, decision, reason }) => {
+                let name = format!("row{}_{decision}_{reason}", row.number());
+                self.end(name, &[format!("row {}", row.number()), format!("{decision} {reason}")])
+            }
+        }
+    }
+
+    fn question(&mut self, question: &Question<'_>) -> String {
+        self.questions += 1;
+        let name = format!("question{}", self.questions);
+        let _ = writeln!(self.text, "    {name}[\"{}\"]", asked(&question.asks));
+        for (answer, step) in &question.answers {
+            let next = self.step(step);
+            let _ = writeln!(self.text, "    {name} -->|\"{}\"| {next}", escaped(answer));
+        }
+        if !question.failures.is_empty() {
+            let reasons: Vec<_> = question.failures.iter().map(|reason| reason.as_str()).collect();
+            let lines: Vec<_> = reasons.iter().map(|reason| format!("fail {reason}")).collect();
+            let next = self.end(format!("fail_{}", reasons.join("_")), &lines);
+            let _ = writeln!(self.text, "    {name} -.->|\"{}\"| {next}", unanswered(question));
+        }
+        name
+    }
+
+    fn end(&mut self, name: String, lines: &[String]) -> String {
+        if self.ends.insert(name.clone()) {
+            let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
+            let _ = writeln!(self.text, "    {name}([\"{}\"])", lines.join("<br/>"));
+        }
+        name
+    }
+}
+
+/// What leads to a failure: what has to be so is not, or what is asked cannot be told.
+fn unanswered(question: &Question<'_>) -> &'static str {
+    let has_to_be_so = matches!(question.asks, Asks::Fact(_)) && question.answers.len() == 1;
+    if has_to_be_so { "no" } else { "no answer" }
+}
+
+fn asked(asks: &Asks<'_>) -> String {
+    match asks {
+        Asks::Fact(fact) => escaped(fact),
+        Asks::Gates(gates) => {
+            let gate = |(name, expression): &(String, Option<&Expression>)| {
+                let lines = expression.iter().flat_map(|expression| expression.source().lines());
+                let lines = lines.map(|line| escaped(line.trim()));
+                std::iter::once(format!("<b>{}</b>", escaped(name))).chain(lines).collect::<Vec<_>>().join("<br/>")
+            };
+            gates.iter().map(gate).collect::<Vec<_>>().join("<br/>")
+        }
+    }
+}
+
+/// Text in which nothing means anything to Mermaid or HTML. Mermaid's character codes are decimal: `#34;`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        let is_plain = character.is_alphanumeric() || " _.,()?!=-+*/'|[]".contains(character);
+        if is_plain {
+            escaped.push(character);
+        } else if !character.is_control() {
+            let _ = write!(escaped, "#{};", u32::from(character));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_is_written_as_a_code() {
+        let cases = [
+            ("a == 'b' && c[0]", "a == 'b' #38;#38; c[0]"),
+            ("\"<b>\" # ; : `%%` {x} $y", "#34;#60;b#62;#34; #35; #59; #58; #96;#37;#37;#96; #123;x#125; #36;y"),
+            ("tab\there", "tabhere"),
+            ("größer ≥ 3", "größer #8805; 3"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(escaped(text), expected);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The key that ownership proofs are made with, from a file that is mounted beside the configuration.
+//!
+//! In: a path. Out: a [`Signer`], which does not show the key, and whether the file is open to everybody; or in words why
+//! there is none.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use lifecycle_core::proof::Signer;
+
+use super::files::words;
+
+/// The most bytes that are read: what is longer was not meant to be a key.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// A key that can be used.
+#[derive(Debug)]
+pub struct Key {
+    /// Signs with it.
+    pub signer: Signer,
+    /// Whether every user of the machine may read its file.
+    pub open_to_all: bool,
+}
+
+/// Where keys come from: [`read`], or what has none and stands in its place.
+pub type Source<'s> = dyn Fn(&Path) -> Result<Key, String> + 's;
+
+/// Reads a key file.
+///
+/// # Errors
+/// Words that say why there is no key in it.
+pub fn read(path: &Path) -> Result<Key, String> {
+    // To open something else, a pipe say, may take for ever.
+    let metadata = std::fs::metadata(path).map_err(|error| words(&error))?;
+    if !metadata.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut key = Vec::new();
+    let file = File::open(path).map_err(|error| words(&error))?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut key).map_err(|error| words(&error))?;
+    if key.len() as u64 > MAX_BYTES {
+        return Err(format!("it has more than {MAX_BYTES} bytes"));
+    }
+    let signer = Signer::new(&key).map_err(|error| error.to_string())?;
+    Ok(Key { signer, open_to_all: metadata.mode() & 0o004 != 0 })
+}

@@ -1,0 +1,47 @@
+//! Sends merge patches to one object, each onto the version that the one before it made.
+
+use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
+use serde_json::Value;
+
+use super::Executor;
+use crate::transport::Transport;
+use crate::transport::subject::Subject;
+
+impl<T: Transport> Executor<'_, T> {
+    pub(super) async fn patch(&self, mut target: Target, documents: &[Value]) -> Executed {
+        let mut taken = None;
+        for document in documents {
+            match self.patch_one(&target, document).await {
+                Ok(Some(object)) => {
+                    resource_version(&object).clone_into(&mut target.resource_version);
+                    taken = Some(object);
+                }
+                Ok(None) => {
+                    let error = refusal(&target, WriteErrorKind::NotFound, "it does not exist any more");
+                    return Executed::PatchFailed { object: taken, error };
+                }
+                Err(error) => return Executed::PatchFailed { object: taken, error },
+            }
+        }
+        match taken {
+            Some(object) => Executed::Patched(object),
+            None => {
+                let error = refusal(&target, WriteErrorKind::Invalid, "there is no patch");
+                Executed::PatchFailed { object: None, error }
+            }
+        }
+    }
+
+    /// Sends one patch; none if the object is not there.
+    pub(super) async fn patch_one(&self, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
+        self.in_time("patch", &Subject::from(target), self.transport.patch(document, target)).await
+    }
+}
+
+fn refusal(target: &Target, kind: WriteErrorKind, message: &str) -> WriteError {
+    WriteError { kind, call: format!("patch {}", Subject::from(target)), status: None, message: message.to_owned() }
+}
+
+fn resource_version(object: &Value) -> &str {
+    object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,33 @@
+//! Lets go of objects: takes the adapter's marks off, the former ones first.
+//!
+//! The last one carries the state that makes the next event come back here, so it is released only when all the
+//! others are: whatever fails before is found again.
+
+use futures::StreamExt;
+use futures::stream;
+use lifecycle_core::write::{Executed, Release};
+
+use super::{CONCURRENT_WRITES, Executor};
+use crate::transport::Transport;
+
+impl<T: Transport> Executor<'_, T> {
+    pub(super) async fn release(&self, former: Vec<Release>, last: &Release) -> Executed {
+        let (mut released, mut failures) = (Vec::new(), Vec::new());
+        let mut answers = stream::iter(former)
+            .map(|release| async move { self.patch_one(&release.target, &release.patch).await })
+            .buffered(CONCURRENT_WRITES);
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(object) => released.extend(object),
+                Err(error) => failures.push(error),
+            }
+        }
+        if failures.is_empty() {
+            match self.patch_one(&last.target, &last.patch).await {
+                Ok(object) => released.extend(object),
+                Err(error) => failures.push(error),
+            }
+        }
+        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { released, failures } }
+    }
+}

@@ -1,0 +1,42 @@
+//! What every API server refuses, whatever the kind.
+
+use lifecycle_core::id::GroupVersionKind;
+use serde_json::{Map, Value};
+
+use crate::transport::subject::Subject;
+
+/// Says what is wrong with an object, if anything is.
+pub(super) fn problem(object: &Value) -> Option<String> {
+    let subject = Subject::of(object);
+    let name = subject.name.unwrap_or_default();
+    if subject.kind.version.is_empty() || subject.kind.kind.is_empty() {
+        Some("apiVersion and kind are required".to_owned())
+    } else if !is_name(&subject.kind, &name) {
+        Some(format!("metadata.name: {name:?} is not a DNS subdomain (lower case letters, digits, - and .)"))
+    } else if !has_plain_maps(object) {
+        Some("metadata.labels and metadata.annotations must map strings to strings".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Names are DNS subdomains, but those of RBAC objects only have to fit into a path.
+fn is_name(kind: &GroupVersionKind, name: &str) -> bool {
+    if kind.group == "rbac.authorization.k8s.io" {
+        return !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
+    }
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label =
+        |label: &str| label.starts_with(inner) && label.ends_with(inner) && label.chars().all(|c| inner(c) || c == '-');
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+fn has_plain_maps(object: &Value) -> bool {
+    ["labels", "annotations"].into_iter().all(|key| {
+        let map: Option<&Map<String, Value>> = match object.get("metadata").and_then(|metadata| metadata.get(key)) {
+            None | Some(Value::Null) => return true,
+            Some(value) => value.as_object(),
+        };
+        map.is_some_and(|map| map.values().all(Value::is_string))
+    })
+}

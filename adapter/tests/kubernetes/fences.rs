@@ -1,0 +1,155 @@
+//! What reaches only the very object that was looked at.
+
+use anyhow::{Context, Result, ensure};
+use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::task::PropagationPolicy::{Background, Foreground};
+use lifecycle_core::write::{Command, Executed, Target, WriteErrorKind};
+use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use serde_json::{Value, json};
+
+use crate::world::{World, namesake, refusal, target, text, widgets};
+
+#[tokio::test]
+async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()> {
+    let world = World::new().await?;
+    let desired = world.map("fenced", json!({ "a": "1" }));
+    let live = world.transport.create(&desired).await?;
+
+    let other = world.transport.update(&desired, &namesake(&live), None).await;
+    assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "an apply onto a namesake");
+    let other = world.transport.delete(&namesake(&live), Background).await;
+    assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(409)), "a delete of a namesake");
+    assert_eq!(world.read("fenced").await?.as_ref(), Some(&live), "nothing was touched");
+
+    assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone);
+    assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone, "it is gone already");
+    let vanished = world.transport.update(&desired, &target(&live), None).await;
+    assert_eq!(refusal(vanished)?, (WriteErrorKind::Conflict, Some(409)), "an apply onto a vanished object");
+    assert_eq!(world.read("fenced").await?, None, "it was not resurrected");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_update_that_another_write_came_before_is_a_conflict() -> Result<()> {
+    let world = World::new().await?;
+    let live = world.transport.create(&world.map("late", json!({ "a": "1" }))).await?;
+    let looked_at = target(&live);
+    world.transport.update(&world.map("late", json!({ "a": "2" })), &looked_at, None).await?;
+    let late = world.transport.update(&world.map("late", json!({ "a": "3" })), &looked_at, None).await;
+    assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)));
+    let live = world.read("late").await?.context("the object")?;
+    assert_eq!(live["data"], json!({ "a": "2" }));
+    Ok(())
+}
+
+#[tokio::test]
+async fn some_kinds_answer_a_delete_with_the_object_and_some_deletes_wait_for_dependents() -> Result<()> {
+    let world = World::new().await?;
+    let account = world.transport.create(&world.object("v1", "ServiceAccount", "short", json!({}))).await?;
+    assert_eq!(world.transport.delete(&target(&account), Background).await?, Deletion::Gone);
+
+    let owner = world.transport.create(&world.map("owner", json!({}))).await?;
+    let mut dependent = world.map("dependent", json!({}));
+    let reference = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": target(&owner).uid });
+    dependent["metadata"]["ownerReferences"] = json!([reference]);
+    world.transport.create(&dependent).await?;
+    let deletion = world.transport.delete(&target(&owner), Foreground).await?;
+    ensure!(matches!(deletion, Deletion::Pending(_)), "{deletion:?}");
+    await_condition("owner and dependent to go", PATIENCE, async || {
+        ensure!(world.read("owner").await?.is_none(), "the owner is there");
+        ensure!(world.read("dependent").await?.is_none(), "the dependent is there");
+        Ok(())
+    })
+    .await
+}
+
+/// One object of each kind whose deletion the server handles in a way of its own.
+async fn one_of_each(world: &World) -> Result<Vec<Value>> {
+    let group = format!("{}.example.com", unique("group"));
+    let definition = world.transport.create(&widgets(&group)).await?;
+    let widget = world.object(&format!("{group}/v1"), "Widget", "one", json!({ "spec": { "size": 1 } }));
+    let widget =
+        await_condition("the kind to be served", PATIENCE, async || Ok(world.transport.create(&widget).await?));
+    let mut held = world.map("held", json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let pod = json!({ "restartPolicy": "Never", "containers": [{ "name": "main", "image": "none" }] });
+    let job = json!({ "spec": { "suspend": true, "template": { "spec": pod } } });
+    Ok(vec![
+        world.transport.create(&world.map("plain", json!({}))).await?,
+        world.transport.create(&held).await?,
+        world.transport.create(&world.object("batch/v1", "Job", "suspended", job)).await?,
+        world
+            .transport
+            .create(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": unique("fenced") } }))
+            .await?,
+        widget.await?,
+        definition,
+    ])
+}
+
+#[tokio::test]
+async fn what_changed_since_is_neither_patched_nor_deleted_whatever_its_kind() -> Result<()> {
+    let world = World::new().await?.looking_again_at_once().await?;
+    let label = |value: Value| json!({ "metadata": { "labels": { "test": value } } });
+    for created in one_of_each(&world).await? {
+        let seen = target(&created);
+        let kind = &seen.kind.kind;
+        let any_version = Target { resource_version: String::new(), ..seen.clone() };
+        world.transport.patch(&label(json!("1")), &any_version).await?.context("the object")?;
+
+        let late = world.transport.patch(&label(json!("2")), &seen).await;
+        assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)), "{kind}: a patch");
+        let other = world
+            .transport
+            .patch(&label(json!("2")), &Target { resource_version: String::new(), ..namesake(&created) })
+            .await;
+        assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "{kind}: a patch of a namesake");
+        let late = world.transport.delete(&seen, Background).await;
+        assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)), "{kind}: a deletion");
+        let stands = world.now(&seen).await?.context("the object")?;
+        assert_eq!(text(&stands, "/metadata/labels/test"), "1", "{kind}");
+        assert_eq!(text(&stands, "/metadata/deletionTimestamp"), "", "{kind}");
+
+        // Controllers may write in between.
+        let deletion = await_condition("the deletion to be accepted", PATIENCE, async || {
+            let now = world.now(&seen).await?.context("it was not deleted yet")?;
+            Ok(world.transport.delete(&target(&now), Background).await?)
+        })
+        .await
+        .with_context(|| kind.clone())?;
+        let Deletion::Pending(pending) = deletion else { continue };
+
+        // It is on its way out in a version of its own: that is no failure of a deletion.
+        let again = world.execute(Command::Delete { targets: vec![seen.clone()], propagation: Background }).await;
+        ensure!(matches!(again, Executed::Deleting(_) | Executed::Deleted), "{kind}: {again:?}");
+        if pending.pointer("/metadata/finalizers") == Some(&json!(["example.com/hold"])) {
+            let release = json!({ "metadata": { "finalizers": null } });
+            world.transport.patch(&release, &any_version).await?.context("the object")?;
+            assert_eq!(world.transport.patch(&release, &any_version).await?, None, "it is gone");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_recreation_of_what_changed_since_deletes_nothing() -> Result<()> {
+    let world = World::new().await?;
+    let desired = world.map("changed", json!({ "a": "2" }));
+    let live = world.transport.create(&world.map("changed", json!({ "a": "1" }))).await?;
+    let recreate = |live: &Value| Command::Recreate { desired: desired.clone(), targets: vec![target(live)] };
+    // What another replica does when it lets go of the object.
+    world.patch_as("other", "changed", json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } })).await?;
+
+    let Executed::DeleteFailed { remaining, failures } = world.execute(recreate(&live)).await else {
+        anyhow::bail!("it was decided on an old look")
+    };
+    assert_eq!((remaining.len(), failures[0].kind), (0, WriteErrorKind::Conflict));
+    let released = world.read("changed").await?.context("the object")?;
+    assert_eq!(target(&released).uid, target(&live).uid);
+
+    let Executed::Recreated(new) = world.execute(recreate(&released)).await else {
+        anyhow::bail!("nobody wrote since")
+    };
+    assert_ne!(target(&new).uid, target(&live).uid);
+    Ok(())
+}

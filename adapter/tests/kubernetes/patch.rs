@@ -1,0 +1,106 @@
+//! Merge patches, and what an apply makes of them.
+
+use anyhow::{Context, Result};
+use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::write::{Command, Executed, WriteErrorKind};
+use serde_json::{Value, json};
+
+use crate::world::{World, managed_fields, refusal, target, text};
+
+#[tokio::test]
+async fn a_merge_patch_sets_removes_and_keeps_the_rest() -> Result<()> {
+    let world = World::new().await?;
+    let mut desired = world.map("patched", json!({ "a": "1", "b": "1" }));
+    desired["metadata"]["labels"] = json!({ "ours": "1" });
+    world.transport.create(&desired).await?;
+    let foreign = json!({ "metadata": { "labels": { "team": "x" } }, "data": { "foreign": "1" } });
+    world.patch_as("person", "patched", foreign).await?;
+    let live = world.read("patched").await?.context("the object")?;
+
+    let document = json!({ "metadata": { "labels": { "ours": null, "new": "1" } }, "data": { "a": "2", "b": null } });
+    let patched = world.transport.patch(&document, &target(&live)).await?.context("the object")?;
+    assert_eq!(patched["data"], json!({ "a": "2", "foreign": "1" }));
+    assert_eq!(patched["metadata"]["labels"], json!({ "team": "x", "new": "1" }));
+    assert_eq!(target(&patched).uid, target(&live).uid);
+    assert_ne!(target(&patched).resource_version, target(&live).resource_version);
+    let writers = managed_fields(&patched).and_then(Value::as_array).context("managedFields")?;
+    let writer = writers.iter().find(|entry| text(entry, "/manager") == "team-adapter-patch").context("our entry")?;
+    assert_eq!(text(writer, "/operation"), "Update");
+    assert!(writer.pointer("/fieldsV1/f:data/f:a").is_some(), "{writer}");
+
+    let again = world.transport.patch(&document, &target(&patched)).await?.context("the object")?;
+    assert_eq!(again, patched, "again changes nothing, not even the resourceVersion");
+    let invalid = world.transport.patch(&json!({ "data": { "no key": "1" } }), &target(&patched)).await;
+    assert_eq!(refusal(invalid)?, (WriteErrorKind::Invalid, Some(422)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn patches_of_one_command_are_a_chain_that_a_foreign_write_breaks() -> Result<()> {
+    let world = World::new().await?;
+    let live = world.transport.create(&world.map("chain", json!({ "step": "0" }))).await?;
+    let step = |step: &str| json!({ "data": { "step": step } });
+    let command = |live: &Value| Command::Patch { target: target(live), documents: vec![step("1"), step("2")] };
+    let Executed::Patched(patched) = world.execute(command(&live)).await else { anyhow::bail!("nobody else wrote") };
+    assert_eq!(patched["data"], json!({ "step": "2" }));
+
+    let Executed::PatchFailed { object: None, error } = world.execute(command(&live)).await else {
+        anyhow::bail!("the version is an old one")
+    };
+    assert_eq!((error.kind, error.status), (WriteErrorKind::Conflict, Some(409)));
+    let documents = vec![step("3"), json!({ "data": { "no key": "1" } }), step("4")];
+    let executed = world.execute(Command::Patch { target: target(&patched), documents }).await;
+    let Executed::PatchFailed { object: Some(last), error } = executed else { anyhow::bail!("{executed:?}") };
+    assert_eq!((text(&last, "/data/step"), error.kind), ("3", WriteErrorKind::Invalid));
+    assert_eq!(world.read("chain").await?, Some(last), "what was taken before the failure stays, and no more came");
+    Ok(())
+}
+
+/// As in the memory store's tests: the store has to give the server's answers.
+#[tokio::test]
+async fn what_was_patched_survives_the_next_applies() -> Result<()> {
+    let world = World::new().await?;
+    let cases = [
+        ("a new field", json!({ "a": "1" }), json!({ "p": "1" }), json!({ "a": "2" }), json!({ "a": "2", "p": "1" })),
+        (
+            "a field that the manifest had and drops",
+            json!({ "a": "1", "p": "0" }),
+            json!({ "p": "1" }),
+            json!({ "a": "1" }),
+            json!({ "a": "1", "p": "1" }),
+        ),
+        (
+            "below a mapping that the manifest drops",
+            json!({ "a": "1" }),
+            json!({ "p": "1" }),
+            json!({}),
+            json!({ "p": "1" }),
+        ),
+        (
+            "but what the manifest names is the manifest's",
+            json!({ "a": "1" }),
+            json!({ "a": "p" }),
+            json!({ "a": "1" }),
+            json!({ "a": "1" }),
+        ),
+        (
+            "and what it removed comes back",
+            json!({ "a": "1" }),
+            json!({ "a": null }),
+            json!({ "a": "1" }),
+            json!({ "a": "1" }),
+        ),
+    ];
+    for (index, (name, first, patch, second, expected)) in cases.into_iter().enumerate() {
+        let object = format!("survives-{index}");
+        let created = world.transport.create(&world.map(&object, first)).await?;
+        let patched = world.transport.patch(&json!({ "data": patch }), &target(&created)).await?;
+        let mut live = patched.context("the object")?;
+        let second = world.map(&object, second);
+        for _ in 0..2 {
+            live = world.transport.update(&second, &target(&live), managed_fields(&live)).await?;
+            assert_eq!(live["data"], expected, "{name}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Letting go of objects.
+
+use anyhow::{Context, Result, ensure};
+use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::task::PropagationPolicy::Background;
+use lifecycle_core::write::{Command, Executed, Release, WriteErrorKind};
+use serde_json::{Value, json};
+
+use crate::world::{World, target};
+
+/// What is taken off, whether or not it is there, and what is put on.
+fn patch(owners: Value) -> Value {
+    json!({ "metadata": {
+        "labels": { "hyperfleet.io/adapter": null, "hyperfleet.io/resource": null, "hyperfleet.io/disowned": "c1" },
+        "annotations": { "hyperfleet.io/ownership-proof": null },
+        "ownerReferences": owners,
+    } })
+}
+
+#[tokio::test]
+async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
+    let world = World::new().await?;
+    let owner = |owner: &Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] });
+    let ours = world.transport.create(&world.map("our-owner", json!({}))).await?;
+    let theirs = world.transport.create(&world.map("their-owner", json!({}))).await?;
+    let mut marked = world.map("marked", json!({ "a": "1" }));
+    marked["metadata"]["labels"] = json!({ "hyperfleet.io/adapter": "x", "hyperfleet.io/resource": "y", "team": "z" });
+    marked["metadata"]["annotations"] =
+        json!({ "hyperfleet.io/ownership-proof": "p", "hyperfleet.io/generation": "3" });
+    marked["metadata"]["ownerReferences"] = json!([owner(&ours), owner(&theirs)]);
+    let marked = world.transport.create(&marked).await?;
+    let bare = world.transport.create(&world.map("bare", json!({}))).await?;
+    let gone = world.transport.create(&world.map("gone", json!({}))).await?;
+    world.transport.delete(&target(&gone), Background).await?;
+
+    let release = |object: &Value, owners: Value| Release { target: target(object), patch: patch(owners) };
+    let former = vec![release(&bare, Value::Null), release(&gone, Value::Null)];
+    let last = release(&marked, json!([owner(&theirs)]));
+    let executed = world.execute(Command::Release { former, last }).await;
+    let Executed::Released(released) = executed else { anyhow::bail!("{executed:?}") };
+    let [bare, marked] = released.as_slice() else { anyhow::bail!("{released:?}") };
+
+    assert_eq!(bare["metadata"]["labels"], json!({ "hyperfleet.io/disowned": "c1" }));
+    assert_eq!(bare.pointer("/metadata/annotations"), None);
+    assert_eq!(marked["metadata"]["labels"], json!({ "hyperfleet.io/disowned": "c1", "team": "z" }));
+    assert_eq!(marked["metadata"]["annotations"], json!({ "hyperfleet.io/generation": "3" }));
+    assert_eq!(marked["metadata"]["ownerReferences"], json!([owner(&theirs)]));
+    assert_eq!(marked["data"], json!({ "a": "1" }));
+
+    // Without the owner that was taken off, the object outlives it.
+    world.transport.delete(&target(&ours), Background).await?;
+    assert_eq!(world.read("marked").await?.as_ref(), Some(marked));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_last_object_keeps_its_marks_while_another_one_is_not_released() -> Result<()> {
+    let world = World::new().await?;
+    let former = world.transport.create(&world.map("former", json!({}))).await?;
+    let last = world.transport.create(&world.map("last", json!({}))).await?;
+    world.patch_as("person", "former", json!({ "data": { "a": "1" } })).await?;
+
+    let release = |object: &Value| Release { target: target(object), patch: patch(Value::Null) };
+    let command = |former: &Value| Command::Release { former: vec![release(former)], last: release(&last) };
+    let Executed::ReleaseFailed { released, failures } = world.execute(command(&former)).await else {
+        anyhow::bail!("somebody wrote in between")
+    };
+    assert_eq!((released.len(), failures.len(), failures[0].kind), (0, 1, WriteErrorKind::Conflict));
+    assert_eq!(world.read("last").await?.as_ref(), Some(&last));
+
+    let former = world.read("former").await?.context("the object")?;
+    let executed = world.execute(command(&former)).await;
+    ensure!(matches!(&executed, Executed::Released(objects) if objects.len() == 2), "{executed:?}");
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Whose fields an update keeps and drops.
+
+use anyhow::{Context, Result};
+use hyperfleet_adapter::transport::Transport;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::WriteErrorKind;
+use serde_json::{Value, json};
+
+use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, target, text};
+
+#[tokio::test]
+async fn a_field_that_the_manifest_drops_goes_once_the_creation_is_taken_over() -> Result<()> {
+    let world = World::new().await?;
+    let live = world.transport.create(&world.map("dropped", json!({ "a": "1", "b": "1" }))).await?;
+
+    let without_b = world.map("dropped", json!({ "a": "1" }));
+    let kept = world.transport.update(&without_b, &target(&live), None).await?;
+    assert_eq!(kept["data"], json!({ "a": "1", "b": "1" }), "our own creation still claims the field");
+
+    let updated = world.transport.update(&without_b, &target(&kept), managed_fields(&kept)).await?;
+    assert_eq!(updated["data"], json!({ "a": "1" }));
+    let writers: Vec<(&str, &str)> = managed_fields(&updated)
+        .and_then(Value::as_array)
+        .context("managedFields")?
+        .iter()
+        .map(|entry| (text(entry, "/manager"), text(entry, "/operation")))
+        .collect();
+    assert_eq!(writers, [(ADAPTER, "Apply")]);
+
+    let again = world.transport.update(&without_b, &target(&updated), managed_fields(&updated)).await?;
+    assert_eq!(again, updated, "again changes nothing, not even the resourceVersion");
+    Ok(())
+}
+
+#[tokio::test]
+async fn fields_of_the_go_adapter_are_ours_and_fields_of_others_stay_theirs() -> Result<()> {
+    let world = World::new().await?;
+    let maps = world.namespace.api::<ConfigMap>().await?;
+    // The Go adapter's client sends no fieldManager: the server takes the first part of its User-Agent.
+    let written: ConfigMap = serde_json::from_value(world.map("shared", json!({ "ours": "1", "old": "1" })))?;
+    let params = PostParams { field_manager: Some("adapter".to_owned()), ..PostParams::default() };
+    maps.create(&params, &written).await?;
+    let foreign = json!({ "metadata": { "labels": { "team": "x" }, "finalizers": ["example.com/hold"] },
+                          "data": { "foreign": "1", "ours": "foreign" } });
+    world.patch_as("person", "shared", foreign).await?;
+
+    let live = world.read("shared").await?.context("the object")?;
+    let desired = world.map("shared", json!({ "ours": "2" }));
+    let updated = world.transport.update(&desired, &target(&live), managed_fields(&live)).await?;
+    assert_eq!(updated["data"], json!({ "ours": "2", "foreign": "1" }));
+    assert_eq!(updated["metadata"]["labels"], json!({ "team": "x" }));
+    assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]));
+
+    world.patch_as("person", "shared", json!({ "metadata": { "finalizers": null } })).await
+}
+
+#[tokio::test]
+async fn an_object_that_changed_hands_meanwhile_is_not_taken_over() -> Result<()> {
+    let world = World::new().await?;
+    let desired = world.map("raced", json!({ "a": "1" }));
+    let live = world.transport.create(&desired).await?;
+    world.patch_as("person", "raced", json!({ "data": { "b": "1" } })).await?;
+
+    let late = world.transport.update(&desired, &target(&live), managed_fields(&live)).await;
+    assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
+    let now = world.read("raced").await?.context("the object")?;
+    let other = world.transport.update(&desired, &namesake(&now), managed_fields(&now)).await;
+    assert_eq!(refusal(other)?.0, WriteErrorKind::Conflict, "a namesake's fields are not taken over");
+    assert_eq!(world.read("raced").await?.as_ref(), Some(&now));
+    world.transport.update(&desired, &target(&now), managed_fields(&now)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_object_that_was_deleted_meanwhile_is_not_taken_over_while_a_finalizer_holds_it() -> Result<()> {
+    let world = World::new().await?;
+    let mut desired = world.map("ending", json!({ "a": "1" }));
+    desired["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let live = world.transport.create(&desired).await?;
+    world.transport.delete(&target(&live), PropagationPolicy::Background).await?;
+    let ending = world.read("ending").await?.context("the object")?;
+    assert_eq!(managed_fields(&ending), managed_fields(&live), "they do not tell of the deletion");
+
+    let late = world.transport.update(&desired, &target(&live), managed_fields(&live)).await;
+    assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
+    assert_eq!(world.read("ending").await?.as_ref(), Some(&ending), "nothing is written into it");
+
+    world.patch_as("person", "ending", json!({ "metadata": { "finalizers": null } })).await
+}

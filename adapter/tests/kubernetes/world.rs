@@ -1,0 +1,132 @@
+//! A real API server, a namespace in it, and the transport under test.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use hyperfleet_adapter::executor::execute;
+use hyperfleet_adapter::transport::Transport;
+use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings, connect};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
+use lifecycle_e2e::PATIENCE;
+use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+pub(crate) const ADAPTER: &str = "team-adapter";
+
+pub(crate) async fn transport(kubeconfig: &Path, settings: Settings) -> Result<KubernetesTransport> {
+    lifecycle_e2e::init();
+    Ok(KubernetesTransport::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, ADAPTER, settings))
+}
+
+/// A control plane, a namespace of its own, and the transport under test.
+pub(crate) struct World {
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) namespace: TestNamespace,
+    pub(crate) transport: KubernetesTransport,
+}
+
+impl World {
+    pub(crate) async fn new() -> Result<Self> {
+        let control_plane = ControlPlane::shared().await?;
+        let namespace = control_plane.namespace().await?;
+        let transport = transport(control_plane.kubeconfig_path(), Settings::default()).await?;
+        Ok(Self { control_plane, namespace, transport })
+    }
+
+    /// With a transport that asks again about a kind that was just missing.
+    pub(crate) async fn looking_again_at_once(self) -> Result<Self> {
+        let settings = Settings { look_again_after: Duration::ZERO, ..Settings::default() };
+        Ok(Self { transport: transport(self.control_plane.kubeconfig_path(), settings).await?, ..self })
+    }
+
+    pub(crate) fn object(&self, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
+        let mut object = json!({ "apiVersion": api_version, "kind": kind,
+                                 "metadata": { "name": name, "namespace": self.namespace.name() } });
+        if let (Value::Object(object), Value::Object(rest)) = (&mut object, rest) {
+            object.extend(rest);
+        }
+        object
+    }
+
+    pub(crate) fn map(&self, name: &str, data: Value) -> Value {
+        self.object("v1", "ConfigMap", name, json!({ "data": data }))
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Query {
+        self.query("v1", "ConfigMap", QueryBy::Name(name.to_owned()))
+    }
+
+    pub(crate) fn query(&self, api_version: &str, kind: &str, by: QueryBy) -> Query {
+        let namespace = Some(self.namespace.name().to_owned());
+        Query { kind: GroupVersionKind::new(api_version, kind), namespace, by }
+    }
+
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<Value>> {
+        Ok(self.transport.find(&self.named(name)).await?.pop())
+    }
+
+    /// Reads what a target names, as it is now.
+    pub(crate) async fn now(&self, target: &Target) -> Result<Option<Value>> {
+        let (kind, namespace) = (target.kind.clone(), target.namespace.clone());
+        let query = Query { kind, namespace, by: QueryBy::Name(target.name.clone()) };
+        Ok(self.transport.find(&query).await?.pop())
+    }
+
+    pub(crate) async fn execute(&self, command: Command) -> Executed {
+        execute(&self.transport, command, Instant::now() + PATIENCE).await
+    }
+
+    /// Writes as somebody else.
+    pub(crate) async fn patch_as(&self, manager: &str, name: &str, patch: Value) -> Result<()> {
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        self.namespace.api::<ConfigMap>().await?.patch(name, &params, &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+}
+
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn target(object: &Value) -> Target {
+    Target {
+        kind: GroupVersionKind::new(text(object, "/apiVersion"), text(object, "/kind")),
+        namespace: object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned),
+        name: text(object, "/metadata/name").to_owned(),
+        uid: text(object, "/metadata/uid").to_owned(),
+        resource_version: text(object, "/metadata/resourceVersion").to_owned(),
+    }
+}
+
+pub(crate) fn namesake(object: &Value) -> Target {
+    Target { uid: "00000000-0000-4000-8000-000000000000".to_owned(), ..target(object) }
+}
+
+pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> Result<(WriteErrorKind, Option<u16>)> {
+    let error = answer.err().context("the call should have been refused")?;
+    Ok((error.kind, error.status))
+}
+
+pub(crate) fn managed_fields(object: &Value) -> Option<&Value> {
+    object.pointer("/metadata/managedFields")
+}
+
+/// The definition of the kind `Widget` in a group of the test's own.
+pub(crate) fn widgets(group: &str) -> Value {
+    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("widgets.{group}") },
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": open } }],
+        },
+    })
+}

@@ -1,0 +1,155 @@
+//! What makes an object a resource's own, label by label.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::id::Generation;
+
+fn stamp() -> Stamp {
+    Stamp { adapter: "tester".to_owned(), resource_id: "c1".to_owned(), generation: Generation(3), signer: None }
+}
+
+fn kind() -> GroupVersionKind {
+    GroupVersionKind::new("v1", "ConfigMap")
+}
+
+fn query(namespace: &str, by: QueryBy) -> Query {
+    Query { kind: kind(), namespace: Some(namespace.to_owned()), by }
+}
+
+fn by_labels() -> Query {
+    query("team", QueryBy::Labels([("app".to_owned(), "demo".to_owned())].into()))
+}
+
+fn by_name(name: &str) -> Query {
+    query("team", QueryBy::Name(name.to_owned()))
+}
+
+/// An object `x` with these labels and annotations.
+fn version(labels: &Value, annotations: &Value) -> Version {
+    let metadata = json!({ "name": "x", "namespace": "team", "labels": labels, "annotations": annotations });
+    Version::new(json!({ "metadata": metadata }))
+}
+
+fn labels(adapter: &str, id: &str, resource: &str) -> Value {
+    json!({ keys::ADAPTER: adapter, keys::RESOURCE_ID: id, keys::RESOURCE: resource })
+}
+
+fn desired(name: &str, labels: Value) -> Desired {
+    Desired {
+        object: json!({ "metadata": { "name": name, "namespace": "team", "labels": labels } }),
+        kind: kind(),
+        name: name.to_owned(),
+        namespace: Some("team".to_owned()),
+        generation: Generation(3),
+    }
+}
+
+/// Whether the object belongs to the resource `job`: before its manifest is rendered, and as it renders to `desired`.
+fn belongs(labels: &Value, annotations: &Value, rivals: &[Rival<'_>], desired: &Desired) -> (Belongs, Belongs) {
+    let (stamp, version) = (stamp(), version(labels, annotations));
+    let claim = |desired| Claim { resource: "job", stamp: &stamp, desired, rivals: rivals.to_vec() };
+    (claim(None).covers(&by_labels(), &version), claim(Some(desired)).covers(&by_labels(), &version))
+}
+
+#[test]
+fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
+    use Belongs::{No, Unclear, Yes};
+    let plain = desired("y", labels("tester", "c1", "job"));
+    let own = desired("y", labels("mine", "shared", "job"));
+    for (name, labels, expected, of_its_own) in [
+        ("all ours", labels("tester", "c1", "job"), (Yes, Yes), Yes),
+        ("as the manifest writes them", labels("mine", "shared", "job"), (Unclear, No), Yes),
+        ("one as stamped, one as written", labels("tester", "shared", "job"), (Unclear, No), Yes),
+        ("another adapter's", labels("somebody", "c1", "job"), (Unclear, No), No),
+        ("another id's", labels("tester", "c2", "job"), (Unclear, No), No),
+        ("another entry's", labels("tester", "c1", "other"), (No, No), No),
+        ("without an adapter", json!({ keys::RESOURCE_ID: "c1", keys::RESOURCE: "job" }), (Unclear, No), No),
+        ("without an id", json!({ keys::ADAPTER: "tester", keys::RESOURCE: "job" }), (Unclear, No), No),
+    ] {
+        assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
+        assert_eq!(belongs(&labels, &json!({}), &[Rival::Any], &plain), expected, "{name}: rivals do not matter");
+        assert_eq!(
+            belongs(&labels, &json!({}), &[], &own).1,
+            of_its_own,
+            "{name}: in a manifest with labels of its own"
+        );
+    }
+}
+
+#[test]
+fn an_object_that_does_not_say_whose_it_is_belongs_by_its_name_or_to_the_only_one_who_could_mean_it() {
+    use Belongs::{No, Unclear, Yes};
+    let (named, elsewhere) = (by_name("x"), by_name("z"));
+    let in_another_namespace = query("other", QueryBy::Name("x".to_owned()));
+    for (name, rivals, expected, of_its_name) in [
+        ("no other entry of the kind", vec![], (Yes, Yes), Yes),
+        ("one that selects", vec![Rival::Any], (Unclear, No), Yes),
+        ("one that names it", vec![Rival::Named(&named)], (Unclear, No), Yes),
+        ("one that names another", vec![Rival::Named(&elsewhere)], (Yes, Yes), Yes),
+        ("one that names one elsewhere", vec![Rival::Named(&in_another_namespace)], (Yes, Yes), Yes),
+        ("several", vec![Rival::Named(&elsewhere), Rival::Named(&named)], (Unclear, No), Yes),
+    ] {
+        for labels in [json!({}), json!({ keys::ADAPTER: "tester" })] {
+            assert_eq!(belongs(&labels, &json!({}), &rivals, &desired("y", json!({}))), expected, "{name}");
+            assert_eq!(belongs(&labels, &json!({}), &rivals, &desired("x", json!({}))).1, of_its_name, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
+    use Belongs::{No, Unclear, Yes};
+    let plain = desired("x", json!({}));
+    let shared = desired("x", json!({ keys::RESOURCE_ID: "c2" }));
+    for (name, labels, expected, of_its_manifest) in [
+        ("another cluster's", json!({ keys::RESOURCE_ID: "c2" }), (Unclear, No), Yes),
+        ("another adapter's", json!({ keys::ADAPTER: "somebody" }), (Unclear, No), No),
+        ("ours", json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1" }), (Yes, Yes), Yes),
+    ] {
+        assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
+        assert_eq!(
+            belongs(&labels, &json!({}), &[], &shared).1,
+            of_its_manifest,
+            "{name}: the manifest writes that id"
+        );
+    }
+}
+
+#[test]
+fn what_was_released_belongs_to_who_released_it() {
+    use Belongs::{No, Yes};
+    let by = |by: &str| json!({ keys::DISOWNED_BY: by });
+    for (name, id, annotations, expected) in [
+        ("by this entry", "c1", by("tester/job"), Yes),
+        ("by another entry", "c1", by("tester/other"), No),
+        ("by another adapter", "c1", by("somebody/job"), No),
+        ("of another cluster", "c2", by("tester/job"), No),
+    ] {
+        let marked = json!({ keys::DISOWNED: id });
+        let same_name = desired("x", json!({}));
+        assert_eq!(belongs(&marked, &annotations, &[], &same_name), (expected, expected), "{name}");
+        assert_eq!(belongs(&marked, &annotations, &[Rival::Any], &same_name), (expected, expected), "{name}");
+    }
+}
+
+#[test]
+fn what_discovery_by_name_finds_belongs_whatever_it_says() {
+    let stamp = stamp();
+    let claim = Claim { resource: "job", stamp: &stamp, desired: None, rivals: vec![Rival::Any] };
+    for labels in [json!({}), labels("somebody", "c2", "other"), json!({ keys::DISOWNED: "c2" })] {
+        assert_eq!(claim.covers(&by_name("x"), &version(&labels, &json!({}))), Belongs::Yes);
+    }
+}
+
+#[test]
+fn a_cluster_scoped_object_is_in_whatever_namespace_a_query_names() {
+    let scoped = json!({ "metadata": { "name": "x" } });
+    assert!(could_find(&by_name("x"), &scoped) && !satisfies(&by_name("x"), &scoped));
+    assert!(!could_find(&by_name("y"), &scoped));
+    let elsewhere = json!({ "metadata": { "name": "x", "namespace": "other" } });
+    assert!(!could_find(&by_name("x"), &elsewhere) && !satisfies(&by_name("x"), &elsewhere));
+    let everywhere = Query { namespace: None, ..by_labels() };
+    let labelled = json!({ "metadata": { "namespace": "any", "labels": { "app": "demo", "b": "c" } } });
+    assert!(could_find(&everywhere, &labelled) && satisfies(&everywhere, &labelled));
+}

@@ -1,0 +1,311 @@
+//! A bound on what one evaluation copies and goes through.
+//!
+//! The text of an expression is short and its loops end; still, ten times `replace` write a terabyte, and a list that
+//! is compared with itself in a loop keeps a worker busy for minutes. So values are weighed where they are copied or
+//! gone through: in goes a part of a tree, out comes one in which such operands pass a function of ours, which
+//! takes their weight from the evaluation's [`Budget`], and fails once that is spent. What only looks at a value is
+//! free: a selection, `has`, a comparison with a literal.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cel::ExecutionError;
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators};
+use cel::common::value::CowVal;
+
+use super::internal::Internal;
+use super::lint::namespace;
+use super::walk;
+
+/// What one evaluation may copy and go through, in bytes of text and [`NODE`](super::weight::NODE) for each value. An event
+/// has a mebibyte.
+pub(super) const MAX_WORK: usize = 32 << 20;
+
+/// The variable that holds the budget; no author can write its name.
+pub(super) const BUDGET: &str = "@budget";
+
+/// What is left of [`MAX_WORK`] in one evaluation.
+#[derive(Debug, Clone)]
+pub(super) struct Budget(Arc<AtomicUsize>);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(AtomicUsize::new(MAX_WORK)))
+    }
+
+    /// The budget as a function gets it, in its last argument.
+    pub(super) fn of<'b>(argument: Option<&'b CowVal<'_, '_>>) -> Result<&'b Self, ExecutionError> {
+        let budget = argument.and_then(|argument| argument.downcast_ref::<Internal<Self>>());
+        let missing = || ExecutionError::InternalError("an evaluation without a budget".to_owned());
+        budget.map(|Internal(budget)| budget).ok_or_else(missing)
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes from the budget; what does not fit empties it.
+    pub(super) fn spend(&self, work: usize) -> Result<(), ExecutionError> {
+        let left = self.left().checked_sub(work);
+        self.0.store(left.unwrap_or(0), Ordering::Relaxed);
+        let spent = || format!("copies or goes through more than {} MiB", MAX_WORK >> 20);
+        left.map(|_| ()).ok_or_else(|| ExecutionError::InternalError(spent()))
+    }
+}
+
+/// What an operand costs before its operator sees it; each is a function that hands the operand through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Toll {
+    /// What a look at its text, or at each of its members, costs.
+    Look,
+    /// What holding it, or a copy of its members, costs.
+    Members,
+    /// As [`Members`](Self::Members), for what a loop runs over; a mapping comes out as its keys, in order.
+    Range,
+    /// What going through all of it costs.
+    Whole,
+    /// As [`Whole`](Self::Whole), once for each of its members.
+    Pairs,
+    /// A value for each piece between the separators that come with it.
+    Pieces,
+    /// A list of so many values.
+    Count,
+    /// The automaton of a regular expression.
+    Pattern,
+}
+
+impl Toll {
+    pub(super) const ALL: [Self; 8] =
+        [Self::Look, Self::Members, Self::Range, Self::Whole, Self::Pairs, Self::Pieces, Self::Count, Self::Pattern];
+
+    /// The function that takes it; no author can write its name.
+    pub(super) const fn function(self) -> &'static str {
+        match self {
+            Self::Look => "@look",
+            Self::Members => "@members",
+            Self::Range => "@range",
+            Self::Whole => "@whole",
+            Self::Pairs => "@pairs",
+            Self::Pieces => "@pieces",
+            Self::Count => "@count",
+            Self::Pattern => "@pattern",
+        }
+    }
+
+    fn put_on(self, operand: &mut IdedExpr) {
+        self.put_on_with(operand, None);
+    }
+
+    fn put_on_with(self, operand: &mut IdedExpr, more: Option<IdedExpr>) {
+        let args = [std::mem::take(operand)].into_iter().chain(more).chain([budget()]).collect();
+        *operand = tree(Expr::Call(CallExpr { func_name: self.function().to_owned(), target: None, args }));
+    }
+}
+
+/// The names that loops and the like bind to values of their own. Any other name stands for data in the scope, of which a
+/// copy is a reference.
+pub(super) type Owned = BTreeSet<String>;
+
+/// The names of a tree that stand for values of their own, at least in one place.
+pub(super) fn owned(root: &IdedExpr) -> Owned {
+    let mut owned = Owned::new();
+    for node in walk::nodes(root) {
+        let Expr::Comprehension(comprehension) = node.expr else { continue };
+        let bound =
+            [(&comprehension.accu_var, &comprehension.accu_init), (&comprehension.iter_var, &comprehension.iter_range)];
+        let made = bound.into_iter().filter(|(_, value)| !is_data(&value.expr, &owned)).map(|(name, _)| name.clone());
+        let made: Vec<_> = made.chain(comprehension.iter_var2.clone()).collect();
+        owned.extend(made);
+    }
+    owned
+}
+
+/// Puts a toll on the answer, all of which is copied. What a path leads to is there already, and is copied once.
+pub(super) fn charge_answer(root: &mut IdedExpr, owned: &Owned) {
+    if !is_data(&root.expr, owned) {
+        go_through(root);
+    }
+}
+
+/// Puts tolls on the operands of one node, whose children have theirs.
+pub(super) fn charge(expr: &mut Expr, owned: &Owned) {
+    match expr {
+        Expr::List(list) => list.elements.iter_mut().for_each(|element| hold(element, owned)),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| hold_entry(entry, owned)),
+        Expr::Comprehension(comprehension) => {
+            let range = &mut comprehension.iter_range;
+            if !matches!(range.expr, Expr::List(_)) && !is_data(&range.expr, owned) {
+                Toll::Range.put_on(range);
+            }
+            hold(&mut comprehension.accu_init, owned);
+        }
+        Expr::Call(call) => invocation(call, owned),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Select(_) | Expr::Struct(_) | Expr::Unspecified => {}
+    }
+}
+
+fn hold_entry(entry: &mut IdedEntryExpr, owned: &Owned) {
+    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+        hold(&mut entry.key, owned);
+        hold(&mut entry.value, owned);
+    }
+}
+
+/// A value that is copied, but not looked into.
+fn hold(operand: &mut IdedExpr, owned: &Owned) {
+    if !is_data(&operand.expr, owned) {
+        go_over(operand);
+    }
+}
+
+/// A value whose text or members are copied. A list or map that is written there has paid for them.
+fn go_over(operand: &mut IdedExpr) {
+    if !is_small(&operand.expr) && !matches!(operand.expr, Expr::List(_) | Expr::Map(_)) {
+        Toll::Members.put_on(operand);
+    }
+}
+
+/// A value whose text or members are looked at.
+fn look(operand: &mut IdedExpr) {
+    if !is_small(&operand.expr) {
+        Toll::Look.put_on(operand);
+    }
+}
+
+/// A value all of which is looked at.
+fn go_through(operand: &mut IdedExpr) {
+    if !is_small(&operand.expr) {
+        Toll::Whole.put_on(operand);
+    }
+}
+
+/// Whether it is data in the scope, so that a copy is a reference: a path, or the value of an optional one.
+fn is_data(expr: &Expr, owned: &Owned) -> bool {
+    match expr {
+        Expr::Ident(name) => !owned.contains(name),
+        Expr::Select(select) => is_data(&select.operand.expr, owned),
+        Expr::Call(call) => match (call.func_name.as_str(), call.target.as_deref(), call.args.as_slice()) {
+            (operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT, None, [operand, _]) => {
+                is_data(&operand.expr, owned)
+            }
+            ("value", Some(optional), []) => is_data(&optional.expr, owned),
+            _ => false,
+        },
+        Expr::Comprehension(_)
+        | Expr::List(_)
+        | Expr::Literal(_)
+        | Expr::Map(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => false,
+    }
+}
+
+fn invocation(call: &mut CallExpr, owned: &Owned) {
+    let is_namespaced = namespace(call).is_some();
+    let target = call.target.as_deref_mut().filter(|_| !is_namespaced);
+    match (call.func_name.as_str(), target, call.args.as_mut_slice()) {
+        // One side bounds what is compared.
+        (name, None, [left, right]) if is_comparison(name) => {
+            if ![&left.expr, &right.expr].into_iter().any(|side| matches!(side, Expr::Literal(_))) {
+                go_through(left);
+                go_through(right);
+            }
+        }
+        (operators::IN, None, [element, container]) => {
+            go_through(element);
+            look(container);
+        }
+        // A key that is not there is copied into the error.
+        (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => go_over(key),
+        (operators::ADD, None, operands) => operands.iter_mut().for_each(go_over),
+        (name, target, _) if is_free(name, target.is_some()) => {}
+        ("of" | "ofNonZeroValue", None, arguments) if is_namespaced => {
+            arguments.iter_mut().for_each(|argument| hold(argument, owned));
+        }
+        ("or" | "orValue", Some(optional), arguments) => {
+            [optional].into_iter().chain(arguments).for_each(|operand| hold(operand, owned));
+        }
+        ("size" | "conditionAge" | "conditionStatus" | "stableFor" | "statusFeedbackValue", target, arguments) => {
+            target.into_iter().chain(arguments).for_each(look);
+        }
+        ("toJson", None, arguments) => arguments.iter_mut().for_each(go_through),
+        ("format", Some(template), arguments) => {
+            go_over(template);
+            arguments.iter_mut().for_each(go_through);
+        }
+        ("flatten", Some(list), _) => go_through(list),
+        ("distinct", Some(list), _) => Toll::Pairs.put_on(list),
+        ("split", Some(text), [separator, ..]) => {
+            // What is not written there may come to the empty text, which separates everything.
+            let literal = Some(&*separator).filter(|separator| matches!(separator.expr, Expr::Literal(_))).cloned();
+            let everything = || tree(Expr::Literal(LiteralValue::String("".into())));
+            Toll::Pieces.put_on_with(text, Some(literal.unwrap_or_else(everything)));
+        }
+        ("range", None, [count]) if is_namespaced => Toll::Count.put_on(count),
+        ("matches", Some(text), [pattern]) | ("matches", None, [text, pattern]) => {
+            go_over(text);
+            Toll::Pattern.put_on(pattern);
+        }
+        // What these make can be larger than what they are given, so they see to it themselves.
+        ("replace", Some(_), [_, _] | [_, _, _]) => metered("@replace", call),
+        ("join", Some(_), [] | [_]) => metered("@join", call),
+        (_, target, arguments) => target.into_iter().chain(arguments).for_each(go_over),
+    }
+}
+
+/// Turns a method into the function of ours that does the same within the budget.
+fn metered(function: &str, call: &mut CallExpr) {
+    let target = call.target.take().map(|target| *target);
+    let args = target.into_iter().chain(std::mem::take(&mut call.args)).chain([budget()]).collect();
+    *call = CallExpr { func_name: function.to_owned(), target: None, args };
+}
+
+fn is_comparison(name: &str) -> bool {
+    [
+        operators::EQUALS,
+        operators::NOT_EQUALS,
+        operators::LESS,
+        operators::LESS_EQUALS,
+        operators::GREATER,
+        operators::GREATER_EQUALS,
+    ]
+    .contains(&name)
+}
+
+/// Operators and functions that look at little of what they are given, or at a little that a path leads to.
+fn is_free(name: &str, is_method: bool) -> bool {
+    match name {
+        "hasValue" | "value" | "first" | "toUnixTime" => is_method,
+        "dig" | "dyn" | "type" | "int" | "uint" | "double" | "bool" | "@timestamp" | "@negate" => !is_method,
+        "@string" | "@duration" | "@sortByAssociatedKeys" => false,
+        name if name.starts_with("get") => is_method,
+        name => name.starts_with(['_', '!', '@']),
+    }
+}
+
+/// Whether what it comes to is a number, a boolean, a time, a literal or a value of ours, whatever it is given.
+fn is_small(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(_) => true,
+        Expr::Select(select) => select.test,
+        Expr::Ident(name) => name.starts_with('@'),
+        Expr::Call(call) => match call.func_name.as_str() {
+            operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::IN => true,
+            operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO => true,
+            "@timestamp" | "@duration" | "@negate" | "int" | "uint" | "double" | "bool" | "size" | "hasValue" => true,
+            "contains" | "startsWith" | "endsWith" | "matches" | "indexOf" | "lastIndexOf" | "toUnixTime" => true,
+            "conditionAge" | "stableFor" | "triState" => true,
+            name => is_comparison(name) || name.starts_with("get"),
+        },
+        Expr::Comprehension(_) | Expr::List(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => false,
+    }
+}
+
+fn budget() -> IdedExpr {
+    tree(Expr::Ident(BUDGET.to_owned()))
+}
+
+fn tree(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}

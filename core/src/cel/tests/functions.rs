@@ -1,0 +1,171 @@
+//! What holds for every function.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};
+
+/// Values of every type, as expressions; the text is nobody's to read.
+const VALUES: [&str; 14] = [
+    "secret",
+    "'2026-03-01T12:00:00Z'",
+    "2",
+    "2u",
+    "1.5",
+    "true",
+    "null",
+    "tags",
+    "nested",
+    "labels",
+    "conditions",
+    "timestamp(now())",
+    "duration('90m')",
+    "labels.?app",
+];
+
+const SECRET: &str = "hunter2";
+
+/// The secret among what parsers of patterns, templates, zones and numbers complain about.
+const HIDDEN: &str = "%hunter2(+99:99";
+
+fn secretive() -> Scope {
+    let mut scope = scope();
+    scope.set("secret", json!(HIDDEN));
+    scope
+}
+
+/// Calls of one function on and with values of every type; with more than one argument, of few types.
+fn calls(name: &str, is_method: bool) -> Vec<String> {
+    let macros = ["all", "exists", "exists_one", "existsOne", "filter", "map", "optFlatMap", "optMap", "sortBy"];
+    let mut arguments: Vec<String> = vec![String::new()];
+    arguments.extend(VALUES.map(str::to_owned));
+    let few = ["secret", "'a'", "2", "true", "labels", "conditions"];
+    for first in few {
+        arguments.extend(few.map(|second| format!("{first}, {second}")));
+    }
+    for first in ["secret", "conditions", "1"] {
+        for second in ["secret", "'Ready'", "1"] {
+            arguments.extend(["secret", "600", "-1"].map(|third| format!("{first}, {second}, {third}")));
+        }
+    }
+    match name {
+        "has" => ["labels.app", "labels.nope", "secret.nope", "nope.a"].map(|path| format!("has({path})")).to_vec(),
+        _ if macros.contains(&name) => VALUES
+            .iter()
+            .flat_map(|target| ["x == secret", "labels.?app", "x"].map(|body| format!("({target}).{name}(x, {body})")))
+            .collect(),
+        _ if is_method => VALUES
+            .iter()
+            .flat_map(|target| arguments.iter().map(move |arguments| format!("({target}).{name}({arguments})")))
+            .collect(),
+        _ => arguments.iter().map(|arguments| format!("{name}({arguments})")).collect(),
+    }
+}
+
+#[test]
+fn every_function_depends_on_its_arguments_alone_and_keeps_them_to_itself() {
+    let (scope, same) = (secretive(), secretive());
+    let functions =
+        FUNCTIONS.iter().map(|name| (*name, false)).chain(MEMBER_FUNCTIONS.iter().map(|name| (*name, true)));
+    for (name, is_method) in functions {
+        let mut succeeded = BTreeSet::new();
+        for source in calls(name, is_method) {
+            // Macros refuse some literals.
+            let Ok(expression) = Expression::parse(&source) else { continue };
+            let shown = |scope: &Scope| expression.evaluate(scope).map_err(|error| error.message);
+            let answer = shown(&scope);
+            assert_eq!(answer, shown(&scope), "again: {source}");
+            assert_eq!(answer, shown(&same), "in a scope that is the same: {source}");
+            match answer {
+                Ok(_) => _ = succeeded.insert(source),
+                Err(message) => assert!(!message.contains(SECRET), "{source}: {message}"),
+            }
+        }
+        assert!(!succeeded.is_empty(), "{name}: no call of it gives an answer");
+    }
+}
+
+/// What engines of CEL elsewhere offer, or an author could hope for: nothing that reaches out, nothing that is chance.
+#[test]
+fn no_function_reaches_out() {
+    for call in [
+        "http.get('https://example.io')",
+        "fetch('https://example.io')",
+        "lookup('v1', 'Secret', 'ns', 'name')",
+        "file('/etc/passwd')",
+        "readFile('/etc/passwd')",
+        "exec('id')",
+        "getenv('HOME')",
+        "os.env('HOME')",
+        "log('x')",
+        "print('x')",
+        "sleep(1)",
+        "random()",
+        "rand.int(1)",
+        "uuid()",
+        "clock()",
+        "today()",
+        "time.now()",
+        "authorizer.path('/').check('get')",
+        "cel.eval('1')",
+        "cel.bind(x, 1, x)",
+        "math.greatest(1, 2)",
+        "sets.intersects([1], [1])",
+        "base64.decode('eA==')",
+        "regex.extract('a', 'a')",
+        "url('https://example.io')",
+        "ip('127.0.0.1')",
+        "quantity('1Gi')",
+        "'a'.find('a')",
+        "[1].sum()",
+        "[1].transformList(i, v, v)",
+    ] {
+        let expression = Expression::parse(call).unwrap();
+        let unknown = expression.unknown_names(&|_| true);
+        assert!(matches!(unknown.as_slice(), [UnknownName::Function(_), ..]), "{call}: {unknown:?}");
+        let error = expression.evaluate(&scope()).expect_err(call);
+        let nothing = matches!(
+            error.kind,
+            EvaluationErrorKind::UndeclaredFunction(_) | EvaluationErrorKind::UndeclaredVariable(_)
+        );
+        assert!(nothing, "{call}: {error}");
+    }
+}
+
+/// The clock is the one thing that differs between two evaluations in the same scope.
+#[test]
+fn the_same_scope_gives_the_same_answer_at_any_time() {
+    let (early, late) =
+        (Scope::new("2026-03-01T12:00:00Z".parse().unwrap()), Scope::new("2030-03-01T12:00:00Z".parse().unwrap()));
+    for name in FUNCTIONS.iter().filter(|name| !["now", "conditionAge", "stableFor", "has"].contains(name)) {
+        for arguments in ["", "1", "'a'", "[1]", "'1s'", "1, 'a'", "[], 'a'", "true, false"] {
+            let expression = Expression::parse(&format!("{name}({arguments})")).unwrap();
+            let shown = |scope: &Scope| expression.evaluate(scope).map_err(|error| error.message);
+            assert_eq!(shown(&early), shown(&late), "{name}({arguments})");
+        }
+    }
+}
+
+/// Mappings that an expression makes have an order, too: that of the keys.
+#[test]
+fn a_mapping_is_gone_through_in_one_order() {
+    for source in [
+        "{'d': 1, 'a': 2, 'c': 3, 'b': 4}.map(k, k)",
+        "{'d': 1, 'a': 2, 'c': 3, 'b': 4}.filter(k, k != 'x')",
+        "labels.map(k, k)",
+        "optional.of({'d': 1, 'a': 2, 'c': 3, 'b': 4}).value().map(k, k)",
+        "['%s'.format([{'d': 1, 'a': 2, 'c': 3, 'b': 4}])]",
+        "[toJson({1: 1, '1': 2}), toJson({'d': 1, 'a': 2, 'c': 3, 'b': 4})]",
+        "[{'d': 1, 'a': 2, 'c': 3, 'b': 4}].map(m, m.map(k, k))",
+    ] {
+        let expression = Expression::parse(source).unwrap();
+        let first = expression.evaluate(&scope()).unwrap();
+        for _ in 0..20 {
+            assert_eq!(expression.evaluate(&scope()).unwrap(), first, "{source}");
+        }
+    }
+    let keys = "{'b': 1, 2u: 1, true: 1, 'a': 1, -1: 1, false: 1, 10: 1}.map(k, k)";
+    assert_eq!(evaluate(&scope(), keys).unwrap(), Answer::Value(json!([false, true, -1, 2, 10, "a", "b"])));
+    // Where two keys are the same as JSON, text comes last.
+    assert_eq!(evaluate(&scope(), "{1: 'number', '1': 'text'}").unwrap(), Answer::Value(json!({"1": "text"})));
+}

@@ -1,0 +1,245 @@
+//! What a status says after the corrections, whatever its author wrote.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::id::GroupVersionKind;
+use crate::outcome::OutcomeResult;
+use crate::plan::decision::{FailReason, UpdateReason};
+use crate::plan::row::Row;
+
+/// What became of a resource without gates.
+fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome {
+    let needs_nothing = matches!(
+        decision,
+        Decision::Skip(SkipReason::Disowned | SkipReason::NothingToOrphan | SkipReason::AlreadyAbsent)
+    );
+    let finalized = needs_nothing || result == OutcomeResult::Released;
+    Outcome {
+        resource: resource.to_owned(),
+        kind: GroupVersionKind::new("v1", "ConfigMap"),
+        namespace: String::new(),
+        name: String::new(),
+        row: Row::Update,
+        decision,
+        result,
+        can_be_released: false,
+        can_be_deleted: false,
+        finalized,
+        gates: Vec::new(),
+        pruned: Vec::new(),
+        versions: 1,
+        warnings: Vec::new(),
+    }
+}
+
+fn released(resource: &str) -> Outcome {
+    let decision = Decision::Orphan(OrphanReason::GateHolds);
+    Outcome { can_be_released: true, ..outcome(resource, decision, OutcomeResult::Released) }
+}
+
+fn skipped(resource: &str, reason: SkipReason) -> Outcome {
+    outcome(resource, Decision::Skip(reason), OutcomeResult::Skipped)
+}
+
+fn failed(resource: &str, reason: FailReason, message: &str) -> Outcome {
+    let failure = Failure::new(reason, message);
+    outcome(resource, Decision::Fail(failure.clone()), OutcomeResult::Failed(failure))
+}
+
+fn status(conditions: &[Value]) -> Value {
+    json!({ "adapter": "a", "conditions": conditions })
+}
+
+fn condition(kind: &str, status: &str) -> Value {
+    json!({ "type": kind, "status": status, "reason": "Mine", "message": "mine", "more": 1 })
+}
+
+/// What a status says of a condition: every mention of it.
+fn mentions(payload: &Value, kind: &str) -> Vec<(String, String)> {
+    let text = |condition: &Value, key: &str| condition[key].as_str().unwrap_or_default().to_owned();
+    let conditions = payload["conditions"].as_array().into_iter().flatten();
+    conditions
+        .filter(|condition| condition["type"] == json!(kind))
+        .map(|condition| (text(condition, "status"), text(condition, "reason")))
+        .collect()
+}
+
+#[track_caller]
+fn check(outcomes: &[Outcome], kind: &str, expected: &[(&str, &str)]) {
+    let mut payload = status(&[condition("Applied", "True"), condition(kind, "Unknown")]);
+    apply(&mut payload, outcomes);
+    let expected: Vec<_> =
+        expected.iter().map(|(status, reason)| ((*status).to_owned(), (*reason).to_owned())).collect();
+    assert_eq!(mentions(&payload, kind), expected);
+    assert_eq!(payload["conditions"][0], condition("Applied", "True"), "others stay as they are");
+}
+
+const UNTOUCHED: [(&str, &str); 1] = [("Unknown", "Mine")];
+
+#[test]
+fn over_a_failure_nothing_is_available() {
+    check(&[failed("a", FailReason::Conflict, "m")], "Available", &[("False", "Conflict")]);
+    let decision = Decision::Update { from: None, because: UpdateReason::GenerationChanged };
+    let refused = OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
+    check(&[outcome("a", decision, refused)], "Available", &[("False", "Forbidden")]);
+    check(&[skipped("a", SkipReason::WhenFalse)], "Available", &UNTOUCHED);
+}
+
+#[test]
+fn over_what_could_not_be_let_go_of_nothing_is_finalized() {
+    let deletable = |outcome: Outcome| Outcome { can_be_deleted: true, ..outcome };
+    let refused = || OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
+    let told = |outcomes: &[Outcome], status: &str| {
+        let mut payload = self::status(&[condition("Finalized", status)]);
+        apply(&mut payload, outcomes);
+        mentions(&payload, "Finalized").remove(0)
+    };
+    let mine = |status: &str| (status.to_owned(), "Mine".to_owned());
+    let withdrawn = |reason: &str| ("False".to_owned(), reason.to_owned());
+
+    let unread = || failed("a", FailReason::DiscoveryFailed, "m");
+    assert_eq!(told(&[deletable(unread())], "True"), withdrawn("DiscoveryFailed"), "unread is not absent");
+    assert_eq!(told(&[deletable(outcome("a", Decision::Delete, refused()))], "True"), withdrawn("Forbidden"));
+    let orphan = outcome("a", Decision::Orphan(OrphanReason::GateHolds), refused());
+    assert_eq!(told(&[Outcome { can_be_released: true, ..orphan }], "True"), withdrawn("Forbidden"));
+    assert_eq!(told(&[unread()], "True"), mine("True"), "what is never let go of is not waited for");
+    assert_eq!(told(&[deletable(unread())], "False"), mine("False"), "what says less has its reason");
+    assert_eq!(told(&[deletable(skipped("a", SkipReason::AlreadyAbsent))], "True"), mine("True"));
+
+    let mut silent = self::status(&[]);
+    apply(&mut silent, &[deletable(unread())]);
+    assert_eq!(mentions(&silent, "Finalized"), [], "nothing is said that was not said");
+}
+
+#[test]
+fn the_first_failure_gives_the_reason_and_all_give_their_words() {
+    let mut payload = status(&[]);
+    apply(
+        &mut payload,
+        &[
+            skipped("a", SkipReason::WhenFalse),
+            failed("b", FailReason::NameTaken, "one"),
+            failed("c", FailReason::Invalid, "two"),
+        ],
+    );
+    let message = "resource b: one; resource c: two";
+    let expected = json!([{ "type": "Available", "status": "False", "reason": "NameTaken", "message": message }]);
+    assert_eq!(payload["conditions"], expected);
+}
+
+#[test]
+fn a_condition_that_is_there_twice_is_corrected_twice_and_keeps_what_else_it_says() {
+    let mut payload = status(&[condition("Available", "True"), json!("odd"), condition("Available", "True")]);
+    apply(&mut payload, &[failed("a", FailReason::Invalid, "m")]);
+    let expected =
+        json!({ "type": "Available", "status": "False", "reason": "Invalid", "message": "resource a: m", "more": 1 });
+    assert_eq!(payload["conditions"], json!([expected, "odd", expected]));
+}
+
+#[test]
+fn what_is_no_status_is_left_alone() {
+    for payload in [
+        json!({ "conditions": [condition("Available", "True")] }),
+        json!({ "adapter": "a" }),
+        json!({ "adapter": "a", "conditions": {} }),
+        json!([status(&[])]),
+        json!("text"),
+        Value::Null,
+    ] {
+        let mut corrected = payload.clone();
+        apply(&mut corrected, &[failed("a", FailReason::Invalid, "m"), released("b")]);
+        assert_eq!(corrected, payload);
+    }
+}
+
+#[test]
+fn where_everything_was_let_go_of_and_something_released_it_is_finalized() {
+    let deletable = |outcome: Outcome| Outcome { can_be_deleted: true, ..outcome };
+    let releasable = |outcome: Outcome| Outcome { can_be_released: true, ..outcome };
+    let done = [("True", "Released")];
+    let absent = || deletable(skipped("b", SkipReason::AlreadyAbsent));
+    let settled = || skipped("c", SkipReason::WhenFalse);
+    check(&[released("a")], "Finalized", &done);
+    check(&[released("a"), absent(), settled()], "Finalized", &done);
+    check(&[releasable(skipped("a", SkipReason::NothingToOrphan)), absent()], "Finalized", &done);
+    check(&[releasable(skipped("a", SkipReason::Disowned)), absent()], "Finalized", &done);
+
+    check(&[absent()], "Finalized", &UNTOUCHED);
+    check(&[settled()], "Finalized", &UNTOUCHED);
+    let deleting = deletable(outcome("b", Decision::Delete, OutcomeResult::Deleting));
+    check(&[released("a"), deleting], "Finalized", &UNTOUCHED);
+    let deleted = deletable(outcome("b", Decision::Delete, OutcomeResult::Deleted));
+    check(&[released("a"), deleted], "Finalized", &UNTOUCHED);
+    check(&[released("a"), deletable(settled())], "Finalized", &UNTOUCHED);
+    check(&[released("a"), releasable(settled())], "Finalized", &UNTOUCHED);
+    let refused = OutcomeResult::Failed(Failure::new(FailReason::Conflict, "m"));
+    let half = releasable(outcome("a", Decision::Orphan(OrphanReason::GateHolds), refused));
+    check(&[half], "Finalized", &UNTOUCHED);
+}
+
+#[test]
+fn what_a_person_marked_says_nothing_about_the_rest() {
+    check(&[skipped("a", SkipReason::Disowned)], "Finalized", &UNTOUCHED);
+    let rest = outcome("a", Decision::Orphan(OrphanReason::Disowned), OutcomeResult::Released);
+    check(&[rest], "Finalized", &UNTOUCHED);
+}
+
+#[test]
+fn a_body_is_corrected_whether_or_not_it_comes_from_a_payload() {
+    let failed = [failed("a", FailReason::Invalid, "m")];
+    let text = "{\"adapter\": \"a\", \"conditions\": [ ]}".to_owned();
+    let corrected = apply_to_text(text.clone(), &failed);
+    assert_eq!(
+        corrected,
+        r#"{"adapter":"a","conditions":[{"message":"resource a: m","reason":"Invalid","status":"False","type":"Available"}]}"#
+    );
+    assert_eq!(apply_to_text(corrected.clone(), &failed), corrected);
+    for (text, outcomes) in
+        [(text.as_str(), &[][..]), ("{ \"a\" : 1.0 }", &failed), ("adapter: a", &failed), ("", &failed)]
+    {
+        assert_eq!(apply_to_text(text.to_owned(), outcomes), text, "to the byte");
+    }
+}
+
+fn outcomes() -> impl Strategy<Value = Vec<Outcome>> {
+    let result = prop_oneof![
+        3 => Just(OutcomeResult::Updated),
+        2 => prop::sample::select(&FailReason::ALL[..]).prop_map(|reason| OutcomeResult::Failed(Failure::new(reason, "m"))),
+    ];
+    let decision = prop_oneof![
+        Just(Decision::Update { from: None, because: UpdateReason::GenerationChanged }),
+        Just(Decision::Delete),
+        Just(Decision::Orphan(OrphanReason::GateHolds)),
+    ];
+    prop::collection::vec((decision, result).prop_map(|(decision, result)| outcome("a", decision, result)), 0..4)
+}
+
+fn conditions() -> impl Strategy<Value = Vec<Value>> {
+    let kind = prop_oneof![Just("Available"), Just("Applied"), Just("Finalized")];
+    let status = prop_oneof![Just(json!("True")), Just(json!("False")), Just(json!(true)), Just(Value::Null)];
+    let one = (kind, status).prop_map(|(kind, status)| json!({ "type": kind, "status": status }));
+    prop::collection::vec(prop_oneof![9 => one, 1 => Just(json!("odd"))], 0..5)
+}
+
+proptest! {
+    #[test]
+    fn no_status_says_available_over_a_failure(outcomes in outcomes(), conditions in conditions()) {
+        let mut payload = status(&conditions);
+        apply(&mut payload, &outcomes);
+        let text = apply_to_text(status(&conditions).to_string(), &outcomes);
+        prop_assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(payload.clone()));
+        let available = mentions(&payload, "Available");
+        match outcomes.iter().find_map(Outcome::failure) {
+            Some(first) => {
+                let expected = ("False".to_owned(), first.reason.as_str().to_owned());
+                prop_assert!(!available.is_empty() && available.iter().all(|told| *told == expected), "{:?}", available);
+            }
+            None => prop_assert_eq!(available, mentions(&status(&conditions), "Available")),
+        }
+        let before = payload.clone();
+        apply(&mut payload, &outcomes);
+        prop_assert_eq!(payload, before, "a correction corrects once");
+    }
+}

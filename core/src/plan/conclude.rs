@@ -1,0 +1,107 @@
+//! The end of a resource's turn: what is there now, what it came to, and what later resources have to know of it.
+
+use super::decide::current;
+use super::decision::{Decision, SkipReason};
+use super::owner::Standing;
+use super::promote::{is_due, promote};
+use super::{After, Pending, Planner, Purpose, Step};
+use crate::observation::Version;
+use crate::outcome::{Outcome, OutcomeResult, Pruned};
+use crate::scope::Scope;
+use crate::task::PropagationPolicy;
+use crate::write::{Command, Target};
+
+impl Planner<'_> {
+    /// Ends the decided part of the current resource: publishes what is there now, promotes nested objects, notes the
+    /// outcome. Gives the step that prunes former versions, if there are such.
+    pub(super) fn conclude(
+        &mut self,
+        pending: Pending,
+        mut result: OutcomeResult,
+        after: After,
+        scope: &mut Scope,
+    ) -> Option<Step> {
+        let resource = self.resource();
+        self.note_standing(&pending, &result, &after);
+        let expired = self.expired(&pending, &result, &after, scope.now());
+        let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
+        let Pending { decided, place: (namespace, name), belonging, record, .. } = pending;
+        if let After::Now(version) = after {
+            scope.set_member("resources", &resource.name, version.map(Version::into_object));
+        }
+        let mut warnings = record.warnings;
+        if is_due(&decided.decision, &result)
+            && let Err(failure) = promote(resource, scope, &mut warnings)
+        {
+            result = OutcomeResult::Failed(failure);
+        }
+        let failed = matches!(result, OutcomeResult::Failed(_));
+        // A failed deletion or release is collected; only what was to be applied stands in the way of later resources.
+        self.failed_earlier |= failed && !matches!(decided.decision, Decision::Delete | Decision::Orphan(_));
+        let outcome = Outcome {
+            resource: resource.name.clone(),
+            kind: resource.kind.clone(),
+            namespace,
+            name,
+            row: decided.row,
+            can_be_released: resource.gates.orphan.is_some(),
+            can_be_deleted: resource.gates.delete.is_some(),
+            finalized: is_finalized(&decided.decision, &result),
+            decision: decided.decision,
+            result,
+            gates: record.gates,
+            versions: belonging.len(),
+            pruned,
+            warnings,
+        };
+        // A nested discovery may have failed since.
+        if prune.is_empty() || outcome.failure().is_some() {
+            self.end(Outcome { pruned: Vec::new(), ..outcome });
+            return None;
+        }
+        self.pruning = Some(outcome);
+        let command = Command::Delete { targets: prune, propagation: PropagationPolicy::Background };
+        Some(Step { resource: resource.name.clone(), purpose: Purpose::Prune, command })
+    }
+
+    pub(super) fn end(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+        self.position += 1;
+    }
+
+    /// Keeps what the resource came to, if a later one names it as its owner.
+    fn note_standing(&mut self, pending: &Pending, result: &OutcomeResult, after: &After) {
+        let index = self.position;
+        if !self.task.resources.iter().any(|other| other.owner == Some(index)) {
+            return;
+        }
+        let observed = || {
+            let generation = pending.desired.unwrap_or(self.stamp.generation);
+            current(self.versions(index, &pending.belonging), generation)
+        };
+        let object = match after {
+            After::Now(Some(version)) => Some(version),
+            After::Now(None) | After::AsObserved => observed(),
+        };
+        let resource = self.resource();
+        let standing = Standing::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
+        self.slots[index].standing = Some(standing);
+    }
+}
+
+/// Whether the pass needs nothing more to consider the resource let go of.
+fn is_finalized(decision: &Decision, result: &OutcomeResult) -> bool {
+    match decision {
+        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToOrphan | SkipReason::Disowned) => true,
+        Decision::Orphan(_) => *result == OutcomeResult::Released,
+        Decision::Skip(_)
+        | Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Delete
+        | Decision::Wait(_)
+        | Decision::Fail(_) => false,
+    }
+}

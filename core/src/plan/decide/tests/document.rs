@@ -1,0 +1,61 @@
+//! The table as `docs/lifecycle.md` has it, compared with the code.
+
+use std::collections::BTreeSet;
+
+use super::gates::unanswered;
+use crate::plan::decision::Decision;
+use crate::plan::row::Row;
+
+const PAGE: &str = include_str!("../../../../../docs/lifecycle.md");
+
+/// The cells of the table's rows: number, condition, asks, decision, finalized.
+fn rows() -> Vec<Vec<&'static str>> {
+    let table = PAGE.lines().skip_while(|line| !line.starts_with("| # |")).skip(2);
+    table
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_pages_rows_are_the_codes_in_number_order_and_words() {
+    let written: Vec<_> = rows().iter().map(|cells| (cells[0], cells[1])).collect();
+    let rows: Vec<_> = Row::ALL.iter().map(|row| (row.number(), row.condition())).collect();
+    assert_eq!(written, rows);
+}
+
+#[test]
+fn the_pages_rows_ask_what_the_codes_rows_ask() {
+    let written: BTreeSet<_> =
+        rows().iter().flat_map(|cells| quoted(cells[2]).into_iter().map(|gate| (cells[0], gate))).collect();
+    let asked: BTreeSet<_> = unanswered().into_iter().map(|(row, gate, _)| (row, gate)).collect();
+    assert_eq!(written, asked);
+}
+
+#[test]
+fn the_page_names_every_decision_and_no_other() {
+    let is_label = |text: &&str| {
+        let mut words = text.split(' ');
+        matches!((words.next(), words.next(), words.next()), (Some(kind), Some(_), None) if !kind.contains('.'))
+    };
+    let cells = rows();
+    let written: BTreeSet<String> =
+        cells.iter().flat_map(|cells| quoted(cells[3])).filter(is_label).map(str::to_owned).collect();
+    let labels = Decision::labels();
+    let decisions: BTreeSet<String> = labels.iter().map(|(kind, reason)| format!("{kind} {reason}")).collect();
+    assert!(written.is_subset(&decisions), "{:?}", written.difference(&decisions));
+    let missing: Vec<_> = decisions.difference(&written).filter(|decision| !decision.starts_with("fail ")).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_page_says_what_is_finalized() {
+    let finalized: Vec<_> = rows().into_iter().filter(|cells| cells[4] == "yes").map(|cells| cells[0]).collect();
+    assert_eq!(finalized, ["2", "3", "4", "7"]);
+    assert!(rows().iter().all(|cells| matches!(cells[4], "yes" | "no")));
+}

@@ -1,0 +1,224 @@
+//! What must hold for any input: the table as its text puts it, against the code.
+
+use proptest::prelude::*;
+
+use super::situation::{Live, Situation, gate_failed, no_answer};
+use crate::id::Generation;
+use crate::plan::decide::{GateAnswer, Wanted};
+use crate::plan::decision::{Decision, FailReason, Failure, OrphanReason, SkipReason};
+use crate::plan::row::Row;
+
+/// Whether a row's condition holds, as the table's text puts it and whatever the rows before it say; none if it
+/// has no answer.
+pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
+    let versions = situation.versions.as_deref().unwrap_or_default();
+    let is_known = situation.versions.is_some();
+    let absent = is_known && versions.is_empty();
+    let live = versions.iter().any(|version| !version.terminating);
+    let terminating = !versions.is_empty() && !live;
+    let and = |observed: bool, gate: &GateAnswer, wanted: &GateAnswer| match gate {
+        _ if !observed => Some(false),
+        GateAnswer::Failed(_) => None,
+        GateAnswer::Holds | GateAnswer::DoesNotHold => Some(gate == wanted),
+    };
+    let (yes, no) = (GateAnswer::Holds, GateAnswer::DoesNotHold);
+    match row {
+        Row::Unknown => Some(!is_known),
+        Row::Disowned => Some(versions.iter().any(|version| version.disowned)),
+        Row::Orphan => and(live, &situation.orphan, &yes),
+        Row::NothingToOrphan => and(absent, &situation.orphan, &yes),
+        Row::Delete => and(live, &situation.delete, &yes),
+        Row::Deleting => and(terminating, &situation.delete, &yes),
+        Row::AlreadyAbsent => and(absent, &situation.delete, &yes),
+        Row::EarlierFailure => Some(situation.failed_earlier),
+        Row::WhenFalse => and(true, &situation.when, &no),
+        Row::Terminating => Some(terminating),
+        Row::CreateGateFalse => and(absent, &situation.create, &no),
+        Row::ApplyGateFalseAbsent => and(absent, &situation.apply, &no),
+        Row::Absent => match (absent, &situation.wanted) {
+            (true, Err(_)) => None,
+            (absent, _) => Some(absent),
+        },
+        Row::Stale => {
+            let wanted = situation.wanted.as_ref().ok()?;
+            Some(versions.iter().any(|version| version.generation > Some(wanted.generation.0)))
+        }
+        Row::Recreate => and(live, &situation.recreate, &yes),
+        Row::Patch => Some(live && !situation.patches.as_ref().ok()?.is_empty()),
+        Row::ApplyGateFalse => and(live, &situation.apply, &no),
+        Row::SameGeneration => {
+            let wanted = situation.wanted.as_ref().ok()?;
+            let has_it = current(versions, wanted.generation.0)
+                .is_some_and(|version| version.generation == Some(wanted.generation.0));
+            if has_it { situation.has_its_owner.clone().ok() } else { Some(false) }
+        }
+        Row::NewName => {
+            let wanted = situation.wanted.as_ref().ok()?;
+            Some(live && versions.iter().all(|version| version.name != wanted.name))
+        }
+        Row::Update => Some(live),
+    }
+}
+
+/// The current version, step by step.
+fn current(versions: &[Live], desired: i64) -> Option<&Live> {
+    let standing: Vec<&Live> = versions.iter().filter(|version| !version.terminating).collect();
+    let wanted: Vec<&Live> = standing.iter().copied().filter(|version| version.generation == Some(desired)).collect();
+    let all: Vec<&Live> = versions.iter().collect();
+    let candidates = [wanted, standing, all].into_iter().find(|versions| !versions.is_empty())?;
+    candidates.into_iter().max_by_key(|version| (version.day, version.name))
+}
+
+fn answers() -> impl Strategy<Value = GateAnswer> {
+    prop_oneof![4 => Just(GateAnswer::Holds), 4 => Just(GateAnswer::DoesNotHold), 1 => Just(no_answer())]
+}
+
+fn versions() -> impl Strategy<Value = Vec<Live>> {
+    let name = prop_oneof![Just("a"), Just("b"), Just("c")];
+    let version =
+        (name, prop::option::of(0_i64..5), prop::bool::weighted(0.3), prop::bool::weighted(0.1), 1..9_u32).prop_map(
+            |(name, generation, terminating, disowned, day)| Live { name, generation, terminating, disowned, day },
+        );
+    prop::collection::vec(version, 0..4).prop_map(|mut versions| {
+        // A name is taken once.
+        versions.sort_by_key(|version| version.name);
+        versions.dedup_by_key(|version| version.name);
+        versions
+    })
+}
+
+fn situations() -> impl Strategy<Value = Situation> {
+    let gates = (answers(), answers(), answers(), answers(), answers(), answers());
+    let patches = prop_oneof![
+        4 => Just(Ok(Vec::new())),
+        2 => Just(Ok(vec![0, 1])),
+        1 => Just(Err(gate_failed())),
+    ];
+    let wanted = prop_oneof![
+        9 => (0_i64..5).prop_map(|generation| {
+            Ok(Wanted { generation: Generation(generation), namespace: String::new(), name: "a".to_owned() })
+        }),
+        1 => Just(Err(Failure::new(FailReason::RenderFailed, "no entry for key"))),
+    ];
+    let owner = prop_oneof![
+        4 => any::<bool>().prop_map(Ok),
+        1 => Just(Err(Failure::new(FailReason::OwnerUnavailable, "it is absent"))),
+    ];
+    let versions = prop_oneof![1 => Just(None), 9 => versions().prop_map(Some)];
+    (versions, gates, patches, wanted, owner, any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+        .prop_map(
+            |(
+                versions,
+                gates,
+                patches,
+                wanted,
+                has_its_owner,
+                retains_versions,
+                failed_earlier,
+                owns_what_is_to_be_released,
+            )| {
+                let (orphan, delete, when, create, apply, recreate) = gates;
+                Situation {
+                    versions,
+                    orphan,
+                    delete,
+                    when,
+                    create,
+                    apply,
+                    recreate,
+                    patches,
+                    wanted,
+                    has_its_owner,
+                    owns_what_is_to_be_released,
+                    retains_versions,
+                    failed_earlier,
+                }
+            },
+        )
+}
+
+/// What a decision would send, in a word; none if nothing.
+fn sends(decision: &Decision) -> Option<&'static str> {
+    match decision {
+        Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,
+        Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Orphan(_)
+        | Decision::Delete => Some(decision.kind()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn the_row_is_the_first_whose_condition_holds_or_has_no_answer(situation in situations()) {
+        let verdict = situation.decide();
+        let first = Row::ALL.into_iter().find(|row| matches(*row, &situation) != Some(false));
+        prop_assert_eq!(Some(verdict.decided.row), first, "{:?}", verdict);
+        if first.is_some_and(|row| matches(row, &situation).is_none()) {
+            prop_assert!(matches!(verdict.decided.decision, Decision::Fail(_)), "{:?}", verdict);
+        }
+    }
+
+    #[test]
+    fn every_question_is_asked_once_and_the_gates_in_order(situation in situations()) {
+        let verdict = situation.decide();
+        let asked = &verdict.asked;
+        let mut once = asked.clone();
+        once.sort_unstable();
+        once.dedup();
+        prop_assert_eq!(once.len(), asked.len(), "{:?}", asked);
+        // The create gate is the only one that two rows ask, at different places.
+        let order = ["orphan", "delete", "when", "recreate", "create", "patch", "apply"];
+        let places: Vec<_> = verdict.gates().iter().map(|gate| order.iter().position(|other| other == gate)).collect();
+        prop_assert!(places.is_sorted(), "{:?}", asked);
+    }
+
+    #[test]
+    fn only_definite_answers_destroy(situation in situations()) {
+        let verdict = situation.decide();
+        let is_live = situation.versions.iter().flatten().any(|version| !version.terminating);
+        if matches!(sends(&verdict.decided.decision), Some("delete" | "recreate")) {
+            prop_assert!(!situation.owns_what_is_to_be_released);
+        }
+        match sends(&verdict.decided.decision) {
+            Some("delete") => prop_assert!(is_live && situation.delete == GateAnswer::Holds),
+            Some("recreate") => {
+                prop_assert!(is_live && situation.recreate == GateAnswer::Holds && situation.create == GateAnswer::Holds);
+                prop_assert!(!situation.retains_versions, "what keeps versions deletes none to make a new one");
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_without_knowledge_or_against_a_gate(situation in situations()) {
+        let verdict = situation.decide();
+        let Some(sent) = sends(&verdict.decided.decision) else { return Ok(()) };
+        prop_assert!(situation.versions.is_some(), "nothing is sent after a failed read");
+        if matches!(sent, "delete" | "orphan") {
+            return Ok(());
+        }
+        prop_assert!(!situation.failed_earlier && situation.when == GateAnswer::Holds);
+        prop_assert!(!matches!(sent, "create" | "create_version" | "update")
+            || situation.apply == GateAnswer::Holds
+            || situation.recreate == GateAnswer::Holds);
+        let wanted = situation.wanted.as_ref().map(|wanted| wanted.generation.0);
+        let newest = situation.versions.iter().flatten().filter_map(|version| version.generation).max();
+        prop_assert!(newest <= wanted.ok(), "a late event writes nothing");
+    }
+
+    #[test]
+    fn what_was_released_is_only_ever_released_completely(mut situation in situations(), mark in any::<prop::sample::Index>()) {
+        let Some(versions) = situation.versions.as_mut().filter(|versions| !versions.is_empty()) else { return Ok(()) };
+        let mark = mark.index(versions.len());
+        versions[mark].disowned = true;
+        let verdict = situation.decide();
+        let expected = [Decision::Orphan(OrphanReason::Disowned), Decision::Skip(SkipReason::Disowned)];
+        prop_assert!(expected.contains(&verdict.decided.decision), "{:?}", verdict);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a case is made of: live versions, and answers that are ready before they are asked for.
+
+use serde_json::json;
+
+use crate::id::Generation;
+use crate::keys;
+use crate::observation::Version;
+use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Seen, Wanted, decide};
+use crate::plan::decision::{Decision, FailReason, Failure};
+
+/// A live version, as far as the table looks at it.
+#[derive(Debug, Clone)]
+pub(super) struct Live {
+    pub(super) name: &'static str,
+    pub(super) generation: Option<i64>,
+    pub(super) terminating: bool,
+    pub(super) disowned: bool,
+    /// The day of January 2026 on which it was created.
+    pub(super) day: u32,
+}
+
+/// A version of the desired name and generation, which stays.
+pub(super) const LIVE: Live = Live { name: "a", generation: Some(3), terminating: false, disowned: false, day: 1 };
+
+impl Live {
+    pub(super) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    pub(super) fn generation(self, generation: i64) -> Self {
+        Self { generation: Some(generation), ..self }
+    }
+
+    pub(super) fn terminating(self) -> Self {
+        Self { terminating: true, ..self }
+    }
+
+    pub(super) fn disowned(self) -> Self {
+        Self { disowned: true, ..self }
+    }
+
+    pub(super) fn created_on(self, day: u32) -> Self {
+        Self { day, ..self }
+    }
+
+    pub(super) fn version(&self) -> Version {
+        let mut object = json!({
+            "metadata": {
+                "name": self.name,
+                "uid": format!("uid-{}", self.name),
+                "creationTimestamp": format!("2026-01-{:02}T00:00:00Z", self.day),
+            }
+        });
+        if let Some(generation) = self.generation {
+            object["metadata"]["annotations"] = json!({ keys::GENERATION: generation.to_string() });
+        }
+        if self.terminating {
+            object["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
+        }
+        if self.disowned {
+            object["metadata"]["labels"] = json!({ keys::DISOWNED: "c1" });
+        }
+        Version::new(object)
+    }
+}
+
+/// What is live, and what every question would be answered.
+#[derive(Debug, Clone)]
+pub(super) struct Situation {
+    /// None: it could not be read.
+    pub(super) versions: Option<Vec<Live>>,
+    pub(super) orphan: GateAnswer,
+    pub(super) delete: GateAnswer,
+    pub(super) when: GateAnswer,
+    pub(super) create: GateAnswer,
+    pub(super) apply: GateAnswer,
+    pub(super) recreate: GateAnswer,
+    pub(super) patches: Result<Vec<usize>, Failure>,
+    pub(super) wanted: Result<Wanted, Failure>,
+    pub(super) has_its_owner: Result<bool, Failure>,
+    pub(super) owns_what_is_to_be_released: bool,
+    pub(super) retains_versions: bool,
+    pub(super) failed_earlier: bool,
+}
+
+/// Nothing is there, no gate is configured, generation 3 of the name `a` is wanted.
+pub(super) fn nothing() -> Situation {
+    Situation {
+        versions: Some(Vec::new()),
+        orphan: GateAnswer::DoesNotHold,
+        delete: GateAnswer::DoesNotHold,
+        when: GateAnswer::Holds,
+        create: GateAnswer::Holds,
+        apply: GateAnswer::Holds,
+        recreate: GateAnswer::DoesNotHold,
+        patches: Ok(Vec::new()),
+        wanted: Ok(Wanted { generation: Generation(3), namespace: String::new(), name: "a".to_owned() }),
+        has_its_owner: Ok(true),
+        owns_what_is_to_be_released: false,
+        retains_versions: false,
+        failed_earlier: false,
+    }
+}
+
+/// As [`nothing`], with these versions.
+pub(super) fn found(versions: impl IntoIterator<Item = Live>) -> Situation {
+    Situation { versions: Some(versions.into_iter().collect()), ..nothing() }
+}
+
+/// A gate's answer that is none.
+pub(super) fn no_answer() -> GateAnswer {
+    GateAnswer::Failed("no such key".to_owned())
+}
+
+/// The failure that a gate without an answer is.
+pub(super) fn gate_failed() -> Failure {
+    Failure::new(FailReason::GateFailed, "no such key")
+}
+
+/// What the table came to.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) decided: Decided,
+    /// What was asked, in order.
+    pub(super) asked: Vec<&'static str>,
+    /// What was told about orphan and delete together.
+    pub(super) conflicts: Vec<GateAnswer>,
+}
+
+impl Verdict {
+    /// The row's number, and the decision.
+    pub(super) fn told(&self) -> (&'static str, &Decision) {
+        (self.decided.row.number(), &self.decided.decision)
+    }
+
+    /// The gates that were asked, in order.
+    pub(super) fn gates(&self) -> Vec<&'static str> {
+        self.asked.iter().copied().filter(|name| !matches!(*name, "render" | "owner")).collect()
+    }
+}
+
+impl Situation {
+    pub(super) fn decide(&self) -> Verdict {
+        let versions: Option<Vec<Version>> =
+            self.versions.as_ref().map(|versions| versions.iter().map(Live::version).collect());
+        let seen = match &versions {
+            None => Seen::Unknown("connection refused"),
+            Some(versions) => Seen::Versions(versions.iter().collect()),
+        };
+        let mut answers = Answers { situation: self, asked: Vec::new(), conflicts: Vec::new() };
+        let decided = decide(&seen, &mut answers);
+        Verdict { decided, asked: answers.asked, conflicts: answers.conflicts }
+    }
+}
+
+/// Gives a situation's answers, and keeps which were asked for.
+struct Answers<'a> {
+    situation: &'a Situation,
+    asked: Vec<&'static str>,
+    conflicts: Vec<GateAnswer>,
+}
+
+impl Questions for Answers<'_> {
+    fn gate(&mut self, gate: Gate) -> GateAnswer {
+        let (name, answer) = match gate {
+            Gate::Orphan => ("orphan", &self.situation.orphan),
+            Gate::Delete => ("delete", &self.situation.delete),
+            Gate::When => ("when", &self.situation.when),
+            Gate::Create => ("create", &self.situation.create),
+            Gate::Apply => ("apply", &self.situation.apply),
+            Gate::Recreate => ("recreate", &self.situation.recreate),
+        };
+        self.asked.push(name);
+        answer.clone()
+    }
+
+    fn patches(&mut self) -> Result<Vec<usize>, Failure> {
+        self.asked.push("patch");
+        self.situation.patches.clone()
+    }
+
+    fn wanted(&mut self) -> Result<Wanted, Failure> {
+        self.asked.push("render");
+        self.situation.wanted.clone()
+    }
+
+    fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {
+        self.asked.push("owner");
+        self.situation.has_its_owner.clone()
+    }
+
+    fn owns_what_is_to_be_released(&self) -> bool {
+        self.situation.owns_what_is_to_be_released
+    }
+
+    fn retains_versions(&self) -> bool {
+        self.situation.retains_versions
+    }
+
+    fn failed_earlier(&self) -> bool {
+        self.situation.failed_earlier
+    }
+
+    fn note_conflict(&mut self, delete: GateAnswer) {
+        self.conflicts.push(delete);
+    }
+}

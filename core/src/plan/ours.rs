@@ -1,0 +1,98 @@
+//! What of the live objects belongs to a resource, and what expressions see of it.
+
+use super::decide::current;
+use super::decision::Failure;
+use super::{Planner, Slot};
+use crate::belonging::{Belongs, Claim, Rival, is_same_kind};
+use crate::manifest::Desired;
+use crate::observation::{Observation, QueryBy, Version};
+use crate::scope::Scope;
+use crate::task::{DiscoverBy, Resource};
+
+/// What of the objects found belongs to a resource.
+#[derive(Debug, Default)]
+pub(super) struct Ours {
+    /// Their places among those found.
+    pub(super) places: Vec<usize>,
+    /// The rendered manifest, where it was needed to tell, or says which version is current.
+    pub(super) desired: Option<Result<Desired, Failure>>,
+}
+
+impl Planner<'_> {
+    /// Finds out what belongs to a resource, of what was found of it.
+    ///
+    /// # Errors
+    /// Only the rendered manifest could tell, and it cannot be rendered.
+    pub(super) fn ours(&self, index: usize, scope: &Scope) -> Result<Ours, String> {
+        let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
+        else {
+            return Ok(Ours::default());
+        };
+        let unknown = self.unknown();
+        let render = || self.context(index, scope, &unknown).render();
+        let answers = |desired: Option<&Desired>| -> Vec<Belongs> {
+            let claim = self.claim(index, desired);
+            versions.iter().map(|version| claim.covers(query, version)).collect()
+        };
+        let mut desired = None;
+        let mut belongs = answers(None);
+        if belongs.contains(&Belongs::Unclear) {
+            let rendered = desired.insert(render()).as_ref();
+            let rendered = rendered.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
+            belongs = answers(Some(rendered));
+        }
+        let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Belongs::Yes).collect();
+        let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
+        if desired.is_none() && standing > 1 {
+            desired = Some(render());
+        }
+        Ok(Ours { places, desired })
+    }
+
+    /// Those of a resource's versions that stand at these places.
+    pub(super) fn versions(&self, index: usize, places: &[usize]) -> Vec<&Version> {
+        match &self.slots[index].observation {
+            Some(Observation::Found(versions)) => places.iter().filter_map(|&place| versions.get(place)).collect(),
+            Some(Observation::Unknown(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Makes what was observed of a resource visible as `resources.<name>`.
+    pub(super) fn publish(&self, index: usize, scope: &mut Scope) {
+        if let Some(Observation::Found(versions)) = &self.slots[index].observation {
+            let object = self.visible(index, versions, scope).map(|version| version.object().clone());
+            scope.set_member("resources", &self.task.resources[index].name, object);
+        }
+    }
+
+    /// The version that expressions see: the current one of those that belong, else the one that the Go adapter picks.
+    fn visible<'v>(&'v self, index: usize, versions: &'v [Version], scope: &Scope) -> Option<&'v Version> {
+        let ours = self.ours(index, scope).unwrap_or_default();
+        let generation = match &ours.desired {
+            Some(Ok(desired)) => desired.generation,
+            Some(Err(_)) | None => self.stamp.generation,
+        };
+        current(self.versions(index, &ours.places), generation)
+            .or_else(|| versions.iter().max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name()))))
+    }
+
+    /// What makes an object a resource's own.
+    pub(super) fn claim<'a>(&'a self, index: usize, desired: Option<&'a Desired>) -> Claim<'a> {
+        let resource = &self.task.resources[index];
+        let others = self.task.resources.iter().zip(&self.slots).enumerate();
+        let rivals = others.filter(|(other, (rival, _))| *other != index && is_same_kind(&rival.kind, &resource.kind));
+        Claim {
+            resource: &resource.name,
+            stamp: &self.stamp,
+            desired,
+            rivals: rivals.map(|(_, (rival, slot))| as_rival(rival, slot)).collect(),
+        }
+    }
+}
+
+fn as_rival<'a>(resource: &Resource, slot: &'a Slot) -> Rival<'a> {
+    match (&resource.discovery.by, &slot.query) {
+        (DiscoverBy::Name(_), Some(query)) if matches!(query.by, QueryBy::Name(_)) => Rival::Named(query),
+        (DiscoverBy::Name(_) | DiscoverBy::Labels(_), _) => Rival::Any,
+    }
+}

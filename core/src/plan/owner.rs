@@ -1,0 +1,169 @@
+//! Owner references: what the owner is on this event, and who names it.
+//!
+//! In: what an earlier resource came to. Out: the reference that its dependents carry, or why there is none
+//! (`OwnerUnavailable`): an object is never written without its reference, as nothing would collect it.
+//!
+//! Kubernetes collects an object whose owner is gone, and takes an owner that it cannot see from the object's namespace
+//! for gone. So an owner is either cluster-scoped or in the namespace of what it owns.
+
+use serde_json::{Map, Value, json};
+
+use super::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
+use crate::id::GroupVersionKind;
+use crate::observation::Version;
+use crate::outcome::OutcomeResult;
+
+/// What a resource came to, as far as those that name it as their owner need to know.
+#[derive(Debug, Clone)]
+pub(super) struct Standing {
+    /// The object, if it is known: also one that is on its way out, which dependents may name already.
+    object: Option<Owner>,
+    /// Why nothing may be written that is to name it; none if it may.
+    away: Option<String>,
+}
+
+/// An object that others name as their owner.
+#[derive(Debug, Clone)]
+struct Owner {
+    api_version: String,
+    kind: String,
+    /// Empty if it is cluster-scoped.
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+impl Standing {
+    /// What resource `name` of `kind` came to, given the server's answer to its write, or else what was observed.
+    pub(super) fn of(
+        (name, kind): (&str, &GroupVersionKind),
+        (decision, result): (&Decision, &OutcomeResult),
+        object: Option<&Version>,
+    ) -> Self {
+        let why = match result {
+            OutcomeResult::Deleted | OutcomeResult::Deleting => Some("is being deleted"),
+            OutcomeResult::Released => Some("was released"),
+            OutcomeResult::Waiting if *decision == Decision::Wait(WaitReason::ReleasePending) => {
+                Some("is to be deleted")
+            }
+            OutcomeResult::Waiting => Some("is on its way out"),
+            OutcomeResult::Failed(_) => Some("failed"),
+            OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::Disowned) => Some("was released"),
+            OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::EarlierFailure) => {
+                Some("was left alone after an earlier failure")
+            }
+            OutcomeResult::Created
+            | OutcomeResult::Updated
+            | OutcomeResult::Patched
+            | OutcomeResult::Recreated
+            | OutcomeResult::Skipped => match object {
+                None => Some("is absent"),
+                Some(object) if object.is_terminating() => Some("is on its way out"),
+                Some(_) => None,
+            },
+        };
+        let away = why.map(|why| format!("its owner, resource {name}, {why}"));
+        Self { object: object.map(|object| Owner::of(kind, object)), away }
+    }
+
+    /// That of a resource whose turn has not come.
+    pub(super) fn unknown(name: &str) -> Self {
+        Self { object: None, away: Some(format!("its owner, resource {name}, was not reached")) }
+    }
+
+    /// Whether a live object names this owner. It may do so while the owner is on its way out: nothing has to be
+    /// written then.
+    pub(super) fn owns(&self, version: &Version) -> Result<bool, Failure> {
+        match (&self.object, &self.away) {
+            (Some(owner), _) => Ok(references(version).iter().any(|reference| uid(reference) == Some(&owner.uid))),
+            (None, away) => Err(unavailable(away.clone().unwrap_or_default())),
+        }
+    }
+
+    /// The reference, for an object in `namespace`.
+    pub(super) fn reference(&self, namespace: &str) -> Result<Value, Failure> {
+        match (&self.object, &self.away) {
+            (Some(owner), None) => owner.reference(namespace),
+            (_, away) => Err(unavailable(away.clone().unwrap_or_default())),
+        }
+    }
+}
+
+impl Owner {
+    fn of(kind: &GroupVersionKind, version: &Version) -> Self {
+        Self {
+            api_version: kind.api_version(),
+            kind: kind.kind.clone(),
+            namespace: version.namespace().to_owned(),
+            name: version.name().to_owned(),
+            uid: version.uid().to_owned(),
+        }
+    }
+
+    fn reference(&self, namespace: &str) -> Result<Value, Failure> {
+        if !self.namespace.is_empty() && self.namespace != namespace {
+            let place = if namespace.is_empty() { "cluster-scoped".to_owned() } else { format!("in {namespace}") };
+            return Err(unavailable(format!(
+                "the owner, {} {}/{}, cannot own an object that is {place}: Kubernetes would collect it at once",
+                self.kind, self.namespace, self.name
+            )));
+        }
+        Ok(json!({
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": false,
+            "blockOwnerDeletion": false,
+        }))
+    }
+}
+
+fn unavailable(message: String) -> Failure {
+    Failure::new(FailReason::OwnerUnavailable, message)
+}
+
+/// Whether an object names one of these as an owner, in whatever way.
+pub(super) fn names_one_of(version: &Version, owners: &[&Version]) -> bool {
+    references(version).iter().any(|reference| owners.iter().any(|owner| uid(reference) == Some(owner.uid())))
+}
+
+/// Adds the reference to an object that does not name that owner already.
+pub(super) fn add_reference(object: &mut Value, reference: Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let references = metadata.entry("ownerReferences").or_insert_with(|| Value::Array(Vec::new()));
+    if !references.is_array() {
+        *references = Value::Array(Vec::new());
+    }
+    let Some(references) = references.as_array_mut() else { return };
+    if !references.iter().any(|present| uid(present) == uid(&reference)) {
+        references.push(reference);
+    }
+}
+
+/// The references that are left when those to owners of `kind` are dropped; none if there are no such.
+///
+/// A reference that a controller holds is its own. Others of the owner's kind go even where this adapter did not write
+/// them: one that stays could take a released object with it, one too few only leaves it standing.
+pub(super) fn without_references_to(kind: &GroupVersionKind, version: &Version) -> Option<Vec<Value>> {
+    let is_ours = |reference: &&Value| {
+        let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
+        let group = GroupVersionKind::new(text("apiVersion"), text("kind")).group;
+        group == kind.group
+            && text("kind") == kind.kind
+            && reference.get("controller").and_then(Value::as_bool) != Some(true)
+    };
+    let references = references(version);
+    let left: Vec<Value> = references.iter().filter(|reference| !is_ours(reference)).cloned().collect();
+    (left.len() < references.len()).then_some(left)
+}
+
+fn uid(reference: &Value) -> Option<&str> {
+    reference.get("uid").and_then(Value::as_str)
+}
+
+fn references(version: &Version) -> &[Value] {
+    let metadata = version.object().get("metadata").and_then(Value::as_object);
+    let references = metadata.and_then(|metadata: &Map<String, Value>| metadata.get("ownerReferences"));
+    references.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,89 @@
+//! What an expression or a template can read of `resources`.
+//!
+//! An unread child is not an absent child: whatever can read what could not be discovered has no value, also where it
+//! would do without.
+
+use std::collections::BTreeSet;
+
+use crate::cel::{Expression, ResourceReads};
+use crate::task::{DiscoverBy, Discovery, Manifest};
+use crate::template::{Template, Tree};
+
+/// The names in `resources` that something can read.
+#[derive(Debug)]
+pub(super) enum Reads<'a> {
+    /// Any.
+    Any,
+    /// Only these.
+    Only(BTreeSet<&'a str>),
+}
+
+impl Reads<'_> {
+    /// Whether it reads nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Only(names) if names.is_empty())
+    }
+
+    /// Refuses if one of `unknown` is read, which could not be discovered.
+    pub(super) fn check(&self, unknown: &BTreeSet<&str>) -> Result<(), String> {
+        let read = match self {
+            Self::Any => unknown.first(),
+            Self::Only(names) => unknown.iter().find(|name| names.contains(*name)),
+        };
+        match read {
+            Some(name) => Err(format!("it reads resources.{name}, which could not be discovered")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an expression can read.
+pub(super) fn of_expression(expression: &Expression) -> Reads<'_> {
+    match expression.resource_reads() {
+        ResourceReads::Any => Reads::Any,
+        ResourceReads::Only(names) => Reads::Only(names.iter().map(String::as_str).collect()),
+    }
+}
+
+/// What a manifest can read.
+pub(super) fn of_manifest(manifest: &Manifest) -> Reads<'_> {
+    match manifest {
+        Manifest::Inline(tree) => of_tree(tree),
+        Manifest::Text(template) => of_templates([template]),
+    }
+}
+
+/// What a tree of templates can read.
+pub(super) fn of_tree(tree: &Tree) -> Reads<'_> {
+    of_templates(tree.templates())
+}
+
+/// What a discovery can read.
+pub(super) fn of_discovery(discovery: &Discovery) -> Reads<'_> {
+    let mut templates: Vec<&Template> = discovery.namespace.iter().collect();
+    match &discovery.by {
+        DiscoverBy::Name(name) => templates.push(name),
+        DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
+    }
+    of_templates(templates)
+}
+
+fn of_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> Reads<'a> {
+    let mut names = BTreeSet::new();
+    for template in templates {
+        if template.reads_root() {
+            return Reads::Any;
+        }
+        for path in template.variables() {
+            let mut segments = path.split('.');
+            match (segments.next(), segments.next()) {
+                (Some("resources"), Some(name)) => {
+                    names.insert(name);
+                }
+                (Some("resources"), None) => return Reads::Any,
+                _ => {}
+            }
+        }
+    }
+    Reads::Only(names)
+}

@@ -1,0 +1,148 @@
+//! Which former versions have to go.
+//!
+//! In: the versions that belong to a resource, what it came to, the desired generation, and the event's clock reading.
+//! Out: those to prune, and why. Nothing can fail; what could not be pruned is a warning.
+//!
+//! Historical are the versions that are not terminating, not current, and not ahead of the event. Of those, every one
+//! that is older than `ttl`, or beyond the newest `historyLimit`, goes.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::decide::current;
+use super::decision::{Decision, SkipReason};
+use super::record::write_failure;
+use super::warning::{Warning, WarningReason};
+use super::{After, Pending, Planner};
+use crate::duration;
+use crate::id::Generation;
+use crate::observation::Version;
+use crate::outcome::{Outcome, OutcomeResult, Pruned};
+use crate::task::Retention;
+use crate::write::{Executed, Target, WriteError};
+
+impl Planner<'_> {
+    /// Notes what was pruned. What could not be is told and tried again on the next event: it is not worth a failure.
+    pub(super) fn pruned(&mut self, mut outcome: Outcome, executed: Executed) {
+        let failures = match executed {
+            Executed::DeleteFailed { failures, .. } => failures,
+            Executed::Failed(error) => {
+                outcome.pruned.clear();
+                vec![error]
+            }
+            Executed::Deleted
+            | Executed::Deleting(_)
+            | Executed::Created(_)
+            | Executed::NameTaken(_)
+            | Executed::Updated(_)
+            | Executed::Recreated(_)
+            | Executed::Patched(_)
+            | Executed::PatchFailed { .. }
+            | Executed::Released(_)
+            | Executed::ReleaseFailed { .. } => Vec::new(),
+        };
+        // A call ends with the name of what it was about.
+        let about = |error: &WriteError, name: &str| error.call.rsplit(['/', ' ']).next() == Some(name);
+        outcome.pruned.retain(|pruned| !failures.iter().any(|error| about(error, &pruned.name)));
+        outcome.warnings.extend(failures.iter().map(|error| {
+            let failure = write_failure(error);
+            Warning::new(WarningReason::PruneFailed, format!("a former version was not pruned: {}", failure.message))
+        }));
+        self.end(outcome);
+    }
+
+    /// The former versions that have to go. What was just written is spared, and so is the version that is current now,
+    /// which need not be the same.
+    ///
+    /// Without the desired generation, which a manifest that does not render leaves open, nothing is former.
+    pub(super) fn expired(
+        &self,
+        pending: &Pending,
+        result: &OutcomeResult,
+        after: &After,
+        now: Timestamp,
+    ) -> Vec<(Target, Pruned)> {
+        let (Some(retention), Some(desired)) = (&self.resource().retention, pending.desired) else { return Vec::new() };
+        if !is_due(&pending.decided.decision, result) {
+            return Vec::new();
+        }
+        let written = match after {
+            After::Now(version) => version.as_ref(),
+            After::AsObserved => None,
+        };
+        let mut versions = self.versions(self.position, &pending.belonging);
+        versions.retain(|version| written.is_none_or(|written| written.uid() != version.uid()));
+        versions.extend(written);
+        let current = match written {
+            Some(created) if *result == OutcomeResult::Created => Some(created),
+            Some(_) | None => current(versions.iter().copied(), desired),
+        };
+        let spared: Vec<&str> = written.into_iter().chain(current).map(Version::uid).collect();
+        let expired = expired(retention, &versions, &spared, desired, now);
+        let pruned = |(version, because): (&Version, String)| {
+            (self.target(version), Pruned { name: version.name().to_owned(), because })
+        };
+        expired.into_iter().map(pruned).collect()
+    }
+}
+
+/// Whether former versions are pruned after this outcome: not when it failed, nor when the resource is let go of, nor on
+/// an event that knows less than what is live.
+fn is_due(decision: &Decision, result: &OutcomeResult) -> bool {
+    let is_excluded = matches!(
+        decision,
+        Decision::Fail(_)
+            | Decision::Delete
+            | Decision::Orphan(_)
+            | Decision::Skip(SkipReason::StaleEvent { .. } | SkipReason::EarlierFailure | SkipReason::Disowned)
+    );
+    !is_excluded && !matches!(result, OutcomeResult::Failed(_))
+}
+
+/// The versions to prune, newest first, each with the limits that it exceeds; `spared` are the UIDs of those that stay.
+fn expired<'v>(
+    retention: &Retention,
+    versions: &[&'v Version],
+    spared: &[&str],
+    desired: Generation,
+    now: Timestamp,
+) -> Vec<(&'v Version, String)> {
+    let mut historical: Vec<&Version> = versions
+        .iter()
+        .copied()
+        .filter(|version| {
+            !version.is_terminating()
+                && !spared.contains(&version.uid())
+                && version.generation().is_none_or(|generation| generation <= desired)
+        })
+        .collect();
+    historical.sort_by(|a, b| (b.created_at(), b.name()).cmp(&(a.created_at(), a.name())));
+    let beyond_limit = |place: usize| {
+        let limit = retention.history_limit.filter(|limit| place >= *limit)?;
+        Some(format!("beyond the newest {limit}"))
+    };
+    let too_old = |version: &Version| {
+        // What does not say how old it is goes by number alone.
+        let (ttl, age) = (retention.ttl?, now.duration_since(version.created_at()?));
+        (age > ttl).then(|| format!("{} old, beyond the ttl of {}", text(age), text(ttl)))
+    };
+    let places = historical.into_iter().enumerate();
+    places
+        .filter_map(|(place, version)| {
+            let reasons: Vec<String> = beyond_limit(place).into_iter().chain(too_old(version)).collect();
+            (!reasons.is_empty()).then(|| (version, reasons.join("; ")))
+        })
+        .collect()
+}
+
+/// A span of time in whole seconds, without the units at its end that are zero: `48h`, not `48h0m0s`.
+fn text(span: SignedDuration) -> String {
+    let mut text = duration::format(Duration::from_secs(span.as_secs().unsigned_abs()));
+    for zero in ["m0s", "h0m"] {
+        if text.ends_with(zero) {
+            text.truncate(text.len() - 2);
+        }
+    }
+    text
+}

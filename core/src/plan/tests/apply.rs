@@ -1,0 +1,170 @@
+//! Creating, updating and replacing; and what a failure stops.
+
+use serde_json::json;
+
+use super::passes::{assert_settled, config_map, first_step, gated, live, pass, scope, task, with, yes};
+use super::store::Store;
+use crate::execution::Execution;
+use crate::plan::decision::FailReason;
+
+#[test]
+fn what_is_absent_is_created_and_left_alone_afterwards() {
+    let task = task(&[config_map("settings")]);
+    let mut store = Store::new();
+    assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("create", "Absent", "created", "12"));
+    assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("skip", "SameGeneration", "skipped", "17"));
+    assert_eq!(store.log, ["create settings"]);
+}
+
+#[test]
+fn a_new_generation_is_updated_once() {
+    let task = task(&[config_map("settings")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(pass(&task, &mut store, 4, &[]).result(), ("update", "GenerationChanged", "updated", "19"));
+    assert_settled(&task, &mut store, 4, &[]);
+    assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("skip", "StaleEvent", "skipped", "13"));
+    assert_eq!(store.log, ["create settings", "update settings"]);
+}
+
+#[test]
+fn what_changed_since_it_was_looked_at_is_not_written() {
+    let task = task(&[config_map("settings")]);
+    let mut store = Store::with([live("ConfigMap", "settings", json!({}), Some(1))]);
+    let mut scope = scope(&store, 3, &[]);
+    let (mut planner, step) = first_step(&task, &store, &mut scope);
+    store.change("settings", &json!({ "data": { "by": "somebody else" } }));
+    assert_eq!(planner.record(&mut scope, store.execute(step.command)), None);
+    let failure = planner.outcomes()[0].failure().map(|failure| failure.reason);
+    assert_eq!(failure, Some(FailReason::Conflict));
+    assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated", "the next event looks again");
+}
+
+#[test]
+fn recreate_on_change_needs_a_generation_that_is_lower() {
+    let task = task(&[with(config_map("job"), json!({ "recreate_on_change": true }))]);
+    for (generation, expected) in [
+        (Some(2), ("recreate", "RecreateGateHolds", "recreated", "14")),
+        (Some(3), ("skip", "SameGeneration", "skipped", "17")),
+        (Some(4), ("skip", "StaleEvent", "skipped", "13")),
+        (None, ("update", "GenerationChanged", "updated", "19")),
+    ] {
+        let mut store = Store::with([live("ConfigMap", "job", json!({}), generation)]);
+        assert_eq!(pass(&task, &mut store, 3, &[]).result(), expected, "{generation:?}");
+        assert_settled(&task, &mut store, 3, &[]);
+    }
+}
+
+#[test]
+fn a_recreation_whose_deletion_takes_its_time_goes_on_with_the_next_events() {
+    let task = task(&[gated(config_map("job"), "recreate", "replacing")]);
+    let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
+    store.hold("job");
+    let first = pass(&task, &mut store, 3, &yes("replacing"));
+    assert_eq!(first.result(), ("recreate", "RecreateGateHolds", "deleting", "14"));
+    assert!(first.visible("job").is_some_and(|job| job["metadata"].get("deletionTimestamp").is_some()));
+    let second = pass(&task, &mut store, 3, &yes("replacing"));
+    assert_eq!(second.result(), ("wait", "Terminating", "waiting", "9"));
+    store.remove("job");
+    assert_eq!(pass(&task, &mut store, 3, &yes("replacing")).result(), ("create", "Absent", "created", "12"));
+    assert_eq!(store.log, ["delete job", "create job"]);
+}
+
+#[test]
+fn a_recreation_that_meets_what_somebody_else_created_meanwhile_leaves_it_alone() {
+    let task = task(&[gated(config_map("job"), "recreate", "replacing")]);
+    let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
+    let mut scope = scope(&store, 3, &yes("replacing"));
+    let (mut planner, _) = first_step(&task, &store, &mut scope);
+    let theirs = store.put(live("ConfigMap", "job", json!({}), Some(3)));
+    let next = planner.record(&mut scope, crate::write::Executed::NameTaken(Some(theirs)));
+    assert_eq!(next, None, "it is not deleted a second time");
+    let failure = planner.outcomes()[0].failure().map(|failure| failure.reason);
+    assert_eq!(failure, Some(FailReason::Conflict));
+}
+
+#[test]
+fn what_cannot_be_created_is_not_deleted_for_it() {
+    let entry = gated(config_map("job"), "recreate", "replacing");
+    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
+    let misplaced = json!({ "manifest": { "metadata": { "namespace": "elsewhere" } } });
+    let unmarked = json!({ "manifest": { "metadata": { "labels": { "hyperfleet.io/adapter": "no/label" } } } });
+    for (more, reason) in [(unrenderable, "RenderFailed"), (misplaced, "SelectorMismatch"), (unmarked, "InvalidLabel")]
+    {
+        let task = task(&[with(entry.clone(), more)]);
+        let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
+        let failed = pass(&task, &mut store, 3, &yes("replacing"));
+        assert_eq!((failed.result().1, store.log.len()), (reason, 0));
+    }
+}
+
+#[test]
+fn a_failed_write_stops_later_writes_but_neither_deletions_nor_releases() {
+    let task = task(&[
+        config_map("first"),
+        config_map("second"),
+        gated(config_map("third"), "delete", "deleting"),
+        gated(config_map("fourth"), "orphan", "deleting"),
+        gated(config_map("fifth"), "delete", "deleting"),
+    ]);
+    let mut store = Store::with(["third", "fourth"].map(|name| live("ConfigMap", name, json!({}), Some(1))));
+    store.refuse = vec!["create first".to_owned()];
+    let failed = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(
+        failed.results(),
+        [
+            ("create", "Unavailable", "failed", "12"),
+            ("skip", "EarlierFailure", "skipped", "7a"),
+            ("delete", "DeleteGateHolds", "deleted", "5"),
+            ("orphan", "OrphanGateHolds", "released", "3"),
+            ("skip", "AlreadyAbsent", "skipped", "7"),
+        ]
+    );
+    let told = failed.outcomes[0].failure().map(|failure| failure.message.as_str());
+    assert_eq!(told, Some("failed to create first: the server is down (HTTP 503)"));
+}
+
+#[test]
+fn what_could_not_be_read_or_decided_stops_later_writes_too() {
+    let unread = with(config_map("first"), json!({ "manifest": { "kind": "Secret" } }));
+    let undecided = gated(config_map("first"), "create", "dig(event, \"a\") == 1");
+    for (first, reason) in [(unread, "DiscoveryFailed"), (undecided, "GateFailed")] {
+        let task = task(&[first, config_map("second")]);
+        let mut store = Store::new();
+        store.unreadable = vec!["Secret".to_owned()];
+        let failed = pass(&task, &mut store, 3, &[]);
+        assert_eq!((failed.results()[0].1, failed.results()[1].3), (reason, "7a"));
+        assert_eq!(store.log.len(), 0);
+    }
+}
+
+#[test]
+fn a_failed_deletion_or_release_stands_in_nobodys_way() {
+    for (gate, result) in [("delete", "DeleteGateHolds"), ("orphan", "OrphanGateHolds")] {
+        let task = task(&[gated(config_map("first"), gate, "deleting"), config_map("second")]);
+        let mut store = Store::with([live("ConfigMap", "first", json!({}), Some(3))]);
+        store.refuse = vec!["delete first".to_owned(), "release first".to_owned()];
+        let failed = pass(&task, &mut store, 3, &yes("deleting"));
+        let results: Vec<_> = failed.outcomes.iter().map(|outcome| outcome.result.as_str()).collect();
+        assert_eq!((failed.outcomes[0].decision.reason(), results), (result, vec!["failed", "created"]));
+        assert!(failed.visible("first").is_some(), "it must not look gone");
+    }
+}
+
+#[test]
+fn only_a_create_gate_counts_as_skipping_resources() {
+    let closed = with(config_map("x"), json!({ "when": { "expression": "false" } }));
+    for (name, entry, skipped) in [
+        ("what may not be created", gated(config_map("x"), "create", "false"), true),
+        ("what may not be written", closed, false),
+        ("what may not be applied", gated(config_map("x"), "apply", "false"), false),
+    ] {
+        let task = task(&[entry]);
+        for mut store in [Store::new(), Store::with([live("ConfigMap", "x", json!({}), Some(1))])] {
+            let is_absent = store.names().is_empty();
+            let mut execution = Execution::default();
+            execution.note_outcomes(&pass(&task, &mut store, 3, &[]).outcomes);
+            assert_eq!(execution.resources_skipped, skipped && is_absent, "{name}, absent: {is_absent}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Two resources of one kind that share a selector never touch each other's objects, whatever labels they carry.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
+use super::store::Store;
+use crate::keys;
+
+#[test]
+fn two_resources_of_one_selector_each_write_their_own() {
+    let task = task(&[gated(selecting("left"), "delete", "deleting"), selecting("right")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(store.log, ["create left-3", "create right-3"]);
+    assert_settled(&task, &mut store, 3, &[]);
+    pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(store.names(), ["right-3"]);
+}
+
+#[test]
+fn what_belongs_is_deleted_and_nothing_else() {
+    let alone = || vec![gated(selecting("left"), "delete", "deleting")];
+    let beside = |other: Value| [alone(), vec![other]].concat();
+    let by_name = |name: &str| {
+        let metadata = json!({ "manifest": { "metadata": { "name": name } }, "discovery": { "by_name": name } });
+        with(config_map("right"), metadata)
+    };
+    let mine = || labels("left");
+    let but = |key: &str, value: Value| with(mine(), json!({ key: value }));
+    let older = || json!({ "app": "demo" });
+    let another_kind = with(selecting("right"), json!({ "manifest": { "kind": "Secret" } }));
+    let cases = [
+        ("its own", alone(), live("ConfigMap", "left-1", mine(), Some(1)), true),
+        ("another adapter's", alone(), live("ConfigMap", "left-1", but(keys::ADAPTER, json!("b")), Some(1)), false),
+        (
+            "another cluster's",
+            alone(),
+            live("ConfigMap", "left-1", but(keys::RESOURCE_ID, json!("c2")), Some(1)),
+            false,
+        ),
+        ("another entry's", alone(), live("ConfigMap", "left-3", but(keys::RESOURCE, json!("right")), Some(1)), false),
+        ("an older adapter's", alone(), live("ConfigMap", "any", older(), Some(1)), true),
+        (
+            "an older adapter's, for another cluster",
+            alone(),
+            live("ConfigMap", "any", json!({ "app": "demo", keys::RESOURCE_ID: "c2" }), Some(1)),
+            false,
+        ),
+        (
+            "an older adapter's, beside another kind",
+            beside(another_kind),
+            live("ConfigMap", "any", older(), Some(1)),
+            true,
+        ),
+        (
+            "an older adapter's, of the rendered name",
+            beside(selecting("right")),
+            live("ConfigMap", "left-3", older(), Some(1)),
+            true,
+        ),
+        (
+            "an older adapter's, of either entry",
+            beside(selecting("right")),
+            live("ConfigMap", "left-1", older(), Some(1)),
+            false,
+        ),
+        (
+            "an older adapter's, which another entry names",
+            beside(by_name("left-1")),
+            live("ConfigMap", "left-1", older(), Some(1)),
+            false,
+        ),
+        (
+            "an older adapter's, which no other entry names",
+            beside(by_name("x")),
+            live("ConfigMap", "left-1", older(), Some(1)),
+            true,
+        ),
+    ];
+    for (name, entries, object, belongs) in cases {
+        let mut store = Store::with([object]);
+        let deleted = pass(&task(&entries), &mut store, 3, &yes("deleting"));
+        assert_eq!(deleted.results()[0].2 == "deleted", belongs, "{name}: {:?}", deleted.results());
+        assert_eq!(
+            store.log.first().is_some_and(|call| call.starts_with("delete")),
+            belongs,
+            "{name}: {:?}",
+            store.log
+        );
+    }
+}
+
+#[test]
+fn one_kind_is_one_kind_in_whatever_version_it_is_written() {
+    let older = with(selecting("right"), json!({ "manifest": { "apiVersion": "v1beta1" } }));
+    let task = task(&[gated(selecting("left"), "delete", "deleting"), older]);
+    let mut store = Store::with([live("ConfigMap", "any", json!({ "app": "demo" }), Some(1))]);
+    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].1, "AlreadyAbsent");
+    assert!(store.names().contains(&"any"));
+}
+
+#[test]
+fn labels_that_the_manifest_writes_itself_are_its_own() {
+    let mine =
+        json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: "shared", keys::ADAPTER: "mine" } } } });
+    let task = task(&[gated(with(selecting("left"), mine), "delete", "deleting")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    assert_settled(&task, &mut store, 3, &[]);
+    // Written before the manifest said so.
+    store.put(version("left", "left-1", 1, 1));
+    pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(store.names(), Vec::<&str>::new());
+}
+
+#[test]
+fn what_an_older_adapter_wrote_is_stamped_on_its_next_update() {
+    let task = task(&[selecting("left"), selecting("right")]);
+    let mut store = Store::with([live("ConfigMap", "left-3", json!({ "app": "demo" }), Some(2))]);
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(store.log, ["update left-3", "create right-3"]);
+    assert_eq!(store.object("left-3")["metadata"]["labels"], labels("left"));
+    assert_settled(&task, &mut store, 3, &[]);
+}
+
+/// A label's value, if any: ours, or one of others.
+fn label(ours: &'static str, others: &'static str) -> impl Strategy<Value = Option<&'static str>> {
+    prop_oneof![3 => Just(Some(ours)), 1 => Just(Some(others)), 1 => Just(None)]
+}
+
+/// Any object that the selector finds.
+fn objects() -> impl Strategy<Value = Vec<Value>> {
+    let resource =
+        prop_oneof![2 => Just(Some("left")), 2 => Just(Some("right")), 1 => Just(Some("x")), 1 => Just(None)];
+    let mark = prop_oneof![8 => Just(None), 1 => Just(Some("c1")), 1 => Just(Some("c2"))];
+    let by = prop_oneof![Just(None), Just(Some("tester/left")), Just(Some("tester/right")), Just(Some("b/left"))];
+    let one = (label("tester", "b"), label("c1", "c2"), resource, mark, by, 0..5_i64).prop_map(
+        |(adapter, id, resource, mark, by, generation)| {
+            let mut labels = json!({ "app": "demo" });
+            let all =
+                [(keys::ADAPTER, adapter), (keys::RESOURCE_ID, id), (keys::RESOURCE, resource), (keys::DISOWNED, mark)];
+            for (key, value) in all.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+                labels[key] = json!(value);
+            }
+            let mut object = live("ConfigMap", "", labels, Some(generation));
+            if let Some(by) = by.filter(|_| mark.is_some()) {
+                object["metadata"]["annotations"][keys::DISOWNED_BY] = json!(by);
+            }
+            object
+        },
+    );
+    prop::collection::vec(one, 0..6).prop_map(|mut objects| {
+        for (index, object) in objects.iter_mut().enumerate() {
+            // The first two have the names that the entries render to.
+            object["metadata"]["name"] = json!(match index {
+                0 => "left-3".to_owned(),
+                1 => "right-3".to_owned(),
+                other => format!("other-{other}"),
+            });
+        }
+        objects
+    })
+}
+
+/// Whether an entry may write an object, by what the object says.
+fn may_write(resource: &str, generation: i64, object: &Value) -> bool {
+    let label = |key: &str| object["metadata"]["labels"].get(key).and_then(Value::as_str);
+    match (label(keys::DISOWNED), label(keys::RESOURCE)) {
+        (Some(_), _) => false,
+        (None, Some(of)) => {
+            of == resource && label(keys::ADAPTER) == Some("tester") && label(keys::RESOURCE_ID) == Some("c1")
+        }
+        // An older adapter's, of the rendered name.
+        (None, None) => object["metadata"]["name"] == json!(format!("{resource}-{generation}")),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn an_entry_writes_only_what_says_that_it_is_its_own_or_has_its_name(
+        objects in objects(),
+        gates in prop::collection::vec(prop_oneof![Just("delete"), Just("orphan"), Just("recreate"), Just("create")], 2),
+        retention in any::<bool>(),
+        generation in 2..5_i64,
+    ) {
+        let mut entries: Vec<Value> =
+            ["left", "right"].into_iter().zip(&gates).map(|(name, gate)| gated(selecting(name), gate, "deleting")).collect();
+        if retention {
+            entries[0]["retention"] = json!({ "historyLimit": 0 });
+        }
+        let mut store = Store::with(objects);
+        let before = store.objects();
+        let done = pass(&task(&entries), &mut store, generation, &yes("deleting"));
+        // A creation touches nothing that is there: the name is taken then.
+        for (resource, call) in done.calls.iter().filter(|(_, call)| !call.starts_with("create")) {
+            let object = before.iter().find(|object| call.ends_with(&format!(" {}", object["metadata"]["name"].as_str().unwrap_or_default())));
+            prop_assert!(object.is_some_and(|object| may_write(resource, generation, object)), "{}: {} {:?}", resource, call, object);
+        }
+        for object in &before {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            if !["left", "right"].iter().any(|resource| may_write(resource, generation, object)) {
+                prop_assert!(store.names().contains(&name) && store.object(name) == object, "{}: {:?}", name, &store.log);
+            }
+        }
+    }
+}

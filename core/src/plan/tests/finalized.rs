@@ -1,0 +1,78 @@
+//! What is reported of a release, on the event that made it and on every later one.
+
+use serde_json::{Value, json};
+
+use super::passes::{Pass, config_map, gated, live, pass, task, yes};
+use super::store::Store;
+use crate::overlay;
+
+/// What a status says of a condition after the corrections; none if nothing.
+fn reported(pass: &Pass, kind: &str) -> Option<String> {
+    let mut payload = json!({ "adapter": "tester", "conditions": [] });
+    overlay::apply(&mut payload, &pass.outcomes);
+    let conditions = payload["conditions"].as_array().into_iter().flatten();
+    let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind))?;
+    condition["status"].as_str().map(str::to_owned)
+}
+
+fn there(names: &[&str]) -> Store {
+    Store::with(names.iter().map(|name| live("ConfigMap", name, json!({}), Some(3))))
+}
+
+fn finalized(pass: &Pass) -> bool {
+    reported(pass, "Finalized").as_deref() == Some("True")
+}
+
+fn mixed() -> [Value; 3] {
+    [
+        gated(config_map("kept"), "orphan", "deleting"),
+        gated(config_map("dropped"), "delete", "deleting"),
+        config_map("plain"),
+    ]
+}
+
+#[test]
+fn a_release_is_reported_on_its_event_and_on_every_later_one() {
+    let task = task(&[gated(config_map("kept"), "orphan", "deleting"), config_map("plain")]);
+    let mut store = there(&["kept", "plain"]);
+    assert!(!finalized(&pass(&task, &mut store, 3, &[])));
+    for _ in 0..3 {
+        assert!(finalized(&pass(&task, &mut store, 3, &yes("deleting"))));
+    }
+}
+
+#[test]
+fn nothing_is_finalized_while_a_deletion_is_not_finished() {
+    let task = task(&mixed());
+    let mut store = there(&["kept", "dropped"]);
+    store.hold("dropped");
+    assert!(!finalized(&pass(&task, &mut store, 3, &yes("deleting"))), "it is being deleted");
+    assert!(!finalized(&pass(&task, &mut store, 3, &yes("deleting"))), "it is waited for");
+    store.remove("dropped");
+    assert!(finalized(&pass(&task, &mut store, 3, &yes("deleting"))));
+}
+
+#[test]
+fn nothing_is_finalized_by_a_deletion_alone_or_after_a_failure_of_what_has_to_go() {
+    let dropped = gated(config_map("dropped"), "delete", "deleting");
+    let mut store = there(&["dropped"]);
+    for _ in 0..2 {
+        let deleted = pass(&task(std::slice::from_ref(&dropped)), &mut store, 3, &yes("deleting"));
+        assert_eq!(reported(&deleted, "Finalized"), None, "a configuration says so itself");
+    }
+    for refused in ["release kept", "delete dropped"] {
+        let mut store = there(&["kept", "dropped"]);
+        store.refuse = vec![refused.to_owned()];
+        let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));
+        assert!(!finalized(&failed), "{refused}");
+        assert_eq!(reported(&failed, "Available").as_deref(), Some("False"), "{refused}");
+    }
+}
+
+#[test]
+fn what_could_not_be_read_is_neither_available_nor_finalized() {
+    let mut store = there(&["kept", "dropped"]);
+    store.unreadable = vec!["ConfigMap".to_owned()];
+    let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));
+    assert_eq!((reported(&failed, "Available").as_deref(), finalized(&failed)), (Some("False"), false));
+}

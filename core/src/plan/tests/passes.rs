@@ -1,0 +1,222 @@
+//! Tasks in a few words, and passes over a [`Store`].
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::store::Store;
+use crate::id::Generation;
+use crate::keys;
+use crate::manifest::Stamp;
+use crate::outcome::Outcome;
+use crate::plan::{Planner, Wanted};
+use crate::scope::Scope;
+use crate::task::Task;
+use crate::task::compile::{Surroundings, compile};
+
+/// The variables that gates and manifests of tests may read, as they are where a test does not say otherwise.
+const VARIABLES: [(&str, bool); 5] =
+    [("deleting", false), ("releasing", false), ("replacing", false), ("writing", true), ("creating", true)];
+
+/// A gate.
+pub(super) fn when(expression: &str) -> Value {
+    json!({ "when": { "expression": expression } })
+}
+
+/// An object in the namespace `team`, found by its name.
+pub(super) fn config_map(name: &str) -> Value {
+    json!({
+        "name": name,
+        "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "team" } },
+        "discovery": { "namespace": "team", "by_name": name },
+    })
+}
+
+/// `ConfigMap`s named after the generation, found by a label of theirs.
+pub(super) fn selecting(name: &str) -> Value {
+    let metadata = json!({
+        "name": format!("{name}-{{{{ .generation }}}}"), "namespace": "team", "labels": { "app": "demo" }
+    });
+    json!({
+        "name": name,
+        "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata },
+        "discovery": { "namespace": "team", "by_selectors": { "label_selector": { "app": "demo" } } },
+    })
+}
+
+/// An entry with more in it: what is named here is set, an object within an object in part.
+pub(super) fn with(mut entry: Value, more: Value) -> Value {
+    fn set(value: &mut Value, more: Value) {
+        match (value, more) {
+            (Value::Object(fields), Value::Object(more)) => {
+                for (key, more) in more {
+                    set(fields.entry(key).or_insert(Value::Null), more);
+                }
+            }
+            (value, more) => *value = more,
+        }
+    }
+    set(&mut entry, more);
+    entry
+}
+
+/// An entry with a gate below `lifecycle`.
+pub(super) fn gated(entry: Value, gate: &str, expression: &str) -> Value {
+    with(entry, json!({ "lifecycle": { gate: when(expression) } }))
+}
+
+#[track_caller]
+pub(super) fn task(resources: &[Value]) -> Task {
+    let names = VARIABLES.into_iter().map(|(name, _)| name).chain(["generation", "stage", "unset"]);
+    let params: Vec<Value> = names.map(|name| json!({ "name": name, "source": format!("event.{name}") })).collect();
+    let text = json!({ "params": params, "resources": resources }).to_string();
+    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
+    let compiled = compile("task.yaml", &text, &surroundings);
+    compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
+}
+
+/// Who writes: the adapter `tester`, for the cluster `c1`.
+pub(super) fn stamp(generation: i64) -> Stamp {
+    Stamp {
+        adapter: "tester".to_owned(),
+        resource_id: "c1".to_owned(),
+        generation: Generation(generation),
+        signer: None,
+    }
+}
+
+/// The scope of an event before anything was read.
+pub(super) fn scope(store: &Store, generation: i64, variables: &[(&str, Value)]) -> Scope {
+    let mut scope = Scope::new(store.now);
+    scope.set("generation", json!(generation));
+    scope.set("stage", json!("one"));
+    scope.set("resources", json!({}));
+    for (name, value) in VARIABLES {
+        scope.set(name, json!(value));
+    }
+    for (name, value) in variables {
+        scope.set(name, value.clone());
+    }
+    scope
+}
+
+/// What one pass came to.
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) outcomes: Vec<Outcome>,
+    /// The variables at its end.
+    pub(super) scope: Scope,
+    /// What was written, by which resource.
+    pub(super) calls: Vec<(String, String)>,
+}
+
+impl Pass {
+    /// Of each resource: the decision, its reason, the result, and the number of the row.
+    pub(super) fn results(&self) -> Vec<(&str, &str, &str, &str)> {
+        let told = |outcome: &'_ Outcome| {
+            let reason = outcome.failure().map_or_else(|| outcome.decision.reason(), |failure| failure.reason.as_str());
+            (outcome.decision.kind(), reason, outcome.result.as_str(), outcome.row.number())
+        };
+        self.outcomes.iter().map(told).collect()
+    }
+
+    /// That of the only resource.
+    #[track_caller]
+    pub(super) fn result(&self) -> (&str, &str, &str, &str) {
+        let [result] = self.results()[..] else { panic!("{:?}", self.results()) };
+        result
+    }
+
+    /// What expressions see of a resource at the end.
+    pub(super) fn visible(&self, name: &str) -> Option<&Value> {
+        self.scope.get("resources")?.get(name)
+    }
+
+    /// The reasons of every warning.
+    pub(super) fn warnings(&self) -> Vec<&str> {
+        let warnings = self.outcomes.iter().flat_map(|outcome| &outcome.warnings);
+        warnings.map(|warning| warning.reason.as_str()).collect()
+    }
+}
+
+/// One pass of an event of this generation.
+pub(super) fn pass(task: &Task, store: &mut Store, generation: i64, variables: &[(&str, Value)]) -> Pass {
+    pass_of(task, store, stamp(generation), variables)
+}
+
+/// One pass for somebody else.
+pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
+    let mut scope = scope(store, stamp.generation.0, variables);
+    let mut planner = Planner::new(task, stamp);
+    loop {
+        let wanted = planner.next_queries(&scope);
+        if wanted.is_empty() {
+            break;
+        }
+        for Wanted { resource, query } in wanted {
+            planner.observe(&mut scope, resource, store.find(&query));
+        }
+    }
+    let mut calls = Vec::new();
+    let mut next = planner.next_step(&mut scope);
+    while let Some(step) = next {
+        let before = store.log.len();
+        let executed = store.execute(step.command);
+        calls.extend(store.log[before..].iter().map(|call| (step.resource.clone(), call.clone())));
+        next = planner.record(&mut scope, executed).or_else(|| planner.next_step(&mut scope));
+    }
+    Pass { outcomes: planner.into_outcomes(), scope, calls }
+}
+
+/// An object that is there already.
+pub(super) fn live(kind: &str, name: &str, labels: Value, generation: Option<i64>) -> Value {
+    let mut object = json!({
+        "apiVersion": "v1", "kind": kind,
+        "metadata": { "name": name, "namespace": "team", "labels": labels, "creationTimestamp": "2025-12-01T00:00:00Z" }
+    });
+    if let Some(generation) = generation {
+        object["metadata"]["annotations"] = json!({ keys::GENERATION: generation.to_string() });
+    }
+    object
+}
+
+/// The labels of an object that a resource of [`selecting`] wrote.
+pub(super) fn labels(resource: &str) -> Value {
+    json!({ "app": "demo", keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: resource })
+}
+
+/// A version that a resource of [`selecting`] wrote on some day of December.
+pub(super) fn version(resource: &str, name: &str, generation: i64, day: u32) -> Value {
+    let created = json!({ "metadata": { "creationTimestamp": format!("2025-12-{day:02}T00:00:00Z") } });
+    with(live("ConfigMap", name, labels(resource), Some(generation)), created)
+}
+
+/// A variable that is true.
+pub(super) fn yes(name: &str) -> [(&str, Value); 1] {
+    [(name, json!(true))]
+}
+
+/// Asserts that another pass of the same event writes nothing.
+#[track_caller]
+pub(super) fn assert_settled(task: &Task, store: &mut Store, generation: i64, variables: &[(&str, Value)]) {
+    let (log, before) = (store.log.clone(), store.objects());
+    let again = pass(task, store, generation, variables);
+    assert_eq!(store.log, log, "a second pass wrote: {:?}", again.results());
+    assert_eq!(store.objects(), before);
+}
+
+/// The step that a pass would take first, given what is there.
+pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, crate::plan::Step) {
+    let generation = scope.get("generation").and_then(Value::as_i64).unwrap();
+    let mut planner = Planner::new(task, stamp(generation));
+    loop {
+        let wanted = planner.next_queries(scope);
+        if wanted.is_empty() {
+            break;
+        }
+        for Wanted { resource, query } in wanted {
+            planner.observe(scope, resource, store.find(&query));
+        }
+    }
+    let step = planner.next_step(scope).unwrap();
+    (planner, step)
+}

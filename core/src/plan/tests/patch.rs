@@ -1,0 +1,140 @@
+//! Partial writes of what is live.
+
+use serde_json::{Value, json};
+
+use super::passes::{assert_settled, config_map, live, pass, task, with, yes};
+use super::store::Store;
+
+/// A patch that sets a key of `data` where it differs.
+fn set(key: &str, value: &str) -> Value {
+    let differs = format!("resources.?job.?data[?\"{key}\"].orValue(\"\") != \"{value}\"");
+    entry(&differs, json!({ "data": { key: value } }))
+}
+
+fn entry(when: &str, document: Value) -> Value {
+    json!({ "when": { "expression": when }, "document": document })
+}
+
+fn job(patches: &[Value]) -> Value {
+    with(config_map("job"), json!({ "lifecycle": { "patch": patches } }))
+}
+
+fn there() -> Store {
+    Store::with([live("ConfigMap", "job", json!({}), Some(1))])
+}
+
+#[test]
+fn the_patches_that_hold_are_sent_in_order_and_nothing_else() {
+    let patches = [set("a", "one"), entry("false", json!({ "data": { "b": "two" } })), set("c", "three")];
+    let task = task(&[job(&patches)]);
+    let mut store = there();
+    let patched = pass(&task, &mut store, 3, &[]);
+    assert_eq!(patched.result(), ("patch", "PatchGateHolds", "patched", "15"));
+    assert_eq!(patched.outcomes[0].reason(), "gate of patch[0], patch[2] holds");
+    assert_eq!(store.log, ["patch job", "patch job"]);
+    assert_eq!(store.object("job")["data"], json!({ "a": "one", "c": "three" }));
+    assert_eq!(patched.visible("job"), Some(store.object("job")), "the server's last answer is what is seen");
+    let asked: Vec<_> = patched.outcomes[0].gates.iter().map(|gate| (gate.name.as_str(), gate.told())).collect();
+    let told = |name, answer: &str| (name, answer.to_owned());
+    assert_eq!(asked, [told("patch[0]", "holds"), told("patch[1]", "does not hold"), told("patch[2]", "holds")]);
+}
+
+#[test]
+fn the_normal_update_has_its_turn_when_no_patch_holds() {
+    let task = task(&[job(&[set("a", "one")])]);
+    let mut store = there();
+    assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "patched");
+    assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated");
+    assert_settled(&task, &mut store, 3, &[]);
+    assert_eq!(store.object("job")["data"], json!({ "a": "one" }), "what was patched survives the update");
+}
+
+#[test]
+fn a_later_patch_has_the_last_word_and_null_removes() {
+    let patches = [
+        entry("has(resources.job.data)", json!({ "data": { "a": "one", "b": null } })),
+        entry("has(resources.job.data)", json!({ "data": { "a": "two" } })),
+    ];
+    let task = task(&[job(&patches)]);
+    let mut store = there();
+    store.change("job", &json!({ "data": { "b": "gone", "c": "stays" } }));
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(store.object("job")["data"], json!({ "a": "two", "c": "stays" }));
+}
+
+#[test]
+fn an_absent_object_is_created_not_patched() {
+    let task = task(&[job(&[entry("true", json!({ "data": { "a": "one" } }))])]);
+    let mut store = Store::new();
+    assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "created");
+}
+
+#[test]
+fn a_patch_that_is_refused_ends_it_and_what_was_written_is_seen() {
+    let task = task(&[job(&[set("a", "one"), set("b", "two")]), config_map("later")]);
+    let mut store = there();
+    let mut scope = super::passes::scope(&store, 3, &[]);
+    let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
+    let crate::write::Command::Patch { target, documents } = step.command else { unreachable!("{step:?}") };
+    assert_eq!(documents, [json!({ "data": { "a": "one" } }), json!({ "data": { "b": "two" } })]);
+    let first = crate::write::Command::Patch { target, documents: documents[..1].to_vec() };
+    let crate::write::Executed::Patched(object) = store.execute(first) else { unreachable!("it is taken") };
+    store.refuse = vec!["patch job".to_owned()];
+    let refused = crate::write::WriteError {
+        kind: crate::write::WriteErrorKind::Invalid,
+        call: "patch job".to_owned(),
+        status: Some(422),
+        message: "no".to_owned(),
+    };
+    planner.record(&mut scope, crate::write::Executed::PatchFailed { object: Some(object), error: refused });
+    let outcome = &planner.outcomes()[0];
+    assert_eq!(outcome.failure().map(|failure| failure.reason.as_str()), Some("Invalid"));
+    let seen = scope.get("resources").and_then(|resources| resources.get("job"));
+    assert_eq!(seen.map(|job| &job["data"]), Some(&json!({ "a": "one" })));
+    assert_eq!(planner.next_step(&mut scope), None, "what comes later is not written");
+    assert_eq!(planner.outcomes()[1].decision.reason(), "EarlierFailure");
+    store.refuse.clear();
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(store.object("job")["data"], json!({ "a": "one", "b": "two" }), "the next event goes on");
+}
+
+#[test]
+fn nothing_is_written_if_one_document_does_not_render_or_one_gate_has_no_answer() {
+    let broken = [
+        ("RenderFailed", entry("true", json!({ "data": { "b": "{{ .unset }}" } }))),
+        ("GateFailed", entry("resources.job.spec.done", json!({ "data": { "b": "two" } }))),
+    ];
+    for (reason, broken) in broken {
+        for patches in [[set("a", "one"), broken.clone()], [broken.clone(), set("a", "one")]] {
+            let mut store = there();
+            let failed = pass(&task(&[job(&patches)]), &mut store, 3, &[]);
+            assert_eq!(failed.result(), ("fail", reason, "failed", "15"));
+            assert_eq!(store.log.len(), 0);
+            let message = &failed.outcomes[0].failure().map(|failure| failure.message.clone()).unwrap_or_default();
+            assert!(message.contains("patch["), "it says which: {message}");
+        }
+    }
+}
+
+#[test]
+fn a_patch_gate_about_a_status_that_is_not_there_yet_does_not_hold_and_the_others_are_sent() {
+    let task = task(&[job(&[
+        entry("resources.job.status.phase == \"Done\"", json!({ "data": { "b": "two" } })),
+        set("a", "one"),
+    ])]);
+    let mut store = there();
+    let patched = pass(&task, &mut store, 3, &[]);
+    assert_eq!((patched.result().2, patched.warnings()), ("patched", vec!["status_missing"]));
+    assert_eq!(store.object("job")["data"], json!({ "a": "one" }));
+}
+
+#[test]
+fn a_document_is_rendered_with_the_events_variables() {
+    let task = task(&[job(&[entry(
+        "!has(resources.job.data)",
+        json!({ "data": { "stage": "{{ .stage }}", "at": "{{ .now }}" } }),
+    )])]);
+    let mut store = there();
+    pass(&task, &mut store, 3, &yes("writing"));
+    assert_eq!(store.object("job")["data"], json!({ "stage": "one", "at": "2026-01-01T00:00:00Z" }));
+}

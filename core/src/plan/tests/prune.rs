@@ -1,0 +1,144 @@
+//! When former versions are pruned: not after a failure, and not where the event knows less than what is live.
+
+use serde_json::{Value, json};
+
+use super::passes::{config_map, gated, live, pass, scope, task, version, with, yes};
+use super::retention::keeping;
+use super::store::Store;
+
+fn keeping_none() -> Value {
+    keeping(json!({ "historyLimit": 0 }))
+}
+
+/// Two former versions and the current one, of generation 3.
+fn versions() -> Store {
+    Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "job-3", 3, 3)])
+}
+
+#[test]
+fn former_versions_are_pruned_whatever_was_decided_about_the_current_one() {
+    let name = json!({ "manifest": { "metadata": { "name": "job-{{ .stage }}" } } });
+    let patch = json!({ "lifecycle": { "patch": [{ "when": { "expression": "true" }, "document": { "data": { "a": "b" } } }] } });
+    let closed = json!({ "when": { "expression": "false" } });
+    for (entry, generation, reason) in [
+        (keeping_none(), 3, "SameGeneration"),
+        (keeping_none(), 4, "NewName"),
+        (gated(keeping_none(), "apply", "false"), 4, "ApplyGateFalse"),
+        (with(keeping_none(), closed), 4, "WhenFalse"),
+        (with(keeping_none(), patch), 3, "PatchGateHolds"),
+        (with(gated(keeping_none(), "recreate", "true"), name), 3, "RecreateGateHolds"),
+    ] {
+        let mut store = versions();
+        let pruned = pass(&task(&[entry]), &mut store, generation, &[]);
+        assert_eq!(pruned.result().1, reason);
+        assert!(!store.names().contains(&"a") && !store.names().contains(&"b"), "{reason}: {:?}", store.names());
+        assert_eq!(store.log.iter().filter(|call| call.starts_with("delete")).count(), pruned.outcomes[0].pruned.len());
+    }
+}
+
+#[test]
+fn nothing_is_pruned_where_the_table_says_so() {
+    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
+    let same_name = json!({ "manifest": { "metadata": { "name": "job-3" } } });
+    let cases = [
+        ("StaleEvent", keeping_none(), 2),
+        ("RenderFailed", with(keeping_none(), unrenderable), 3),
+        ("GateFailed", gated(keeping_none(), "apply", "resources.job.spec.done"), 3),
+        ("VersionNameTaken", with(gated(keeping_none(), "recreate", "true"), same_name), 3),
+        ("OrphanGateHolds", gated(keeping_none(), "orphan", "true"), 3),
+        ("DeleteGateHolds", gated(keeping_none(), "delete", "true"), 3),
+    ];
+    for (reason, entry, generation) in cases {
+        let mut store = versions();
+        let kept = pass(&task(&[entry]), &mut store, generation, &[]);
+        assert_eq!((kept.result().1, kept.outcomes[0].pruned.len()), (reason, 0));
+        let is_pruned = store.names().len() < 3 && reason != "DeleteGateHolds";
+        assert!(!is_pruned, "{reason}: {:?}", store.log);
+    }
+}
+
+#[test]
+fn nothing_is_pruned_after_an_earlier_failure() {
+    let task = task(&[config_map("first"), keeping_none()]);
+    let mut store = versions();
+    store.refuse = vec!["create first".to_owned()];
+    assert_eq!(pass(&task, &mut store, 3, &[]).results()[1].1, "EarlierFailure");
+    assert_eq!(store.log, ["create first"]);
+}
+
+#[test]
+fn nothing_is_pruned_after_a_write_that_failed() {
+    let mut store = versions();
+    store.refuse = vec!["create job-4".to_owned()];
+    assert_eq!(pass(&task(&[keeping_none()]), &mut store, 4, &[]).result().2, "failed");
+    assert_eq!(store.log, ["create job-4"]);
+}
+
+#[test]
+fn nothing_is_pruned_where_a_version_was_released_or_could_not_be_read() {
+    let mut store = versions();
+    store.change("a", &json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
+    store.refuse = vec!["release b".to_owned()];
+    pass(&task(&[keeping_none()]), &mut store, 3, &[]);
+    assert_eq!(store.names().len(), 3);
+
+    let mut store = versions();
+    store.unreadable = vec!["ConfigMap".to_owned()];
+    pass(&task(&[keeping_none()]), &mut store, 3, &[]);
+    assert_eq!(store.names().len(), 3);
+}
+
+#[test]
+fn without_the_desired_generation_nothing_is_pruned() {
+    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } }, "when": { "expression": "false" } });
+    let mut store = versions();
+    assert_eq!(pass(&task(&[with(keeping_none(), unrenderable)]), &mut store, 3, &[]).result().1, "WhenFalse");
+    assert_eq!(store.log.len(), 0);
+}
+
+#[test]
+fn a_version_ahead_of_what_is_desired_is_never_pruned() {
+    // Where `when` does not hold, it is not asked whether the event is late.
+    let task = task(&[with(keeping_none(), json!({ "when": { "expression": "false" } }))]);
+    let mut store = versions();
+    pass(&task, &mut store, 2, &[]);
+    assert_eq!(store.names(), ["b", "job-3"], "b is current then");
+}
+
+#[test]
+fn a_failed_prune_is_told_and_no_failure_and_tried_again() {
+    let task = task(&[keeping_none(), config_map("later")]);
+    let mut store = versions();
+    store.refuse = vec!["delete a".to_owned()];
+    let told = pass(&task, &mut store, 3, &[]);
+    assert_eq!((told.results()[0].2, told.results()[1].2), ("skipped", "created"));
+    let pruned: Vec<_> = told.outcomes[0].pruned.iter().map(|pruned| pruned.name.as_str()).collect();
+    assert_eq!((told.warnings(), pruned), (vec!["prune_failed"], vec!["b"]));
+    store.refuse.clear();
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(store.names(), ["job-3", "later"]);
+}
+
+#[test]
+fn a_former_version_that_changed_since_it_was_looked_at_is_left_to_the_next_event() {
+    let task = task(&[keeping_none()]);
+    let mut store = Store::with([version("job", "a", 1, 1), version("job", "job-3", 3, 3)]);
+    let mut scope = scope(&store, 3, &[]);
+    let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
+    assert_eq!(step.purpose, crate::plan::Purpose::Prune);
+    store.change("a", &json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
+    planner.record(&mut scope, store.execute(step.command));
+    assert_eq!(planner.outcomes()[0].warnings.len(), 1);
+    assert_eq!(store.names(), ["a", "job-3"]);
+}
+
+#[test]
+fn a_pruned_version_that_is_held_counts_as_pruned() {
+    let mut store = versions();
+    store.hold("a");
+    let pruned = pass(&task(&[keeping_none()]), &mut store, 3, &yes("writing"));
+    assert_eq!((pruned.outcomes[0].pruned.len(), pruned.warnings().len()), (2, 0));
+    let task = task(&[keeping_none()]);
+    assert_eq!(pass(&task, &mut store, 3, &[]).outcomes[0].pruned.len(), 0, "it is on its way out");
+    assert_eq!(live("ConfigMap", "x", json!({}), None)["kind"], store.object("a")["kind"]);
+}

@@ -1,0 +1,131 @@
+//! What could not be read is not absent: not to gates, not to templates, not to the table.
+
+use serde_json::{Value, json};
+
+use super::passes::{config_map, gated, live, pass, selecting, task, version, when, with, yes};
+use super::store::Store;
+
+fn secret(name: &str) -> Value {
+    with(config_map(name), json!({ "manifest": { "kind": "Secret" } }))
+}
+
+/// A store whose Secrets cannot be read.
+fn half_read(objects: impl IntoIterator<Item = Value>) -> Store {
+    let mut store = Store::with(objects);
+    store.unreadable = vec!["Secret".to_owned()];
+    store
+}
+
+#[test]
+fn a_gate_that_can_read_what_could_not_be_read_has_no_answer() {
+    for gate in
+        ["!resources.?other.hasValue()", "!has(resources.other)", "resources.size() == 1", "!(\"other\" in resources)"]
+    {
+        for key in ["orphan", "delete", "recreate"] {
+            let task = task(&[gated(config_map("mine"), key, gate), secret("other")]);
+            let mut store = half_read([live("ConfigMap", "mine", json!({}), Some(3))]);
+            let failed = pass(&task, &mut store, 3, &[]);
+            let results = failed.results();
+            assert_eq!((results[0].1, results[1].1), ("GateFailed", "DiscoveryFailed"), "{key}: {gate}");
+            assert_eq!(store.log.len(), 0, "{key}: {gate}");
+        }
+    }
+}
+
+#[test]
+fn a_template_that_can_read_what_could_not_be_read_is_not_rendered() {
+    let told = "it reads resources.other, which could not be discovered";
+    let reading = "{{ with .resources.other }}{{ .metadata.name }}{{ end }}";
+    let manifest = with(config_map("mine"), json!({ "manifest": { "data": { "other": reading } } }));
+    let patch = json!({ "lifecycle": { "patch": [{ "when": { "expression": "true" }, "document": { "data": { "a": reading } } }] } });
+    let document = with(config_map("mine"), patch);
+    let everything = json!({ "manifest": { "data": { "all": "{{ with . }}{{ len (printf \"%v\" .) }}{{ end }}" } } });
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: team}\ndata: {a: \"{{ len .resources }}\"}\n";
+    let cases = [
+        ("a manifest", manifest, None, "RenderFailed"),
+        ("a manifest that passes everything on", with(config_map("mine"), everything), None, "RenderFailed"),
+        ("a manifest that is text", with(config_map("mine"), json!({ "manifest": text })), None, "RenderFailed"),
+        ("a patch", document, Some(live("ConfigMap", "mine", json!({}), Some(3))), "RenderFailed"),
+        (
+            "a discovery",
+            with(config_map("mine"), json!({ "discovery": { "by_name": format!("mine{reading}") } })),
+            None,
+            "DiscoveryFailed",
+        ),
+    ];
+    for (name, entry, object, reason) in cases {
+        // A lifecycle key makes all resources visible before the first is decided.
+        let task = task(&[entry, with(secret("other"), json!({ "when": { "expression": "true" } }))]);
+        let mut store = half_read(object);
+        let failed = pass(&task, &mut store, 3, &[]);
+        assert_eq!((failed.results()[0].1, store.log.len()), (reason, 0), "{name}");
+        let message = &failed.outcomes[0].failure().map(|failure| failure.message.clone()).unwrap_or_default();
+        assert!(message.contains(told), "{name}: {message}");
+    }
+}
+
+#[test]
+fn what_could_not_be_read_is_neither_written_nor_let_go_of() {
+    for key in ["orphan", "delete", "recreate", "create"] {
+        let task = task(&[gated(secret("mine"), key, "true")]);
+        let mut store = half_read([live("Secret", "mine", json!({}), Some(1))]);
+        let failed = pass(&task, &mut store, 3, &[]);
+        assert_eq!(failed.result(), ("fail", "DiscoveryFailed", "failed", "1"), "{key}");
+        assert!(!failed.outcomes[0].finalized);
+        assert_eq!(store.log.len(), 0, "{key}");
+    }
+}
+
+#[test]
+fn where_only_the_manifest_tells_what_belongs_and_it_does_not_render_nothing_is_known() {
+    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
+    let left = with(gated(selecting("left"), "delete", "deleting"), unrenderable);
+    let task = task(&[left, selecting("right")]);
+    // Either entry may have written it, long ago.
+    let mut store = Store::with([live("ConfigMap", "left-1", json!({ "app": "demo" }), Some(1))]);
+    let failed = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(failed.results()[0], ("fail", "DiscoveryFailed", "failed", "1"));
+    assert!(!failed.outcomes[0].finalized, "what may stand is not gone");
+
+    let mut store = Store::with([version("left", "left-1", 1, 1)]);
+    let deleted = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(deleted.results()[0].2, "deleted", "what says whose it is needs no manifest");
+}
+
+#[test]
+fn a_fresh_object_has_no_status_and_is_neither_replaced_nor_patched_for_it() {
+    let gate = "resources.job.status.conditions.exists(c, c.type == \"Complete\")";
+    let patch = |gate: &str| json!({ "lifecycle": { "patch": [{ "when": { "expression": gate }, "document": { "data": { "a": "b" } } }] } });
+    for entry in [gated(config_map("job"), "recreate", gate), with(config_map("job"), patch(gate))] {
+        let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
+        let settled = pass(&task(&[entry]), &mut store, 3, &[]);
+        assert_eq!(settled.result().1, "SameGeneration");
+        assert_eq!(settled.warnings(), ["status_missing"]);
+    }
+}
+
+#[test]
+fn any_other_error_and_any_other_gate_is_taken_seriously() {
+    let own_status = "resources.job.status.done";
+    let elsewhere = "resources.job.spec.done";
+    let others = "resources.other.status.done";
+    let patch = |gate: &str| json!({ "lifecycle": { "patch": [{ "when": { "expression": gate }, "document": { "data": { "a": "b" } } }] } });
+    let job = || config_map("job");
+    let cases = [
+        ("a recreate gate about its spec", gated(job(), "recreate", elsewhere)),
+        ("a recreate gate about another one's status", gated(job(), "recreate", others)),
+        ("a patch gate about its spec", with(job(), patch(elsewhere))),
+        ("a patch gate about another one's status", with(job(), patch(others))),
+        ("a delete gate", gated(job(), "delete", own_status)),
+        ("an orphan gate", gated(job(), "orphan", own_status)),
+        ("`when`", with(job(), when(own_status))),
+        ("an apply gate", gated(job(), "apply", own_status)),
+    ];
+    for (name, entry) in cases {
+        let task = task(&[entry, config_map("other")]);
+        let mut store = Store::with(["job", "other"].map(|name| live("ConfigMap", name, json!({}), Some(3))));
+        let failed = pass(&task, &mut store, 3, &[]);
+        assert_eq!((failed.results()[0].1, store.log.len()), ("GateFailed", 0), "{name}");
+        assert_eq!(failed.warnings(), Vec::<&str>::new(), "{name}");
+    }
+}

@@ -1,0 +1,174 @@
+//! An event that arrives twice, for tasks made of any of these parts: the second pass writes nothing.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::passes::{config_map, gated, live, pass, selecting, task, version, with};
+use super::retention::keeping;
+use super::store::Store;
+use crate::keys;
+use crate::outcome::{Outcome, OutcomeResult};
+use crate::task::Resource;
+
+/// A part of an entry, whose gates read what is live.
+fn part(entry: Value, name: &str, part: usize) -> Value {
+    let patch = |key: &str| {
+        let differs = format!("resources.?{name}.?data[?\"{key}\"].orValue(\"\") != stage");
+        json!({ "when": { "expression": differs }, "document": { "data": { key: "{{ .stage }}" } } })
+    };
+    match part {
+        0 => gated(entry, "delete", "deleting"),
+        1 => gated(entry, "orphan", "releasing"),
+        2 => gated(entry, "create", "creating"),
+        3 => gated(entry, "apply", "writing"),
+        4 => with(entry, json!({ "when": { "expression": "writing" } })),
+        5 => gated(entry, "apply", &format!("!resources.?{name}.hasValue()")),
+        6 => with(entry, json!({ "lifecycle": { "patch": [patch("a"), patch("b")] } })),
+        7 => {
+            // It is what the recreation makes of it.
+            let recreate = format!("dig(resources.{name}, \"data.made\") != stage");
+            with(gated(entry, "recreate", &recreate), json!({ "manifest": { "data": { "made": "{{ .stage }}" } } }))
+        }
+        8 => with(entry, json!({ "recreate_on_change": true })),
+        9 => with(entry, json!({ "owner": { "resource": "space" } })),
+        _ => entry,
+    }
+}
+
+/// An entry, and what is there of it before.
+fn entries(index: usize) -> impl Strategy<Value = (Value, Vec<Value>)> {
+    let name = format!("r{index}");
+    let shape = 0..3_usize;
+    let parts = prop::collection::btree_set(0..11_usize, 0..4);
+    let before = prop::collection::vec((0..4_i64, 1..9_u32, 0..4_usize), 0..3);
+    (shape, parts, before).prop_map(move |(shape, mut parts, before)| {
+        // Two ways to say when it is replaced are one too many, and so are two apply gates in one place.
+        if parts.contains(&7) {
+            parts.remove(&8);
+        }
+        let entry = match shape {
+            0 => config_map(&name),
+            1 => selecting(&name),
+            _ => with(keeping(json!({ "historyLimit": 1, "ttl": "600h" })), json!({
+                "name": name,
+                "manifest": { "metadata": { "name": format!("{name}-{{{{ .generation }}}}-{{{{ .stage }}}}") } },
+            })),
+        };
+        let entry = parts.iter().fold(entry, |entry, &number| part(entry, &name, number));
+        let objects = before.into_iter().enumerate().map(|(place, (generation, day, what))| {
+            let object_name = match (shape, place) {
+                (0, 0) => name.clone(),
+                (1, 0) => format!("{name}-3"),
+                _ => format!("{name}-v{place}"),
+            };
+            match what {
+                0 => live("ConfigMap", &object_name, json!({ "app": "demo" }), Some(generation)),
+                1 => with(
+                    version(&name, &object_name, generation, day),
+                    json!({ "metadata": { "annotations": { keys::DISOWNED_BY: format!("tester/{name}") }, "labels": { keys::DISOWNED: "c1" } } }),
+                ),
+                _ => version(&name, &object_name, generation, day),
+            }
+        });
+        (entry, objects.collect())
+    })
+}
+
+fn space() -> Value {
+    json!({
+        "name": "space", "manifest": { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } },
+        "discovery": { "by_name": "space" },
+    })
+}
+
+/// Any task, what is there, and what its gates say.
+fn worlds() -> impl Strategy<Value = (Vec<Value>, Store, Vec<(&'static str, Value)>)> {
+    let names = ["deleting", "releasing", "replacing", "writing", "creating"];
+    ((entries(0), entries(1), entries(2)), prop::collection::vec(any::<bool>(), names.len())).prop_map(
+        move |((a, b, c), flags)| {
+            let all = [a, b, c];
+            let entries = std::iter::once(space()).chain(all.iter().map(|(entry, _)| entry.clone())).collect();
+            let store = Store::with(all.into_iter().flat_map(|(_, objects)| objects));
+            let variables = names.into_iter().zip(flags).map(|(name, flag)| (name, json!(flag))).collect();
+            (entries, store, variables)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_second_identical_event_writes_nothing_once_the_first_is_done((entries, mut store, variables) in worlds()) {
+        let task = task(&entries);
+        // A patch goes before the update, and a deletion or a failed release before what it makes room for.
+        let mut last = pass(&task, &mut store, 3, &variables);
+        for _ in 0..2 {
+            last = pass(&task, &mut store, 3, &variables);
+        }
+        let (log, objects) = (store.log.clone(), store.objects());
+        let again = pass(&task, &mut store, 3, &variables);
+        prop_assert_eq!(&store.log, &log, "{:?} then {:?}", last.results(), again.results());
+        prop_assert_eq!(store.objects(), objects);
+    }
+
+    #[test]
+    fn where_nothing_was_left_to_later_events_the_second_writes_nothing((entries, mut store, variables) in worlds()) {
+        let task = task(&entries);
+        let first = pass(&task, &mut store, 3, &variables);
+        // What waited for something comes with later events; so does the update that a patch went before, the patch of what
+        // was just written, and what a gate allows once an object that it saw is gone.
+        let is_settled = |(outcome, resource): (&Outcome, &Resource)| match outcome.result {
+            OutcomeResult::Waiting
+            | OutcomeResult::Deleting
+            | OutcomeResult::Deleted
+            | OutcomeResult::Recreated
+            | OutcomeResult::Patched
+            | OutcomeResult::Failed(_) => false,
+            OutcomeResult::Created | OutcomeResult::Updated => resource.gates.patches.is_empty(),
+            OutcomeResult::Released | OutcomeResult::Skipped => true,
+        };
+        if first.outcomes.iter().zip(&task.resources).all(is_settled) {
+            let (log, objects) = (store.log.clone(), store.objects());
+            let again = pass(&task, &mut store, 3, &variables);
+            prop_assert_eq!(&store.log, &log, "{:?} then {:?}", first.results(), again.results());
+            prop_assert_eq!(store.objects(), objects);
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_there((entries, mut store, variables) in worlds()) {
+        let done = pass(&task(&entries), &mut store, 3, &variables);
+        for outcome in &done.outcomes {
+            let is_there = store.names().contains(&outcome.name.as_str());
+            match outcome.result {
+                OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Patched | OutcomeResult::Recreated | OutcomeResult::Released => {
+                    prop_assert!(is_there, "{:?}", outcome);
+                    prop_assert_eq!(done.visible(&outcome.resource), Some(store.object(&outcome.name)), "{:?}", outcome);
+                }
+                OutcomeResult::Deleted => prop_assert!(done.visible(&outcome.resource).is_none() && !is_there, "{:?}", outcome),
+                OutcomeResult::Deleting | OutcomeResult::Skipped | OutcomeResult::Waiting | OutcomeResult::Failed(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_late_event_creates_and_changes_nothing_of_what_is_ahead((entries, mut store, variables) in worlds()) {
+        let task = task(&entries);
+        pass(&task, &mut store, 9, &[]);
+        let settled = store.objects();
+        let closed: Vec<_> = variables.into_iter().filter(|(name, _)| !matches!(*name, "deleting" | "releasing")).collect();
+        let late = pass(&task, &mut store, 3, &closed);
+        for object in settled.iter().filter(|object| object["metadata"]["annotations"][keys::GENERATION] == json!("9")) {
+            prop_assert!(store.objects().contains(object), "{:?}: {:?}", late.results(), &store.log);
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_of_what_could_not_be_read((entries, mut store, variables) in worlds()) {
+        store.unreadable = vec!["ConfigMap".to_owned()];
+        let unread = pass(&task(&entries), &mut store, 3, &variables);
+        prop_assert!(store.log.iter().all(|call| call == "create space"), "{:?}", &store.log);
+        prop_assert!(unread.outcomes.iter().skip(1).all(|outcome| outcome.decision.reason() == "DiscoveryFailed"));
+    }
+}

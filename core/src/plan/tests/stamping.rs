@@ -1,0 +1,153 @@
+//! What is stamped on an object before it is written.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::passes::{config_map, live, pass, pass_of, stamp, task, with};
+use super::store::Store;
+use crate::keys;
+use crate::manifest::Stamp;
+use crate::proof::{Claim, Signer};
+
+const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+/// An entry whose manifest has more in its metadata.
+fn saying(metadata: Value) -> Value {
+    with(config_map("settings"), json!({ "manifest": { "metadata": metadata } }))
+}
+
+fn written(entry: Value, stamp: Stamp) -> Value {
+    let mut store = Store::new();
+    let created = pass_of(&task(&[entry]), &mut store, stamp, &[]);
+    assert_eq!(created.result().2, "created");
+    store.object("settings")["metadata"].clone()
+}
+
+#[test]
+fn the_marks_of_management_are_added() {
+    let metadata = written(config_map("settings"), stamp(3));
+    let labels = json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: "settings" });
+    assert_eq!((&metadata["labels"], &metadata["annotations"]), (&labels, &json!({ keys::GENERATION: "3" })));
+}
+
+#[test]
+fn only_gaps_are_filled() {
+    let own = json!({
+        "labels": { keys::ADAPTER: "mine", "team": "theirs" },
+        "annotations": { keys::GENERATION: "9", "note": "theirs" },
+    });
+    let metadata = written(saying(own), stamp(3));
+    let labels =
+        json!({ keys::ADAPTER: "mine", keys::RESOURCE_ID: "c1", keys::RESOURCE: "settings", "team": "theirs" });
+    assert_eq!(metadata["labels"], labels);
+    assert_eq!(metadata["annotations"], json!({ keys::GENERATION: "9", "note": "theirs" }));
+}
+
+#[test]
+fn a_generation_may_be_written_as_a_number_and_is_an_annotation_anyway() {
+    for generation in [json!(9), json!("9"), json!(" 9 "), json!("{{ 9 }}")] {
+        let metadata = written(saying(json!({ "annotations": { keys::GENERATION: generation } })), stamp(3));
+        assert_eq!(metadata["annotations"], json!({ keys::GENERATION: "9" }));
+    }
+}
+
+#[test]
+fn mappings_that_are_null_are_gaps() {
+    let metadata = written(saying(json!({ "labels": null, "annotations": null })), stamp(3));
+    assert_eq!(metadata["labels"][keys::RESOURCE], json!("settings"));
+}
+
+#[test]
+fn what_is_no_valid_value_is_refused_before_anything_is_written() {
+    let long = "x".repeat(64);
+    let label = |value: &str| json!({ "labels": { keys::RESOURCE_ID: value } });
+    let generation = |value: &str| json!({ "annotations": { keys::GENERATION: value } });
+    let cases = [
+        (label("a/b"), "InvalidLabel"),
+        (label(""), "InvalidLabel"),
+        (label("-a"), "InvalidLabel"),
+        (label(&long), "InvalidLabel"),
+        (json!({ "labels": { keys::ADAPTER: 3 } }), "InvalidLabel"),
+        (generation("soon"), "InvalidGeneration"),
+        (generation(""), "InvalidGeneration"),
+        (generation("1.5"), "InvalidGeneration"),
+        (json!({ "labels": ["a"] }), "RenderFailed"),
+    ];
+    for (metadata, reason) in cases {
+        for object in [None, Some(live("ConfigMap", "settings", json!({}), Some(1)))] {
+            let mut store = Store::with(object);
+            let failed = pass(&task(&[saying(metadata.clone())]), &mut store, 3, &[]);
+            assert_eq!((failed.result().1, store.log.len()), (reason, 0), "{metadata}");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_cannot_be_a_label_is_refused_unless_the_author_wrote_another() {
+    let stamp = || Stamp { resource_id: "a/b".to_owned(), ..stamp(3) };
+    let mut store = Store::new();
+    let failed = pass_of(&task(&[config_map("settings")]), &mut store, stamp(), &[]);
+    assert_eq!(failed.result(), ("fail", "InvalidLabel", "failed", "12"));
+    let metadata = written(saying(json!({ "labels": { keys::RESOURCE_ID: "a-b" } })), stamp());
+    assert_eq!(metadata["labels"][keys::RESOURCE_ID], json!("a-b"));
+}
+
+#[test]
+fn without_a_key_nothing_is_proven() {
+    let metadata = written(config_map("settings"), stamp(3));
+    assert_eq!(metadata["annotations"].get(keys::OWNERSHIP_PROOF), None);
+}
+
+#[test]
+fn a_proof_is_about_the_labels_as_they_are_written() {
+    let signer = Signer::new(KEY).unwrap();
+    let signing = || Stamp { signer: Some(signer.clone()), ..stamp(3) };
+    let claim = Claim {
+        adapter: "tester",
+        resource_id: "c1",
+        group: "",
+        kind: "ConfigMap",
+        namespace: "team",
+        name: "settings",
+    };
+    let metadata = written(config_map("settings"), signing());
+    let proof = metadata["annotations"][keys::OWNERSHIP_PROOF].as_str().unwrap();
+    assert!(signer.verify(&claim, proof));
+
+    let own = json!({ "labels": { keys::ADAPTER: "mine", keys::RESOURCE_ID: "shared" } });
+    let metadata = written(saying(own), signing());
+    let proof = metadata["annotations"][keys::OWNERSHIP_PROOF].as_str().unwrap();
+    assert!(signer.verify(&Claim { adapter: "mine", resource_id: "shared", ..claim }, proof));
+    assert!(!signer.verify(&claim, proof));
+}
+
+#[test]
+fn a_proof_of_a_cluster_scoped_object_holds_although_the_manifest_names_a_namespace() {
+    let signer = Signer::new(KEY).unwrap();
+    let role = json!({ "manifest": { "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole" } });
+    let metadata = written(with(config_map("settings"), role), Stamp { signer: Some(signer.clone()), ..stamp(3) });
+    let proof = metadata["annotations"][keys::OWNERSHIP_PROOF].as_str().unwrap();
+    let claim = Claim {
+        adapter: "tester",
+        resource_id: "c1",
+        group: "rbac.authorization.k8s.io",
+        kind: "ClusterRole",
+        namespace: "",
+        name: "settings",
+    };
+    assert!(signer.verify(&claim, proof), "the server drops the namespace");
+}
+
+#[test]
+fn what_an_older_adapter_wrote_is_stamped_and_proven_on_its_next_update() {
+    let signing = |generation| Stamp { signer: Signer::new(KEY).ok(), ..stamp(generation) };
+    let task = task(&[config_map("settings")]);
+    let mut store = Store::with([live("ConfigMap", "settings", json!({ "team": "theirs" }), Some(2))]);
+    assert_eq!(pass_of(&task, &mut store, signing(2), &[]).result().1, "SameGeneration", "it is left alone until then");
+    pass_of(&task, &mut store, signing(3), &[]);
+    let metadata = &store.object("settings")["metadata"];
+    let labels =
+        json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: "settings", "team": "theirs" });
+    assert_eq!(metadata["labels"], labels);
+    assert!(metadata["annotations"].get(keys::OWNERSHIP_PROOF).is_some());
+}

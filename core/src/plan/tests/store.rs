@@ -1,0 +1,301 @@
+//! A store of objects that keeps the promises that plans rely on: UIDs that are never used twice, versions that every write
+//! changes, finalizers, fences, and field ownership as far as to drop what the last apply of ours had and this one has not.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::belonging::could_find;
+use crate::observation::{Observation, Query, Version};
+use crate::write::{Command, Executed, Release, Target, WriteError, WriteErrorKind};
+
+/// Kind, namespace and name.
+type Key = (String, String, String);
+
+/// What is there, and what was done to it.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    objects: BTreeMap<Key, Value>,
+    /// What we applied last.
+    applied: BTreeMap<Key, Value>,
+    /// Kinds that cannot be read.
+    pub(super) unreadable: Vec<String>,
+    /// Calls that are refused, as [`log`](Self::log) has them.
+    pub(super) refuse: Vec<String>,
+    /// Every call that writes, in order: verb and name.
+    pub(super) log: Vec<String>,
+    /// The clock of events and of `creationTimestamp`.
+    pub(super) now: Timestamp,
+    writes: u32,
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            unreadable: Vec::new(),
+            refuse: Vec::new(),
+            log: Vec::new(),
+            now: "2026-01-01T00:00:00Z".parse().unwrap(),
+            writes: 0,
+        }
+    }
+
+    pub(super) fn with(objects: impl IntoIterator<Item = Value>) -> Self {
+        let mut store = Self::new();
+        for object in objects {
+            store.put(object);
+        }
+        store
+    }
+
+    /// Puts an object there as it is, but for a UID and a version.
+    pub(super) fn put(&mut self, mut object: Value) -> Value {
+        self.writes += 1;
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        metadata.insert("uid".to_owned(), json!(format!("uid-{}", self.writes)));
+        metadata.insert("resourceVersion".to_owned(), json!(self.writes.to_string()));
+        metadata.entry("creationTimestamp").or_insert_with(|| json!(self.now.to_string()));
+        self.objects.insert(key(&object), object.clone());
+        object
+    }
+
+    /// The object of a name, whatever its kind.
+    #[track_caller]
+    pub(super) fn object(&self, name: &str) -> &Value {
+        self.objects.values().find(|object| object["metadata"]["name"] == json!(name)).unwrap()
+    }
+
+    /// Changes an object as somebody else would.
+    #[track_caller]
+    pub(super) fn change(&mut self, name: &str, patch: &Value) {
+        let key = key(self.object(name));
+        let object = self.objects.get_mut(&key).unwrap();
+        self.writes += 1;
+        merge_patch(object, patch);
+        object["metadata"]["resourceVersion"] = json!(self.writes.to_string());
+    }
+
+    /// Takes an object away, as somebody else would.
+    #[track_caller]
+    pub(super) fn remove(&mut self, name: &str) {
+        let key = key(self.object(name));
+        self.objects.remove(&key);
+    }
+
+    /// Lets a name wait for a finalizer when it is deleted.
+    pub(super) fn hold(&mut self, name: &str) {
+        self.change(name, &json!({ "metadata": { "finalizers": ["example.io/hold"] } }));
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.objects.keys().map(|(_, _, name)| name.as_str()).collect()
+    }
+
+    /// Everything that is there, to compare.
+    pub(super) fn objects(&self) -> Vec<Value> {
+        self.objects.values().cloned().collect()
+    }
+
+    pub(super) fn find(&self, query: &Query) -> Observation {
+        if self.unreadable.contains(&query.kind.kind) {
+            return Observation::Unknown("connection refused".to_owned());
+        }
+        let found = self.objects.values().filter(|object| object["kind"] == json!(query.kind.kind));
+        Observation::Found(found.filter(|object| could_find(query, object)).cloned().map(Version::new).collect())
+    }
+
+    pub(super) fn execute(&mut self, command: Command) -> Executed {
+        match command {
+            Command::Create { desired } => self.create(desired, Executed::Created),
+            Command::Update { desired, target, .. } => match self.update(&desired, &target) {
+                Ok(object) => Executed::Updated(object),
+                Err(error) => Executed::Failed(error),
+            },
+            Command::Recreate { desired, targets } => {
+                let deleted = self.delete_all(&targets);
+                if deleted == Executed::Deleted { self.create(desired, Executed::Recreated) } else { deleted }
+            }
+            Command::Delete { targets, .. } => self.delete_all(&targets),
+            Command::Patch { target, documents } => self.patch_all(target, &documents),
+            Command::Release { former, last } => self.release_all(&former, &last),
+        }
+    }
+
+    fn create(&mut self, desired: Value, done: fn(Value) -> Executed) -> Executed {
+        if let Err(error) = self.call("create", desired["metadata"]["name"].as_str().unwrap()) {
+            return Executed::Failed(error);
+        }
+        if let Some(holder) = self.objects.get(&key(&desired)) {
+            return Executed::NameTaken(Some(holder.clone()));
+        }
+        self.applied.insert(key(&desired), desired.clone());
+        done(self.put(desired))
+    }
+
+    fn update(&mut self, desired: &Value, target: &Target) -> Result<Value, WriteError> {
+        self.call("update", &target.name)?;
+        let key = self.fenced("update", target)?.ok_or_else(|| gone("update", target))?;
+        let before = self.applied.insert(key.clone(), desired.clone()).unwrap_or(Value::Null);
+        Ok(self.write(&key, |object| apply(object, &before, desired)))
+    }
+
+    fn delete_all(&mut self, targets: &[Target]) -> Executed {
+        let (mut remaining, mut failures) = (Vec::new(), Vec::new());
+        for target in targets {
+            match self.delete(target) {
+                Ok(object) => remaining.extend(object),
+                Err(error) => failures.push(error),
+            }
+        }
+        match (failures.is_empty(), remaining.is_empty()) {
+            (false, _) => Executed::DeleteFailed { remaining, failures },
+            (true, true) => Executed::Deleted,
+            (true, false) => Executed::Deleting(remaining),
+        }
+    }
+
+    fn delete(&mut self, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.call("delete", &target.name)?;
+        let Some(key) = self.fenced("delete", target)? else { return Ok(None) };
+        if self.objects[&key]["metadata"].get("finalizers").is_some() {
+            let now = self.now.to_string();
+            return Ok(Some(self.write(&key, |object| object["metadata"]["deletionTimestamp"] = json!(now))));
+        }
+        self.objects.remove(&key);
+        Ok(None)
+    }
+
+    fn patch_all(&mut self, mut target: Target, documents: &[Value]) -> Executed {
+        let mut taken = None;
+        for document in documents {
+            match self.patch("patch", &target, document) {
+                Ok(Some(object)) => {
+                    target.resource_version = object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+                    taken = Some(object);
+                }
+                Ok(None) => return Executed::PatchFailed { object: taken, error: gone("patch", &target) },
+                Err(error) => return Executed::PatchFailed { object: taken, error },
+            }
+        }
+        Executed::Patched(taken.unwrap())
+    }
+
+    fn release_all(&mut self, former: &[Release], last: &Release) -> Executed {
+        let (mut released, mut failures) = (Vec::new(), Vec::new());
+        for (place, release) in former.iter().chain([last]).enumerate() {
+            if place == former.len() && !failures.is_empty() {
+                break;
+            }
+            match self.patch("release", &release.target, &release.patch) {
+                Ok(object) => released.extend(object),
+                Err(error) => failures.push(error),
+            }
+        }
+        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { released, failures } }
+    }
+
+    fn patch(&mut self, verb: &str, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
+        self.call(verb, &target.name)?;
+        let Some(key) = self.fenced(verb, target)? else { return Ok(None) };
+        Ok(Some(self.write(&key, |object| merge_patch(object, document))))
+    }
+
+    /// Changes an object that is there, and gives it as it is then.
+    fn write(&mut self, key: &Key, change: impl FnOnce(&mut Value)) -> Value {
+        self.writes += 1;
+        let object = self.objects.get_mut(key).unwrap();
+        change(object);
+        object["metadata"]["resourceVersion"] = json!(self.writes.to_string());
+        object.clone()
+    }
+
+    fn call(&mut self, verb: &str, name: &str) -> Result<(), WriteError> {
+        let call = format!("{verb} {name}");
+        self.log.push(call.clone());
+        if !self.refuse.contains(&call) {
+            return Ok(());
+        }
+        let message = "the server is down".to_owned();
+        Err(WriteError { kind: WriteErrorKind::Unavailable, call, status: Some(503), message })
+    }
+
+    /// The object that a write is about, if it is there, and the one that was looked at.
+    fn fenced(&self, verb: &str, target: &Target) -> Result<Option<Key>, WriteError> {
+        let namespace = target.namespace.clone().unwrap_or_default();
+        let key = (target.kind.kind.clone(), namespace, target.name.clone());
+        let Some(object) = self.objects.get(&key) else { return Ok(None) };
+        let metadata = &object["metadata"];
+        let is_the_same =
+            metadata["uid"] == json!(target.uid) && metadata["resourceVersion"] == json!(target.resource_version);
+        let conflict = || WriteError {
+            kind: WriteErrorKind::Conflict,
+            call: format!("{verb} {}", target.name),
+            status: Some(409),
+            message: "the object is not the one that was looked at".to_owned(),
+        };
+        if is_the_same { Ok(Some(key)) } else { Err(conflict()) }
+    }
+}
+
+fn gone(verb: &str, target: &Target) -> WriteError {
+    WriteError {
+        kind: WriteErrorKind::NotFound,
+        call: format!("{verb} {}", target.name),
+        status: Some(404),
+        message: "it is not there".to_owned(),
+    }
+}
+
+fn key(object: &Value) -> Key {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
+}
+
+/// RFC 7396.
+fn merge_patch(object: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    for (key, value) in patch {
+        let fields = object.as_object_mut().unwrap();
+        if value.is_null() {
+            fields.remove(key);
+        } else {
+            merge_patch(fields.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// Server-side apply, by a manager whose last apply was `before`. Lists are replaced, but for owner references.
+fn apply(object: &mut Value, before: &Value, desired: &Value) {
+    let Value::Object(fields) = object else { return };
+    for (key, value) in before.as_object().into_iter().flatten() {
+        match fields.get_mut(key) {
+            _ if desired.get(key).is_some() => {}
+            Some(field) if field.is_object() && value.is_object() => apply(field, value, &json!({})),
+            _ => drop(fields.remove(key)),
+        }
+    }
+    for (key, value) in desired.as_object().into_iter().flatten() {
+        let field = fields.entry(key).or_insert(Value::Null);
+        match (key.as_str(), &mut *field, value) {
+            (_, Value::Object(_), Value::Object(_)) => apply(field, &before[key], value),
+            ("ownerReferences", Value::Array(live), Value::Array(wanted)) => {
+                let names = |list: &Value, uid: &Value| {
+                    list.as_array().is_some_and(|list| list.iter().any(|reference| reference["uid"] == *uid))
+                };
+                live.retain(|reference| !names(&before[key], &reference["uid"]) && !names(value, &reference["uid"]));
+                live.extend(wanted.iter().cloned());
+            }
+            _ => *field = value.clone(),
+        }
+    }
+}

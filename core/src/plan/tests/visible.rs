@@ -1,0 +1,60 @@
+//! What expressions and discoveries see of `resources`, and when.
+
+use serde_json::json;
+
+use super::passes::{config_map, first_step, gated, live, pass, scope, selecting, task, version, with, yes};
+use super::store::Store;
+
+#[test]
+fn without_lifecycle_keys_a_resource_is_visible_from_its_turn_on() {
+    for (first, is_visible) in [(config_map("first"), false), (gated(config_map("first"), "create", "true"), true)] {
+        let task = task(&[first, config_map("second")]);
+        let store = Store::with([live("ConfigMap", "second", json!({}), Some(3))]);
+        let mut scope = scope(&store, 3, &[]);
+        first_step(&task, &store, &mut scope);
+        let second = scope.get("resources").and_then(|resources| resources.get("second"));
+        assert_eq!(second.is_some(), is_visible);
+    }
+}
+
+#[test]
+fn a_discovery_that_reads_an_earlier_resource_waits_for_it() {
+    let second = with(config_map("second"), json!({ "discovery": { "by_name": "{{ .resources.first.data.next }}" } }));
+    let task = task(&[config_map("first"), gated(second, "create", "true")]);
+    let first = with(live("ConfigMap", "first", json!({}), Some(3)), json!({ "data": { "next": "second" } }));
+    let mut store = Store::with([first, live("ConfigMap", "second", json!({}), Some(3))]);
+    let settled = pass(&task, &mut store, 3, &[]);
+    assert!(settled.results().iter().all(|result| result.1 == "SameGeneration"), "{:?}", settled.results());
+}
+
+#[test]
+fn what_was_just_written_is_what_later_gates_see() {
+    let later = gated(
+        config_map("later"),
+        "create",
+        "resources.earlier.metadata.labels[\"hyperfleet.io/adapter\"] == \"tester\"",
+    );
+    let task = task(&[config_map("earlier"), later]);
+    let mut store = Store::new();
+    let created = pass(&task, &mut store, 3, &[]);
+    assert!(created.results().iter().all(|result| result.2 == "created"), "{:?}", created.results());
+}
+
+#[test]
+fn gates_are_asked_about_the_version_that_belongs() {
+    let entry = gated(selecting("job"), "delete", "resources.job.metadata.name == \"job-1\"");
+    let task = task(&[entry, selecting("other")]);
+    // The Go adapter would show the highest generation, which is another entry's.
+    let mut store = Store::with([version("job", "job-1", 1, 1), version("other", "other-9", 9, 2)]);
+    let deleted = pass(&task, &mut store, 3, &[]);
+    assert_eq!(deleted.results()[0].2, "deleted");
+    assert_eq!(store.names(), ["other-9"]);
+}
+
+#[test]
+fn what_a_selector_finds_of_others_is_visible_where_nothing_belongs() {
+    let task = task(&[gated(selecting("job"), "create", "resources.job.metadata.name == \"foreign\"")]);
+    let labels = json!({ "app": "demo", "hyperfleet.io/resource": "job", "hyperfleet.io/adapter": "somebody" });
+    let mut store = Store::with([live("ConfigMap", "foreign", labels, Some(7))]);
+    assert_eq!(pass(&task, &mut store, 3, &yes("writing")).result().2, "created");
+}

@@ -1,0 +1,57 @@
+//! Owners that take along what they own.
+
+use super::{Linter, Own, entry, resources};
+use crate::cel::{Expression, Presence, Prospect};
+use crate::document::Path;
+use crate::task::{Recreate, Resource};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (path, resource) in resources(task) {
+        let Some(index) = resource.owner else { continue };
+        let owner = &task.resources[index];
+        let place = path.key("owner").key("resource");
+        recreated(linter, owner, index, resource, &place);
+        deleted(linter, owner, resource, &place);
+    }
+}
+
+fn can_hold(linter: &Linter<'_>, resource: &Resource, gate: &Expression) -> bool {
+    let prospect = Own::of(linter.task, resource).prospect(gate, Presence::Present);
+    matches!(prospect, Prospect::Open | Prospect::AlwaysHolds)
+}
+
+fn recreated(linter: &mut Linter<'_>, owner: &Resource, index: usize, resource: &Resource, place: &Path) {
+    let key = match &owner.gates.recreate {
+        None => return,
+        Some(Recreate::OnChange) => "recreate_on_change",
+        Some(Recreate::When(gate)) if can_hold(linter, owner, gate) => "lifecycle.recreate",
+        Some(Recreate::When(_)) => return,
+    };
+    let (name, owner) = (&resource.name, &owner.name);
+    let message =
+        format!("`{owner}` can be recreated: Kubernetes deletes what the former object owned, `{name}` included");
+    let gate = key.split('.').fold(entry(&["resources"], index), |path, key| path.key(key));
+    let help = format!("remove `{gate}`, or own `{name}` by something that stays");
+    linter.warn(place, message, help);
+}
+
+/// While the owner is on its way out, nothing can name it.
+fn deleted(linter: &mut Linter<'_>, owner: &Resource, resource: &Resource, place: &Path) {
+    let goes = owner.gates.delete.as_ref().is_some_and(|delete| can_hold(linter, owner, &delete.when));
+    let gates = &resource.gates;
+    let heeds_it = gates.delete.is_some()
+        || gates.orphan.is_some()
+        || [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some);
+    if !goes || heeds_it {
+        return;
+    }
+    let (name, owner) = (&resource.name, &owner.name);
+    let message = format!(
+        "`{owner}` can be deleted, but `{name}` has no gate that heeds that: it goes with its owner, and is to be written again, which fails \
+         with `OwnerUnavailable`"
+    );
+    let help =
+        format!("give `{name}` the same `lifecycle.delete`, or a `when` that does not hold while `{owner}` goes");
+    linter.warn(place, message, help);
+}

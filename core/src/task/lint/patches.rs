@@ -1,0 +1,72 @@
+//! Patches that do not come to an end: each is sent on every event for as long as its gate holds, and the manifest never is.
+
+use serde_json::Value;
+
+use super::{Kind, Linter, Own, gates_of, resources};
+use crate::cel::{Expression, Key, Presence, Prospect};
+use crate::document::{Node, Path};
+use crate::task::{NestedDiscovery, Resource};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    for (path, resource) in resources(linter.task) {
+        let gates = gates_of(linter, &path, resource).into_iter().filter(|gate| gate.kind == Kind::Patch);
+        for (index, gate) in gates.enumerate() {
+            let document = path.key("lifecycle").key("patch").index(index).key("document");
+            endless(linter, resource, &gate.path, gate.expression, &document);
+        }
+    }
+}
+
+fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Expression, document: &Path) {
+    let own = Own::of(linter.task, resource);
+    let name = &resource.name;
+    let effect = format!("it is sent on every event, and `{name}` is never updated otherwise");
+    let message = match own.prospect(gate, Presence::Present) {
+        Prospect::NeverHolds | Prospect::AlwaysFails => return,
+        Prospect::AlwaysHolds => format!("always holds while `{name}` is there: {effect}"),
+        Prospect::Open => {
+            let formula = own.formula(gate, Presence::Present);
+            let of_nested = |nested: &NestedDiscovery| formula.places_in(&nested.name).is_none_or(|it| !it.is_empty());
+            let Some(places) = formula.places_in(name).filter(|_| !resource.nested.iter().any(of_nested)) else {
+                return;
+            };
+            if places.is_empty() {
+                format!("looks at nothing in `resources.{name}`: while it holds, {effect}")
+            } else {
+                let Some(document) = linter.document.node(document).map(Node::to_value) else { return };
+                // What a status says, others change, perhaps because of the patch.
+                let is_of_status = |place: &Vec<Key>| place.first() == Some(&Key::Exact("status".to_owned()));
+                if places.iter().any(|place| is_of_status(place) || is_changed(&document, place)) {
+                    return;
+                }
+                format!("looks at nothing that `document` changes: while it holds, {effect}")
+            }
+        }
+    };
+    let help = format!(
+        "compare what the document sets with what is live: `dig(resources.{name}.metadata.annotations, \"example.io/tier\") != tier`"
+    );
+    linter.warn(path, message, help);
+}
+
+/// Whether a merge patch changes what is at a place, or around it, or in it. Keys that are templates may be any.
+fn is_changed(document: &Value, place: &[Key]) -> bool {
+    let Value::Object(entries) = document else { return true };
+    let Some((first, rest)) = place.split_first() else { return !entries.is_empty() };
+    if entries.keys().any(|key| key.contains("{{")) {
+        return true;
+    }
+    match first {
+        Key::Exact(key) => entries.get(key).is_some_and(|value| is_changed(value, rest)),
+        Key::Dotted(path) => {
+            // Keys may have dots in them, so any dot may be where one ends.
+            let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+            ends.into_iter().any(|end| {
+                let (key, beyond) = path.split_at(end);
+                let beyond = beyond.strip_prefix('.').map(|beyond| Key::Dotted(beyond.to_owned()));
+                let rest: Vec<Key> = beyond.into_iter().chain(rest.iter().cloned()).collect();
+                entries.get(key).is_some_and(|value| is_changed(value, &rest))
+            })
+        }
+    }
+}

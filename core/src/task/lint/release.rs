@@ -1,0 +1,53 @@
+//! Release and deletion, which must not be asked for together: the orphan gate wins, and the object stays.
+
+use super::{Gate, Kind, Linter, Own, gates_of, resources};
+use crate::cel::{Presence, Prospect, Relation};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    for (path, resource) in resources(linter.task) {
+        let gates = gates_of(linter, &path, resource);
+        let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
+        if let (Some(orphan), Some(delete)) = (gate(Kind::Orphan), gate(Kind::Delete)) {
+            conflict(linter, &Own::of(linter.task, resource), orphan, delete);
+        }
+    }
+}
+
+/// Both gates can hold while there is an object.
+fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &Gate<'_>) {
+    let can_hold = |gate: &Gate<'_>| {
+        let prospect = own.prospect(gate.expression, Presence::Present);
+        matches!(prospect, Prospect::Open | Prospect::AlwaysHolds)
+    };
+    if !can_hold(orphan) || !can_hold(delete) {
+        return;
+    }
+    let formula = |gate: &Gate<'_>| own.formula(gate.expression, Presence::Present);
+    let name = &own.resource.name;
+    let message = match formula(orphan).relation(&formula(delete)) {
+        Relation::Apart | Relation::Unrelated => return,
+        Relation::Same => {
+            let message =
+                format!("holds exactly when `orphan` holds, which is asked first: `{name}` is released, never deleted");
+            linter.warn(&delete.path, message, "keep one of the two gates".to_owned());
+            return;
+        }
+        Relation::Around => {
+            let message = format!(
+                "never decides: wherever it holds, `orphan` holds, too, and is asked first; `{name}` is released"
+            );
+            let help = format!("narrow `orphan` to the events that release `{name}`");
+            linter.warn(&delete.path, message, help);
+            return;
+        }
+        Relation::Within => "wherever it holds, `delete` holds, too",
+        Relation::Overlapping => "can hold together with `delete`: nothing in either keeps them apart",
+    };
+    let message = format!("{message}; `{name}` is released then, not deleted, and the event warns of a `GateConflict`");
+    let only = orphan.expression.source();
+    let help = match only.contains('\n') {
+        false => format!("add to `delete` what keeps the two apart: `&& !({only})`"),
+        true => "add to `delete` what keeps the two apart: that `orphan` does not hold".to_owned(),
+    };
+    linter.warn(&orphan.path, message, help);
+}

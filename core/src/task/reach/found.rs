@@ -1,0 +1,57 @@
+//! How the objects of a resource are found: what of the table does not arise when there is one object at most.
+
+use crate::task::{DiscoverBy, Manifest, Resource, Task, kinds};
+use crate::template::{Part, Template};
+
+/// What is certain of the objects that a resource's discovery finds.
+pub(super) struct Found {
+    /// There is one at most.
+    pub(super) is_single: bool,
+    /// If there is one, it has the rendered name, and is in the rendered namespace.
+    pub(super) is_named: bool,
+}
+
+impl Found {
+    pub(super) fn of(task: &Task, resource: &Resource) -> Self {
+        let DiscoverBy::Name(name) = &resource.discovery.by else { return Self { is_single: false, is_named: false } };
+        let is_cluster_scoped = kinds::is_namespaced(&resource.kind) == Some(false);
+        let namespace = resource.discovery.namespace.as_ref().filter(|namespace| is_never_empty(task, namespace));
+        let is_single = is_cluster_scoped || namespace.is_some();
+        let is_placed = is_cluster_scoped || namespace.is_some_and(|it| is_written(resource, "namespace", it));
+        Self { is_single, is_named: is_single && is_placed && is_written(resource, "name", name) }
+    }
+}
+
+/// Whether the manifest says the same as discovery.
+fn is_written(resource: &Resource, key: &str, wanted: &Template) -> bool {
+    let Manifest::Inline(tree) = &resource.manifest else { return false };
+    match tree.part(&["metadata", key]) {
+        Part::Literal(value) => value.as_str().is_some() && value.as_str() == wanted.as_literal(),
+        Part::Template(template) => template.source() == wanted.source(),
+        Part::Absent | Part::Uncertain => false,
+    }
+}
+
+/// Whether a template renders to something on every event that gets so far: an event without a required param does not.
+fn is_never_empty(task: &Task, template: &Template) -> bool {
+    let mut parts = template.source().split("{{");
+    let mut has_text = parts.next().is_some_and(|text| !text.is_empty());
+    for part in parts {
+        let Some((action, text)) = part.split_once("}}") else { return false };
+        let Some(variable) = action.trim().strip_prefix('.') else { return false };
+        // Anything but a variable by itself may be a condition, or cut what is around it.
+        if !variable.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')) {
+            return false;
+        }
+        has_text |= !text.is_empty() || is_required(task, variable);
+    }
+    has_text
+}
+
+fn is_required(task: &Task, variable: &str) -> bool {
+    let mut params = task.params.iter().filter(|param| param.name == variable);
+    let is_set_again = task.preconditions.iter().any(|precondition| {
+        precondition.name == variable || precondition.captures.iter().any(|capture| capture.name == variable)
+    });
+    params.next().is_some_and(|param| param.required) && params.next().is_none() && !is_set_again
+}

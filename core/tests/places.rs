@@ -1,0 +1,305 @@
+//! What becomes of an expression that fails, or has no value, in each place where one can stand. `docs/cel.md` says the same.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use jiff::Timestamp;
+use lifecycle_core::host::Host;
+use lifecycle_core::id::Generation;
+use lifecycle_core::manifest::Stamp;
+use lifecycle_core::observation::{Observation, Version};
+use lifecycle_core::params::Resolver;
+use lifecycle_core::plan::{Planner, Purpose};
+use lifecycle_core::post::Reporter;
+use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::scope::Scope;
+use lifecycle_core::stage::{Answer, Progress, Stage};
+use lifecycle_core::task::Task;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use serde_json::{Value, json};
+
+/// Looks for a key that is not there.
+const FAILS: &str = "event.nope == 'x'";
+const ABSENT: &str = "event.?nope";
+const NULL: &str = "null";
+
+fn task(spec: &Value) -> Task {
+    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
+    let compiled = compile("task.yaml", &spec.to_string(), &surroundings);
+    compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
+}
+
+fn scope() -> Scope {
+    let mut scope = Scope::new("2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap());
+    scope.set("event", json!({"id": "c-1"}));
+    scope.set("resources", json!({}));
+    scope
+}
+
+/// Runs a stage that calls an API which always gives the same answer.
+fn drive<S: Stage>(mut stage: S, scope: &mut Scope) -> (S::Done, S) {
+    let mut answer = None;
+    loop {
+        match stage.resume(scope, answer.take()) {
+            Progress::Needs(_) => answer = Some(Answer::Called(Ok(r#"{"kind": "Cluster"}"#.to_owned()))),
+            Progress::Done(done) => return (done, stage),
+        }
+    }
+}
+
+#[test]
+fn each_phase_sees_what_came_before_it() {
+    let expression = |name: &str, expression: &str| json!({"name": name, "source": {"expression": expression}});
+    let value = |expression: &str| json!({"expression": expression, "default": "not yet"});
+    let call = |method: &str, body: &str| json!({"method": method, "url": "/clusters/c-1", "body": body});
+    let mut task = task(&json!({
+        "params": [
+            expression("first", "event.id"),
+            expression("before", "second"),
+            expression("second", "first + '/' + now() + '/' + string(resources == {})"),
+        ],
+        "preconditions": [
+            {"name": "early", "expression": "cluster.kind == 'Cluster'"},
+            {
+                "name": "cluster",
+                "api_call": call("GET", ""),
+                "capture": [{"name": "kind", "field": "kind"}],
+                "expression": "second.startsWith('c-1/') && cluster.kind == kind",
+            },
+        ],
+        "post": {
+            "payloads": [
+                {"name": "one", "build": {"two": value("two"), "kind": value("kind"), "resources": value("resources")}},
+                {"name": "two", "build": {"one": value("one")}, "when": {"expression": "one != ''"}},
+            ],
+            "post_actions": [{"name": "send", "api_call": call("PUT", "{{ .two }}"), "when": {"expression": "two != ''"}}],
+        },
+    }));
+    let mut scope = scope();
+    drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
+    assert_eq!(scope.get("before"), None, "a param below it");
+    assert_eq!(scope.get("second"), Some(&json!("c-1/2026-03-01T12:00:00Z/true")));
+
+    let (verdict, _) = drive(Evaluator::new(&task), &mut scope);
+    assert!(matches!(verdict, Verdict::NotMet(reason) if reason.contains("undeclared reference to 'cluster'")));
+    task.preconditions.remove(0);
+    assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
+
+    scope.set("resources", json!({"job": {}}));
+    let (report, _) = drive(Reporter::new(&task, &[]), &mut scope);
+    assert_eq!(report.error, None);
+    let one = r#"{"kind":"Cluster","resources":{"job":{}},"two":"not yet"}"#;
+    assert_eq!(scope.get("one"), Some(&json!(one)));
+    assert_eq!(scope.get("two"), Some(&json!(json!({"one": one}).to_string())));
+    assert_eq!(format!("{:?}", report.actions[0].end), "Executed");
+}
+
+#[test]
+fn a_param_that_fails_or_has_no_value_gets_its_default() {
+    let param = |expression: &str, more: Value| {
+        let mut param = json!({"name": "value", "source": {"expression": expression}});
+        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let task = task(&json!({"params": [param]}));
+        let mut scope = scope();
+        let (end, _) = drive(Resolver::new(&task, &Host::default()), &mut scope);
+        end.map(|()| scope.get("value").cloned()).map_err(|error| error.message)
+    };
+    for expression in [FAILS, ABSENT, NULL] {
+        assert_eq!(param(expression, json!({})), Ok(None), "{expression}");
+        assert_eq!(param(expression, json!({"default": 5})), Ok(Some(json!(5))), "{expression}");
+    }
+    let error = param(FAILS, json!({"required": true, "default": 5})).unwrap_err();
+    assert!(error.ends_with("no such key: event.nope"), "{error}");
+    assert_eq!(param("event.id", json!({"required": true})), Ok(Some(json!("c-1"))));
+}
+
+#[test]
+fn a_precondition_that_fails_is_not_met() {
+    let verdict = |expression: &str| {
+        let task = task(&json!({"preconditions": [{"name": "ready", "expression": expression}]}));
+        drive(Evaluator::new(&task), &mut scope()).0
+    };
+    let unmet = |details: &str| Verdict::NotMet(format!("precondition 'ready' not met: {details}"));
+    let error = format!("CEL error: CEL evaluation error for expression \"{FAILS}\": no such key: event.nope");
+    assert_eq!(verdict(FAILS), unmet(&error));
+    assert_eq!(verdict(NULL), unmet("expression null is false"));
+    assert_eq!(verdict("event.id == 'c-2'"), unmet("expression event.id == 'c-2' is false"));
+    assert_eq!(verdict("event.id == 'c-1'"), Verdict::Met);
+    // As in the Go adapter.
+    assert_eq!(verdict(ABSENT), Verdict::Met);
+}
+
+#[test]
+fn a_capture_that_fails_or_has_no_value_is_null_and_sees_the_response_alone() {
+    let capture = |expression: &str| {
+        let call = json!({"method": "GET", "url": "/clusters/c-1"});
+        let capture = json!([{"name": "value", "expression": expression}]);
+        let task = task(&json!({"preconditions": [{"name": "cluster", "api_call": call, "capture": capture}]}));
+        let mut scope = scope();
+        let (verdict, evaluator) = drive(Evaluator::new(&task), &mut scope);
+        assert_eq!(verdict, Verdict::Met, "{expression}");
+        (scope.get("value").cloned(), evaluator.into_results()[0].warnings.clone())
+    };
+    assert_eq!(capture("kind + cluster.kind"), (Some(json!("ClusterCluster")), vec![]));
+    assert_eq!(capture("cluster.?nope"), (Some(json!(null)), vec![]));
+    for (expression, cause) in
+        [("cluster.nope", "no such key: cluster.nope"), ("event.id", "undeclared reference to 'event'")]
+    {
+        let (value, warnings) = capture(expression);
+        assert_eq!(value, Some(json!(null)), "{expression}");
+        assert!(warnings.len() == 1 && warnings[0].ends_with(cause), "{warnings:?}");
+    }
+}
+
+/// What is decided about a config map with these gates, if this is there.
+fn decided(entry: &Value, live: Option<Value>) -> String {
+    let mut resource = json!({
+        "name": "map",
+        "transport": {"client": "kubernetes"},
+        "discovery": {"by_name": "map", "namespace": "team"},
+        "manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map", "namespace": "team"}},
+    });
+    resource.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
+    let task = task(&json!({"resources": [resource]}));
+    let generation = Generation(2);
+    let stamp = Stamp { adapter: "tester".to_owned(), resource_id: "c-1".to_owned(), generation, signer: None };
+    let mut scope = scope();
+    let mut planner = Planner::new(&task, stamp);
+    while let Some(wanted) = planner.next_queries(&scope).pop() {
+        let versions = live.clone().map(Version::new).into_iter().collect();
+        planner.observe(&mut scope, wanted.resource, Observation::Found(versions));
+    }
+    match planner.next_step(&mut scope).map(|step| step.purpose) {
+        Some(Purpose::Decided(decision)) => decision.kind().to_owned(),
+        Some(Purpose::Prune) => "prune".to_owned(),
+        None => match planner.outcomes()[0].failure() {
+            Some(failure) => format!("{}: {}", failure.reason.as_str(), failure.message),
+            None => format!("skip {}", planner.outcomes()[0].decision.reason()),
+        },
+    }
+}
+
+/// A config map of an earlier generation.
+fn live() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "map", "namespace": "team", "uid": "u-1", "creationTimestamp": "2026-03-01T11:00:00Z",
+            "annotations": {"hyperfleet.io/generation": "1"},
+        },
+    })
+}
+
+fn gated(gate: &str, expression: &str) -> Value {
+    let when = json!({"expression": expression});
+    match gate {
+        "when" => json!({"when": when}),
+        "patch" => json!({"lifecycle": {"patch": [{"when": when, "document": {"data": {"a": "b"}}}]}}),
+        gate => json!({"lifecycle": {gate: {"when": when}}}),
+    }
+}
+
+/// Each gate, and whether it is asked while the object is live.
+const GATES: [(&str, bool); 7] = [
+    ("orphan", true),
+    ("delete", true),
+    ("when", true),
+    ("create", false),
+    ("apply", true),
+    ("recreate", true),
+    ("patch", true),
+];
+
+#[test]
+fn a_gate_that_fails_or_has_no_value_fails_its_resource() {
+    let mistakes = [
+        (FAILS, "no such key: event.nope"),
+        ("nope", "undeclared reference to 'nope'"),
+        ("1 < 'a'", "found no matching overload for '_<_' applied to '(int, string)'"),
+        ("dig(event, 'nope') < now()", "found no matching overload for '_<_' applied to '(null_type, string)'"),
+        (ABSENT, "`event.?nope` gave no value"),
+    ];
+    for (gate, is_live) in GATES {
+        for (expression, cause) in mistakes {
+            // In a key that the Go adapter does not have, a name that nothing declares does not load.
+            if expression == "nope" && !["create", "delete"].contains(&gate) {
+                continue;
+            }
+            let found = decided(&gated(gate, expression), is_live.then(live));
+            assert!(found.starts_with("GateFailed: ") && found.ends_with(cause), "{gate} {expression}: {found}");
+        }
+        // Null is an answer, and no.
+        let found = decided(&gated(gate, NULL), is_live.then(live));
+        assert!(!found.starts_with("GateFailed"), "{gate}: {found}");
+    }
+}
+
+#[test]
+fn only_the_own_status_may_be_missing_and_only_for_recreate_and_patch() {
+    for (gate, is_live) in GATES.into_iter().filter(|(_, is_live)| *is_live) {
+        let is_lenient = ["recreate", "patch"].contains(&gate);
+        for (expression, may_be_missing) in [
+            ("resources.map.status.phase == 'Done'", true),
+            ("resources.map.status.conditions.exists(c, c.status == 'True')", true),
+            ("resources.map.spec.phase == 'Done'", false),
+            ("resources.map.metadata.labels.app == 'a'", false),
+            ("dig(resources.map, 'status.phase') < 'a'", false),
+            ("has(resources.map.status) && resources.map.status.phase == 'Done'", true),
+        ] {
+            let found = decided(&gated(gate, expression), is_live.then(live));
+            let does_not_fail = may_be_missing && is_lenient || expression.starts_with("has(");
+            assert_eq!(!found.starts_with("GateFailed"), does_not_fail, "{gate} {expression}: {found}");
+        }
+    }
+    // It does not hold: the object is updated, as without the gate.
+    assert_eq!(decided(&gated("recreate", "resources.map.status.phase == 'Done'"), Some(live())), "update");
+}
+
+/// Phase 4 with one payload and one action that sends it.
+fn reported(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) {
+    let mut built = json!({"name": "status", "build": {"id": "c-1"}});
+    built.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
+    let call = json!({"method": "PUT", "url": "/statuses", "body": "{{ .status }}"});
+    let action = json!({"name": "send", "api_call": call, "when": {"expression": when}});
+    let task = task(&json!({"post": {"payloads": [built], "post_actions": [action]}}));
+    let mut scope = scope();
+    let (report, _) = drive(Reporter::new(&task, &[]), &mut scope);
+    let payload = scope.get("status").map(|text| serde_json::from_str(text.as_str().unwrap()).unwrap());
+    let end = match (report.error, report.actions.first()) {
+        (Some(error), _) => error.message,
+        (None, action) => format!("{:?}", action.unwrap().end),
+    };
+    (payload, report.warnings, end)
+}
+
+#[test]
+fn a_value_of_a_payload_that_fails_or_has_no_value_gets_its_default() {
+    let value = |expression: &str, default: Value| {
+        let mut value = json!({"expression": expression});
+        if !default.is_null() {
+            value["default"] = default;
+        }
+        let (payload, warnings, _) = reported(json!({"build": {"value": value}}), "true");
+        (payload.unwrap()["value"].clone(), warnings.len())
+    };
+    for expression in [FAILS, ABSENT] {
+        assert_eq!(value(expression, json!("none")), (json!("none"), 0), "{expression}");
+        assert_eq!(value(expression, json!(null)), (json!(null), 1), "{expression}");
+    }
+    assert_eq!(value(NULL, json!("none")), (json!(null), 0));
+    assert_eq!(value("event.id", json!("none")), (json!("c-1"), 0));
+}
+
+#[test]
+fn a_payload_or_action_whose_when_fails_ends_the_phase() {
+    let cause = "no such key: event.nope";
+    let (payload, _, end) = reported(json!({"when": {"expression": FAILS}}), "true");
+    assert!(payload.is_none() && end.starts_with("failed to build payload 'status'") && end.ends_with(cause), "{end}");
+    let (payload, _, end) = reported(json!({}), FAILS);
+    assert!(payload.is_some() && end.ends_with(cause), "{end}");
+
+    assert_eq!(reported(json!({}), "true").2, "Executed");
+    assert_eq!(reported(json!({}), ABSENT).2, "Executed", "as in the Go adapter");
+    assert_eq!(reported(json!({}), NULL).2, "Skipped(\"when condition evaluated to false: null\")");
+    let (payload, _, end) = reported(json!({"when": {"expression": NULL}}), "true");
+    assert_eq!((payload, end.as_str()), (None, "Skipped(\"referenced payload 'status' was skipped\")"));
+}
