@@ -1,0 +1,168 @@
+//! A job that runs again and again, and a record of its runs.
+//!
+//! The Job controller is the real one; the kubelet's part, to run a pod and to report its end, is played.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{ListParams, PostParams};
+use lifecycle_e2e::kube::JobEnd;
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::json;
+
+use crate::task::task;
+use crate::world::{ADAPTER, Report, World};
+
+/// How old a run has to be at least before the next may follow, in seconds.
+const DEBOUNCE: i64 = 5;
+
+const RUNS: &str = r#"
+  - name: run
+    when:
+      expression: |
+        !resources.?run.hasValue()
+          || timestamp(resources.run.metadata.creationTimestamp) < timestamp(now()) - duration("5s")
+    manifest:
+      apiVersion: batch/v1
+      kind: Job
+      metadata:
+        name: '{{ .clusterId }}-{{ .now | date "20060102-150405" }}'
+        namespace: "{{ .namespace }}"
+      spec:
+        backoffLimit: 0
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: main, image: "example.com/job:1"}]
+    discovery:
+      namespace: "{{ .namespace }}"
+      by_selectors:
+        label_selector: {hyperfleet.io/resource-id: "{{ .clusterId }}", hyperfleet.io/resource: run}
+    retention: {historyLimit: 1}
+    lifecycle:
+      recreate:
+        when:
+          expression: |
+            resources.run.?status.?conditions.orValue([])
+              .exists(c, (c.type == "Complete" || c.type == "Failed") && c.status == "True")
+"#;
+
+/// The names of the jobs, oldest first: a name begins with the time.
+async fn runs(world: &World) -> Result<Vec<String>> {
+    let jobs = world.objects("batch/v1", "Job").await?.list(&ListParams::default()).await?;
+    let names: BTreeSet<String> = jobs.iter().map(kube::ResourceExt::name_any).collect();
+    Ok(names.into_iter().collect())
+}
+
+/// Sends events until one brings the next run; those before it must leave the resource alone.
+async fn next_run(world: &World) -> Result<Report> {
+    await_condition("the next run", PATIENCE, async || {
+        let report = world.reconcile_again("c1").await?;
+        ensure!(report.outcome("run") != "skip WhenFalse", "still too early");
+        Ok(report)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_follow_each_other_no_faster_than_the_debounce_and_leave_a_record() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(RUNS))?.start().await?;
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("run"), "create Absent");
+    let first = runs(&world).await?;
+    let [first] = first.as_slice() else { anyhow::bail!("{first:?}") };
+
+    // A run that goes on is not followed, however long ago it was made.
+    let report = next_run(&world).await?;
+    assert_eq!(report.outcome("run"), "skip SameGeneration", "{report:?}");
+    assert_eq!(report.statuses(), ["True", "True", "True", "False"]);
+
+    for (former, end) in [(1, JobEnd::Succeeded), (2, JobEnd::Failed)] {
+        let current = runs(&world).await?.pop().context("there is no run")?;
+        world.stack.control_plane.finish_job(&world.namespace, &current, end).await?;
+        let report = next_run(&world).await?;
+        assert_eq!(report.outcome("run"), "create_version RecreateGateHolds", "{report:?}");
+        let report = world.reconcile_again("c1").await?;
+        assert_eq!(report.outcome("run"), "skip WhenFalse", "the new run is younger than the debounce");
+        assert_eq!(report.status("Health"), "True", "{report:?}");
+        assert_eq!(runs(&world).await?.len(), 2, "{former} before it, of which one is kept");
+    }
+
+    let left = runs(&world).await?;
+    assert!(!left.contains(first), "the first of three runs is beyond the limit of one");
+    let jobs = world.objects("batch/v1", "Job").await?;
+    let mut made = Vec::new();
+    for name in &left {
+        made.push(jobs.get(name).await?.metadata.creation_timestamp.context("no time")?.0);
+    }
+    assert!(made[1].duration_since(made[0]).as_secs() >= DEBOUNCE, "{made:?}");
+    // Pruning is a deletion in the background: the pods go with their job.
+    let pods = world.objects("v1", "Pod").await?;
+    let of_first = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={first}"));
+    await_condition("the pods of the first run to be gone", PATIENCE, async || {
+        let pods = pods.list(&of_first).await?.items.len();
+        ensure!(pods == 0, "{pods}");
+        Ok(())
+    })
+    .await
+}
+
+const RECORDS: &str = r#"
+  - name: record
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ .clusterId }}-{{ .generation }}", namespace: "{{ .namespace }}"}
+      data: {generation: "{{ .generation }}"}
+    discovery:
+      namespace: "{{ .namespace }}"
+      by_selectors:
+        label_selector: {hyperfleet.io/resource-id: "{{ .clusterId }}", hyperfleet.io/resource: record}
+    retention: {historyLimit: 3}
+"#;
+
+/// How many former versions somebody let pile up.
+const PILE: i64 = 1000;
+
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stdout, reason = "how long it took is worth reading, and nothing to depend on")]
+async fn a_thousand_former_versions_go_with_one_event() -> Result<()> {
+    let world = World::new().await?;
+    let records = &world.objects("v1", "ConfigMap").await?;
+    let names = (1..=PILE).map(|generation| async move {
+        let labels = json!({
+            "hyperfleet.io/adapter": ADAPTER,
+            "hyperfleet.io/resource-id": "c1",
+            "hyperfleet.io/resource": "record",
+        });
+        let generation = generation.to_string();
+        let record = json!({
+            "metadata": {
+                "name": format!("c1-{generation}"),
+                "labels": labels,
+                "annotations": {"hyperfleet.io/generation": generation},
+            },
+            "data": {"generation": generation},
+        });
+        Ok::<_, anyhow::Error>(records.create(&PostParams::default(), &serde_json::from_value(record)?).await?)
+    });
+    stream::iter(names).buffer_unordered(16).try_collect::<Vec<_>>().await?;
+
+    let adapter = world.adapter(task(RECORDS))?.start().await?;
+    let begun = Instant::now();
+    let report = world.reconcile("c1", PILE + 1).await?;
+    println!("{PILE} former versions were pruned in {:?}", begun.elapsed());
+    assert_eq!(report.outcome("record"), "create_version NewName", "{report:?}");
+    assert_eq!(report.status("Available"), "True", "{report:?}");
+
+    let ours = ListParams::default().labels("hyperfleet.io/resource=record");
+    let left = records.list(&ours).await?;
+    let left: BTreeSet<String> = left.iter().map(kube::ResourceExt::name_any).collect();
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert!(left.contains(&format!("c1-{}", PILE + 1)), "the current one: {left:?}");
+    let logged = adapter.await_message("former versions pruned").await?;
+    assert_eq!(logged["count"], PILE - 3, "{logged}");
+    Ok(())
+}

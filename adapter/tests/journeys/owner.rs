@@ -1,0 +1,205 @@
+//! What belongs to an object goes with it: Kubernetes' garbage collection is the real one.
+
+use anyhow::{Context, Result, ensure};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::{Value, json};
+
+use crate::task::task;
+use crate::world::World;
+
+/// Deletes its parent, and leaves the child to the garbage collector.
+const OWNED: &str = r#"
+  - name: parent
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ .clusterId }}-parent", namespace: "{{ .namespace }}"}
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-parent"}
+    lifecycle:
+      delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+  - name: child
+    when: {expression: '!cluster.?deleted_time.hasValue()'}
+    owner: {resource: parent}
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ .clusterId }}-child", namespace: "{{ .namespace }}"}
+      data: {generation: "{{ .generation }}"}
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-child"}
+"#;
+
+/// The owner that an object names, if it names exactly one.
+fn owner(object: &Value) -> Option<&Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.first().filter(|_| owners.len() == 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_garbage_collector_takes_along_what_a_deleted_owner_owned() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(OWNED))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let parent = world.object("ConfigMap", "c1-parent").await?;
+    let child = world.object("ConfigMap", "c1-child").await?;
+    let expected = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "c1-parent",
+        "uid": parent["metadata"]["uid"],
+        "controller": false,
+        "blockOwnerDeletion": false,
+    });
+    assert_eq!(owner(&child), Some(&expected));
+
+    world.api.mark_deleted("clusters/c1")?;
+    let mark = world.mark();
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.outcome("parent"), "delete DeleteGateHolds");
+    assert_eq!(report.outcome("child"), "skip WhenFalse");
+    await_condition("the child to be collected", PATIENCE, async || {
+        let child = world.object("ConfigMap", "c1-child").await?;
+        ensure!(child.is_null(), "{child}");
+        Ok(())
+    })
+    .await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.statuses(), ["False", "False", "True", "True"], "{report:?}");
+    let deletions: Vec<String> =
+        world.calls_since(mark).into_iter().filter(|call| call.starts_with("DELETE")).collect();
+    assert_eq!(deletions, ["DELETE configmaps/c1-parent"], "the adapter deleted the owner alone");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_takes_along_what_it_owns() -> Result<()> {
+    let world = World::new().await?;
+    // Namespaces are in no namespace: this one is named after the test's.
+    let place = format!("{}-owner", world.namespace.name());
+    let owned = OWNED
+        .replace(
+            "kind: ConfigMap\n      metadata: {name: \"{{ .clusterId }}-parent\", namespace: \"{{ .namespace }}\"}",
+            "kind: Namespace\n      metadata: {name: \"{{ .namespace }}-owner\"}",
+        )
+        .replace(
+            r#"{namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-parent"}"#,
+            r#"{by_name: "{{ .namespace }}-owner"}"#,
+        )
+        .replace(r#"namespace: "{{ .namespace }}""#, r#"namespace: "{{ .namespace }}-owner""#);
+    let _adapter = world.adapter(task(&owned))?.start().await?;
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(report.statuses(), ["True", "True", "True", "False"], "{report:?}");
+    let client = world.stack.control_plane.client().await?;
+    let children: kube::Api<k8s_openapi::api::core::v1::ConfigMap> = kube::Api::namespaced(client.clone(), &place);
+    let owners = children.get("c1-child").await?.metadata.owner_references.context("it has no owner")?;
+    assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("Namespace", place.as_str()));
+
+    world.api.mark_deleted("clusters/c1")?;
+    await_condition("Finalized", PATIENCE, async || {
+        let report = world.reconcile_again("c1").await?;
+        ensure!(report.status("Finalized") == "True", "{report:?}");
+        Ok(())
+    })
+    .await?;
+    let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client);
+    assert!(namespaces.get_opt(&place).await?.is_none());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_in_another_namespace_is_refused_before_anything_is_written() -> Result<()> {
+    let world = World::new().await?;
+    // Where the child goes is only known when the event comes, so nothing could be said at load.
+    let elsewhere = r#""{{ if .namespace }}default{{ end }}""#;
+    let (parent, child) = OWNED.split_once("  - name: child").context("no child")?;
+    let owned = format!("{parent}  - name: child{}", child.replace(r#""{{ .namespace }}""#, elsewhere));
+    let _adapter = world.adapter(task(&owned))?.start().await?;
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(report.outcome("parent"), "create Absent");
+    assert_eq!(report.outcome("child"), "fail OwnerUnavailable", "{report:?}");
+    let available = report.condition("Available");
+    assert_eq!((&available["status"], &available["reason"]), (&json!("False"), &json!("OwnerUnavailable")));
+    let message = available["message"].as_str().unwrap_or_default();
+    assert!(message.contains("cannot own an object that is in default"), "{message}");
+
+    let client = world.stack.control_plane.client().await?;
+    let children: kube::Api<k8s_openapi::api::core::v1::ConfigMap> = kube::Api::namespaced(client, "default");
+    assert!(
+        children.list(&ListParams::default()).await?.iter().all(|map| map.metadata.name.as_deref() != Some("c1-child"))
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recreated_owner_is_named_by_its_new_uid() -> Result<()> {
+    let recreated = OWNED.replacen("    lifecycle:\n", "    recreate_on_change: true\n    lifecycle:\n", 1);
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(&recreated))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let former = world.object("ConfigMap", "c1-parent").await?;
+
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.outcome("parent"), "recreate RecreateGateHolds");
+    // The garbage collector and the adapter have both seen the owner go, and either may be faster: the child is
+    // updated, or collected and created again. It ends as the new owner's.
+    await_condition("the child to be the new owner's", PATIENCE, async || {
+        world.reconcile_again("c1").await?;
+        let parent = world.object("ConfigMap", "c1-parent").await?;
+        let child = world.object("ConfigMap", "c1-child").await?;
+        ensure!(parent["metadata"]["uid"] != former["metadata"]["uid"], "the owner is the former one");
+        let named = owner(&child).map(|owner| &owner["uid"]);
+        ensure!(named == Some(&parent["metadata"]["uid"]), "{child}");
+        ensure!(child["data"]["generation"] == "2", "{child}");
+        Ok(())
+    })
+    .await?;
+
+    // The garbage collector looks once more at what it had queued, and finds an owner that is there.
+    witness_collected(&world, &former).await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.outcome("child"), "skip SameGeneration", "{report:?}");
+    assert!(!world.object("ConfigMap", "c1-child").await?.is_null());
+    Ok(())
+}
+
+/// Waits until the garbage collector has collected something that names a former owner: it has had its time.
+pub(crate) async fn witness_collected(world: &World, former: &Value) -> Result<()> {
+    let objects = world.objects("v1", "ConfigMap").await?;
+    let witness = json!({
+        "metadata": {
+            "name": "witness",
+            "ownerReferences": [{
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": former["metadata"]["name"],
+                "uid": former["metadata"]["uid"],
+            }],
+        },
+    });
+    objects.create(&PostParams::default(), &serde_json::from_value(witness)?).await?;
+    await_condition("the witness to be collected", PATIENCE, async || {
+        let witness = objects.get_opt("witness").await?;
+        ensure!(witness.is_none(), "it is still there");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_whose_owner_a_person_deleted_is_made_again_with_the_new_one() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(OWNED))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let former = world.object("ConfigMap", "c1-parent").await?;
+    world.objects("v1", "ConfigMap").await?.delete("c1-parent", &DeleteParams::background()).await?;
+    await_condition("both to be there again", PATIENCE, async || {
+        let report = world.reconcile_again("c1").await?;
+        let parent = world.object("ConfigMap", "c1-parent").await?;
+        let child = world.object("ConfigMap", "c1-child").await?;
+        ensure!(parent["metadata"]["uid"] != former["metadata"]["uid"], "the owner is the former one");
+        ensure!(owner(&child).map(|owner| &owner["uid"]) == Some(&parent["metadata"]["uid"]), "{child}");
+        ensure!(report.outcome("child") == "skip SameGeneration", "{report:?}");
+        Ok(())
+    })
+    .await
+}
