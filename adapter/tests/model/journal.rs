@@ -1,0 +1,149 @@
+//! Every call that was made to one server, with the objects right before and right after a write.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::Value;
+
+use crate::shape::MARKER;
+
+/// A call, as it was meant.
+#[derive(Debug, Clone)]
+pub(crate) enum Call {
+    Find(Query),
+    Create(Value),
+    Rehearse(Value),
+    Update(Value, Target),
+    Patch(Value, Target),
+    Delete(Target),
+}
+
+/// What the caller was told.
+#[derive(Debug, Clone)]
+pub(crate) enum Told {
+    /// The objects found.
+    Found(Vec<Value>),
+    /// The object as it is now.
+    Object(Value),
+    /// That there is no object (any more), or that a rehearsal went well.
+    Nothing,
+    Refused(WriteErrorKind),
+    /// Nothing at all: the process ended with the call.
+    Crashed,
+}
+
+/// One call of one pass.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Which pass, counted over both replicas.
+    pub(crate) pass: usize,
+    pub(crate) call: Call,
+    pub(crate) told: Told,
+    /// All objects of the sequence before and after; empty for a call that writes nothing.
+    pub(crate) before: Vec<Value>,
+    pub(crate) after: Vec<Value>,
+}
+
+/// What is shared by all who watch one server.
+pub(crate) struct Journal<T> {
+    store: Arc<T>,
+    /// The value of the marker label.
+    id: String,
+    namespace: String,
+    kinds: Vec<GroupVersionKind>,
+    entries: Mutex<Vec<Entry>>,
+    /// Held while a call is made, so that what changed meanwhile is the call's doing.
+    pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
+}
+
+impl<T: Transport> Journal<T> {
+    /// Keeps the journal of the objects that carry the marker `id`. `store` is the server, not watched.
+    pub(crate) fn new(store: Arc<T>, id: &str, namespace: &str, kinds: Vec<GroupVersionKind>) -> Self {
+        let (id, namespace) = (id.to_owned(), namespace.to_owned());
+        Self { store, id, namespace, kinds, entries: Mutex::default(), one_at_a_time: tokio::sync::Mutex::default() }
+    }
+
+    /// Every object of the sequence, in the order of kinds and names.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub(crate) async fn objects(&self) -> Result<Vec<Value>, WriteError> {
+        let mut objects = Vec::new();
+        for kind in &self.kinds {
+            let by = QueryBy::Labels([(MARKER.to_owned(), self.id.clone())].into());
+            let query = Query { kind: kind.clone(), namespace: Some(self.namespace.clone()), by };
+            objects.extend(self.store.find(&query).await?);
+        }
+        Ok(objects)
+    }
+
+    pub(crate) fn note(&self, entry: Entry) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// The calls of a pass.
+    pub(crate) fn of(&self, pass: usize) -> Vec<Entry> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().filter(|entry| entry.pass == pass).cloned().collect()
+    }
+}
+
+impl Call {
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Self::Find(_) => "find",
+            Self::Create(_) => "create",
+            Self::Rehearse(_) => "rehearse",
+            Self::Update(..) => "update",
+            Self::Patch(..) => "patch",
+            Self::Delete(_) => "delete",
+        }
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self, Self::Find(_) | Self::Rehearse(_))
+    }
+
+    /// The kind and the name of the object that it is about; none for a find.
+    pub(crate) fn place(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Find(_) => None,
+            Self::Create(desired) | Self::Rehearse(desired) => {
+                Some((crate::object::kind(desired), crate::object::name(desired)))
+            }
+            Self::Update(_, target) | Self::Patch(_, target) | Self::Delete(target) => {
+                Some((&target.kind.kind, &target.name))
+            }
+        }
+    }
+
+    /// The very object that it is meant for; none for a find or a creation.
+    pub(crate) fn target(&self) -> Option<&Target> {
+        match self {
+            Self::Find(_) | Self::Create(_) | Self::Rehearse(_) => None,
+            Self::Update(_, target) | Self::Patch(_, target) | Self::Delete(target) => Some(target),
+        }
+    }
+}
+
+impl Entry {
+    /// The object that the call is about, before it and after it.
+    pub(crate) fn subject(&self) -> [Option<&Value>; 2] {
+        let place = self.call.place();
+        [&self.before, &self.after].map(|objects| {
+            let is_it = |object: &&Value| place == Some((crate::object::kind(object), crate::object::name(object)));
+            objects.iter().find(is_it)
+        })
+    }
+
+    /// The very object that the call was meant for, before it and after it, if the call changed it.
+    pub(crate) fn changed(&self) -> Option<(&Value, &Value)> {
+        let target = self.call.target()?;
+        let [before, after] =
+            self.subject().map(|object| object.filter(|object| crate::object::uid(object) == target.uid));
+        before.zip(after).filter(|(before, after)| before != after)
+    }
+}

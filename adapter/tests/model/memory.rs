@@ -1,0 +1,174 @@
+//! The model against the API server in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hyperfleet_adapter::transport::memory::MemoryTransport;
+use jiff::Timestamp;
+use lifecycle_core::plan::row::Row;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+
+use crate::drive::{Coverage, Failure, Settings, run};
+use crate::generate::{Profile, sequences};
+use crate::ground::Ground;
+use crate::journal::Journal;
+use crate::oracle::Invariant;
+use crate::sequence::{Delivery, Fault, Sequence};
+use crate::shape::TaskShape;
+use crate::tamper::Tampering;
+
+/// How many sequences run if nobody says otherwise.
+const SEQUENCES: u32 = 2000;
+/// Sequences are drawn from so many seeds, whatever the number of processors, so that a number of sequences names them.
+const SHARDS: u32 = 8;
+
+struct Memory(Arc<MemoryTransport>);
+
+impl Memory {
+    fn new(start: Timestamp) -> Self {
+        Self(Arc::new(MemoryTransport::new(start)))
+    }
+}
+
+impl Ground for Memory {
+    type Transport = MemoryTransport;
+
+    fn store(&self) -> Arc<MemoryTransport> {
+        Arc::clone(&self.0)
+    }
+
+    fn wire(&self, _: usize) -> Arc<MemoryTransport> {
+        Arc::clone(&self.0)
+    }
+
+    fn namespace(&self) -> &str {
+        "space"
+    }
+
+    fn group(&self) -> &str {
+        "model.example.com"
+    }
+
+    fn set_now(&self, now: Timestamp) {
+        self.0.set_now(now);
+    }
+
+    fn inject(&self, _: usize, faults: BTreeMap<usize, Fault>) -> BTreeMap<usize, Fault> {
+        faults
+    }
+
+    fn heal(&self, _: usize) -> usize {
+        0
+    }
+
+    async fn settle(&self, _: &Journal<MemoryTransport>) -> anyhow::Result<()> {
+        self.0.collect_garbage();
+        Ok(())
+    }
+
+    fn is_busy(&self, _: &TaskShape) -> bool {
+        false
+    }
+}
+
+/// Runs one sequence on its own, with a clock that stands still but for deadlines.
+pub(crate) fn check(sequence: &Sequence, settings: Settings) -> Result<Coverage, Failure> {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(run(sequence, (Memory::new(start), "c1"), (Memory::new(start), "c1"), start, settings))
+}
+
+/// Runs `count` random sequences from one seed; gives what they covered, or the smallest finding.
+pub(crate) fn explore(count: u32, seed: u64) -> Result<Coverage, String> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let config = Config { cases: count, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let coverage = std::cell::RefCell::new(Coverage::default());
+    let outcome = runner.run(&sequences(Profile::Memory), |sequence| match check(&sequence, Settings::default()) {
+        Ok(covered) => {
+            coverage.borrow_mut().add(&covered);
+            Ok(())
+        }
+        Err(failure) => Err(proptest::test_runner::TestCaseError::fail(failure.to_string())),
+    });
+    match outcome {
+        Ok(()) => Ok(coverage.into_inner()),
+        Err(TestError::Fail(reason, sequence)) => Err(format!("{reason}\n{sequence:#?}")),
+        Err(error @ TestError::Abort(_)) => Err(error.to_string()),
+    }
+}
+
+/// The first of `count` random sequences in which a broken adapter breaks the invariant, by its number.
+pub(crate) fn first_to_break(invariant: Invariant, count: u32, tampering: Tampering) -> Result<u32, String> {
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+    let mut others = BTreeSet::new();
+    for number in 1..=count {
+        let tree = sequences(Profile::Memory).new_tree(&mut runner).map_err(|reason| reason.to_string())?;
+        match check(&tree.current(), Settings { tampering: Some(tampering), ..Settings::default() }) {
+            Ok(_) => {}
+            Err(Failure::Finding(finding)) if finding.breaks(invariant) => return Ok(number),
+            Err(Failure::Finding(finding)) => others.extend(finding.violations.iter().map(|other| other.invariant)),
+            Err(failure @ Failure::Model(_)) => return Err(failure.to_string()),
+        }
+    }
+    Err(format!("{tampering:?} does not break {invariant:?} in {count} sequences, but {others:?}"))
+}
+
+pub(crate) fn setting(name: &str, otherwise: u32) -> u32 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn random_sequences_break_no_invariant() {
+    let count = setting("LIFECYCLE_MODEL_SEQUENCES", SEQUENCES);
+    let seed = u64::from(setting("LIFECYCLE_MODEL_SEED", 0));
+    let outcomes: Vec<Result<Coverage, String>> = std::thread::scope(|scope| {
+        let explore = |shard| scope.spawn(move || explore(count.div_ceil(SHARDS), seed << 8 | u64::from(shard)));
+        let shards: Vec<_> = (0..SHARDS).map(explore).collect();
+        shards.into_iter().map(|shard| shard.join().unwrap_or_else(|_| Err("the model panicked".to_owned()))).collect()
+    });
+    let mut covered = Coverage::default();
+    let mut findings = String::new();
+    for outcome in &outcomes {
+        match outcome {
+            Ok(coverage) => covered.add(coverage),
+            Err(finding) => findings = findings + "\n=== " + finding,
+        }
+    }
+    eprintln!("{count} sequences: {covered}");
+    assert!(findings.is_empty(), "{findings}");
+    if count >= SEQUENCES {
+        let missing: Vec<Row> = Row::ALL.into_iter().filter(|row| !covered.has(*row)).collect();
+        assert!(missing.is_empty(), "no sequence comes to the rows {missing:?}");
+        assert!(covered.pruned > 0 && covered.compared > count as usize / 3, "{covered}");
+    }
+}
+
+/// Each call of an event's first pass in turn is the last one of its process, or the one whose answer is lost.
+#[test]
+fn whichever_call_is_the_last_the_next_event_goes_on() {
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[3; 32]));
+    let faults = [Fault::Crash { done: false }, Fault::Crash { done: true }, Fault::LostAnswer];
+    let mut covered = Coverage::default();
+    for _ in 0..setting("LIFECYCLE_MODEL_SEQUENCES", SEQUENCES) / 100 {
+        let tree = sequences(Profile::Memory).new_tree(&mut runner).unwrap_or_else(|reason| panic!("{reason}"));
+        let calm = Sequence { disturbances: Vec::new(), ..tree.current() };
+        let run =
+            |sequence: &Sequence| check(sequence, Settings::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        let without = run(&calm).disturbed;
+        for fault in faults {
+            for call in 1.. {
+                let delivery = Delivery { faults: BTreeMap::from([(call, fault)]), ..Delivery::default() };
+                let disturbed = run(&Sequence { disturbances: vec![delivery], ..calm.clone() });
+                covered.add(&disturbed);
+                if disturbed.disturbed == without {
+                    // The pass has no such call.
+                    break;
+                }
+            }
+        }
+    }
+    assert!(covered.compared > covered.disturbed / 10, "{covered}");
+}

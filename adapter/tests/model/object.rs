@@ -1,0 +1,84 @@
+//! What the model reads of a live object, straight from its JSON.
+
+use serde_json::Value;
+
+/// A text below `metadata`; empty if it is not there.
+pub(crate) fn metadata<'v>(object: &'v Value, key: &str) -> &'v str {
+    object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn label<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+    object.pointer("/metadata/labels")?.get(key)?.as_str()
+}
+
+pub(crate) fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+    object.pointer("/metadata/annotations")?.get(key)?.as_str()
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    metadata(object, "name")
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    metadata(object, "uid")
+}
+
+pub(crate) fn kind(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn version(object: &Value) -> &str {
+    metadata(object, "resourceVersion")
+}
+
+/// The generation that it was last written for.
+pub(crate) fn generation(object: &Value) -> Option<i64> {
+    annotation(object, "hyperfleet.io/generation")?.parse().ok()
+}
+
+pub(crate) fn is_terminating(object: &Value) -> bool {
+    !metadata(object, "deletionTimestamp").is_empty()
+}
+
+/// Whether it carries the mark of a released object.
+pub(crate) fn is_marked(object: &Value) -> bool {
+    label(object, "hyperfleet.io/disowned").is_some()
+}
+
+/// Its owners, by UID.
+pub(crate) fn owners(object: &Value) -> Vec<&str> {
+    let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let uids = references.into_iter().flatten().map(|reference| reference.get("uid").and_then(Value::as_str));
+    uids.map(Option::unwrap_or_default).collect()
+}
+
+/// One line that says what matters about it.
+pub(crate) fn line(object: &Value) -> String {
+    let mut line = format!(
+        "{} {} uid={} rv={} generation={}",
+        kind(object),
+        name(object),
+        uid(object).trim_start_matches("00000000-0000-4000-8000-"),
+        version(object),
+        annotation(object, "hyperfleet.io/generation").unwrap_or("-"),
+    );
+    let resource = label(object, "hyperfleet.io/resource");
+    line += &resource.map_or_else(|| " unlabelled".to_owned(), |resource| format!(" of={resource}"));
+    if is_marked(object) {
+        line += " RELEASED";
+    }
+    if is_terminating(object) {
+        line += " TERMINATING";
+    }
+    line
+}
+
+/// When it was created.
+pub(crate) fn created(object: &Value) -> Option<jiff::Timestamp> {
+    metadata(object, "creationTimestamp").parse().ok()
+}
+
+/// The field that the manifest sets.
+pub(crate) fn content(object: &Value) -> Option<&Value> {
+    object.pointer("/data/of").or_else(|| object.pointer("/metadata/annotations/of"))
+}

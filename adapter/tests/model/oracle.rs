@@ -1,0 +1,174 @@
+//! What must hold of every pass, whatever happened before and around it.
+//!
+//! In: what one pass knew ([`View`]), the calls that it made with the objects before and after each, and the objects that
+//! were there when it began. Out: the [`Violation`]s. The invariants are those of the crate's documentation.
+
+mod belonging;
+mod creation;
+mod deletion;
+mod rest;
+mod state;
+mod truth;
+mod view;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::journal::{Call, Entry};
+use crate::object::{generation, is_marked, is_terminating, label, uid};
+use crate::shape::{Gate, NAMES};
+
+pub(crate) use belonging::rendered_name;
+pub(crate) use rest::told_anew;
+pub(crate) use state::{normal, order};
+pub(crate) use view::{Event, View};
+
+/// The invariants, in the order of the crate's documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Invariant {
+    DeletedUntold,
+    CreatedTwice,
+    ReleasedTouched,
+    StaleWon,
+    NotHealed,
+    NotAtRest,
+    CurrentPruned,
+    WrittenUntold,
+}
+
+/// A broken invariant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    pub(crate) invariant: Invariant,
+    pub(crate) what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = match self.invariant {
+            Invariant::DeletedUntold => 1,
+            Invariant::CreatedTwice => 2,
+            Invariant::ReleasedTouched => 3,
+            Invariant::StaleWon => 4,
+            Invariant::NotHealed => 5,
+            Invariant::NotAtRest => 6,
+            Invariant::CurrentPruned => 7,
+            Invariant::WrittenUntold => 8,
+        };
+        write!(f, "I{number} ({:?}): {}", self.invariant, self.what)
+    }
+}
+
+/// Judges one pass.
+pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_the_start: &[Value]) -> Vec<Violation> {
+    let mut judge = Judge { view, at_the_start, violations: Vec::new() };
+    for (number, entry) in calls.iter().enumerate() {
+        match &entry.call {
+            Call::Find(_) | Call::Rehearse(_) => {}
+            Call::Create(desired) => judge.creation(number, entry, desired),
+            Call::Delete(_) => judge.deletion(number, entry),
+            Call::Patch(document, _) if is_release(document) => judge.release(number, entry),
+            Call::Update(..) | Call::Patch(..) => judge.change(number, entry),
+        }
+    }
+    judge.violations
+}
+
+/// The entries of the task that a call writes for.
+pub(crate) fn written_for(view: &View<'_>, number: usize, call: &Call) -> Vec<usize> {
+    match call {
+        Call::Find(_) | Call::Rehearse(_) => Vec::new(),
+        Call::Create(desired) | Call::Update(desired, _) => entry_of(desired).into_iter().collect(),
+        Call::Patch(_, target) | Call::Delete(target) => {
+            let knows = |place: &usize| view.versions(*place, number).iter().any(|version| uid(version) == target.uid);
+            (0..view.task.resources.len()).filter(knows).collect()
+        }
+    }
+}
+
+/// The entry of the task that a rendered object is of.
+fn entry_of(desired: &Value) -> Option<usize> {
+    let of = label(desired, "hyperfleet.io/resource")?;
+    NAMES.iter().position(|name| *name == of)
+}
+
+fn is_release(document: &Value) -> bool {
+    document.pointer("/metadata/labels").is_some_and(|labels| labels.get("hyperfleet.io/disowned").is_some())
+}
+
+struct Judge<'a, 'v> {
+    view: &'a View<'v>,
+    at_the_start: &'a [Value],
+    violations: Vec<Violation>,
+}
+
+impl Judge<'_, '_> {
+    fn broken(&mut self, invariant: Invariant, what: String) {
+        let event = self.view.event.generation;
+        self.violations.push(Violation { invariant, what: format!("{what} (event of generation {event})") });
+    }
+
+    /// Whether one of the versions is live and ahead of the event.
+    fn is_stale(&self, versions: &[Value]) -> bool {
+        let live = versions.iter().filter(|version| !is_terminating(version)).filter_map(generation);
+        live.max().is_some_and(|newest| newest > self.view.event.generation)
+    }
+
+    /// I3, I4 and I8, for updates and patches.
+    fn change(&mut self, number: usize, entry: &Entry) {
+        let Some(target) = entry.call.target() else { return };
+        let (verb, name) = (entry.call.verb(), &target.name);
+        for place in written_for(self.view, number, &entry.call) {
+            let versions = self.view.versions(place, number);
+            let named = NAMES[place];
+            if versions.iter().any(is_marked) {
+                self.broken(Invariant::ReleasedTouched, format!("{verb} of {name}, though {named} was released"));
+            }
+            if self.is_stale(&versions) {
+                self.broken(Invariant::StaleWon, format!("{verb} of {name}, though a newer generation is live"));
+            }
+            if !self.is_allowed(place, number, &entry.call) {
+                self.broken(Invariant::WrittenUntold, format!("{verb} of {name}, though a gate of {named} forbids it"));
+            }
+        }
+        let Some((before, after)) = entry.changed() else { return };
+        if is_marked(before) {
+            self.broken(Invariant::ReleasedTouched, format!("{verb} of {name}, which was released"));
+        }
+        let desired = self.view.event.generation;
+        if generation(before).is_some_and(|live| live > desired) || generation(after) < generation(before) {
+            let (from, to) = (generation(before), generation(after));
+            self.broken(Invariant::StaleWon, format!("{verb} of {name} from generation {from:?} to {to:?}"));
+        }
+    }
+
+    /// Whether the gates of an entry allow an update, or a patch, at this call.
+    fn is_allowed(&self, place: usize, number: usize, call: &Call) -> bool {
+        let resource = &self.view.task.resources[place];
+        let may_hold = |gate: &Option<Gate>| self.view.may_hold(gate.as_ref(), true, number);
+        let of_its_own = match call {
+            Call::Patch(..) => {
+                resource.patches.iter().any(|patch| self.view.may_hold(Some(&patch.when), false, number))
+            }
+            _ => may_hold(&resource.apply),
+        };
+        may_hold(&resource.when) && of_its_own
+    }
+
+    /// I3: only what a gate says is released, and nothing is released twice.
+    fn release(&mut self, number: usize, entry: &Entry) {
+        let Some(target) = entry.call.target() else { return };
+        let name = &target.name;
+        let is_told = |place: &usize| {
+            let gate = self.view.task.resources[*place].orphan.as_ref();
+            self.view.may_hold(gate, false, number) || self.view.versions(*place, number).iter().any(is_marked)
+        };
+        if !written_for(self.view, number, &entry.call).iter().any(is_told) {
+            self.broken(Invariant::ReleasedTouched, format!("releases {name}, though no gate says so"));
+        }
+        if entry.changed().is_some_and(|(before, _)| is_marked(before)) {
+            self.broken(Invariant::ReleasedTouched, format!("releases {name} again"));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Whose an object is, and which of several is current: the terms of `docs/lifecycle.md`.
+
+use lifecycle_core::observation::{Query, QueryBy};
+use serde_json::Value;
+
+use super::view::{Event, View};
+use crate::object::{annotation, created, generation, is_marked, is_terminating, label, name};
+use crate::shape::{ADAPTER, Discovery, NAMES, Naming, ResourceShape, TaskShape};
+
+/// The annotation that says who released an object.
+const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
+/// The label that says of which entry an object is.
+const RESOURCE: &str = "hyperfleet.io/resource";
+
+impl View<'_> {
+    /// Those of the objects found by discovery that belong to the entry.
+    pub(super) fn those_of(&self, objects: &[Value], place: usize) -> Vec<Value> {
+        objects.iter().filter(|object| self.belongs(object, place)).cloned().collect()
+    }
+
+    fn belongs(&self, object: &Value, place: usize) -> bool {
+        let resource = &self.task.resources[place];
+        if resource.discovery == Discovery::Name || was_released_by(object, place, &self.event.id) {
+            return true;
+        }
+        match label(object, RESOURCE) {
+            Some(of) => of == NAMES[place] && self.is_stamped(object),
+            None if is_marked(object) && annotation(object, DISOWNED_BY).is_some() => false,
+            None => !self.is_contested(object, place) || name(object) == rendered_name(resource, place, self.event),
+        }
+    }
+
+    /// Whether one of the objects belongs to the entry whatever its manifest renders to.
+    pub(super) fn has_certain(&self, objects: &[Value], place: usize) -> bool {
+        objects.iter().any(|object| {
+            self.belongs(object, place)
+                && (self.task.resources[place].discovery == Discovery::Name
+                    || label(object, RESOURCE).is_some()
+                    || was_released_by(object, place, &self.event.id)
+                    || !self.is_contested(object, place))
+        })
+    }
+
+    /// Whether an object's labels name the adapter and the API resource.
+    fn is_stamped(&self, object: &Value) -> bool {
+        label(object, "hyperfleet.io/adapter") == Some(ADAPTER)
+            && label(object, "hyperfleet.io/resource-id") == Some(&self.event.id)
+    }
+
+    /// Whether another entry of the task could mean an object that does not say whose it is.
+    fn is_contested(&self, object: &Value, place: usize) -> bool {
+        self.task.resources.iter().enumerate().any(|(other, shape)| {
+            other != place
+                && shape.kind == self.task.resources[place].kind
+                && (shape.discovery != Discovery::Name || name(object) == rendered_name(shape, other, self.event))
+        })
+    }
+}
+
+/// Whether an object carries the mark of having been released by the entry. In the model, only releases set it.
+pub(super) fn was_released_by(object: &Value, place: usize, id: &str) -> bool {
+    label(object, "hyperfleet.io/disowned") == Some(id)
+        && annotation(object, DISOWNED_BY) == Some(&format!("{ADAPTER}/{}", NAMES[place]))
+}
+
+/// The current version: among those not terminating the newest of the desired generation, else the newest; else the newest
+/// of all. Newest is by creation, then by name.
+pub(super) fn current(versions: &[Value], desired: i64) -> Option<&Value> {
+    let newest = |wanted: &dyn Fn(&Value) -> bool| {
+        let among = versions.iter().filter(|version| wanted(version));
+        among.max_by_key(|version| (created(version), name(version)))
+    };
+    newest(&|version| !is_terminating(version) && generation(version) == Some(desired))
+        .or_else(|| newest(&|version| !is_terminating(version)))
+        .or_else(|| newest(&|_| true))
+}
+
+/// The query of an entry's discovery.
+pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
+    let resource = &task.resources[place];
+    let by = match resource.discovery {
+        Discovery::Name => QueryBy::Name(rendered_name(resource, place, event)),
+        Discovery::OwnLabel | Discovery::SharedLabel | Discovery::Managed | Discovery::ManagedShared => {
+            let rendered = |(key, value): (&str, String)| (key.to_owned(), value.replace("{{ .id }}", &event.id));
+            QueryBy::Labels(resource.selector(place).into_iter().map(rendered).collect())
+        }
+    };
+    Query { kind: resource.kind.gvk(&event.group), namespace: Some(event.namespace.clone()), by }
+}
+
+/// The query for what the entry has released.
+pub(super) fn mark_query(task: &TaskShape, place: usize, event: &Event) -> Query {
+    let by = QueryBy::Labels([("hyperfleet.io/disowned".to_owned(), event.id.clone())].into());
+    Query { by, ..query(task, place, event) }
+}
+
+/// The name that an entry's manifest renders to.
+pub(crate) fn rendered_name(resource: &ResourceShape, place: usize, event: &Event) -> String {
+    let (id, name) = (&event.id, NAMES[place]);
+    match resource.naming {
+        Naming::Fixed => format!("{id}-{name}"),
+        Naming::Generation => format!("{id}-{name}-{}", event.generation),
+        Naming::Clock => format!("{id}-{name}-{}", event.now.strftime("%Y%m%d%H%M%S")),
+    }
+}

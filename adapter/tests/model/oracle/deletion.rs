@@ -1,0 +1,109 @@
+//! Who told the pass to delete an object.
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::belonging::current;
+use super::truth::Truth;
+use super::{Invariant, Judge, written_for};
+use crate::journal::Entry;
+use crate::object::{created, generation, is_marked, is_terminating, name, uid, version};
+use crate::shape::Retention;
+
+/// Why a deletion was right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mandate {
+    DeleteGate,
+    Recreation,
+    Retention,
+}
+
+impl Judge<'_, '_> {
+    /// I1, I3, I4 and I7.
+    pub(super) fn deletion(&mut self, number: usize, entry: &Entry) {
+        let Some(target) = entry.call.target() else { return };
+        let (name, uid_of_target) = (&target.name, target.uid.as_str());
+        let places = written_for(self.view, number, &entry.call);
+        if places.is_empty() {
+            let what = format!("deletes {name}, which it was not shown as a version of any resource");
+            return self.broken(Invariant::DeletedUntold, what);
+        }
+        let mandate = places.iter().find_map(|place| Some((*place, self.mandate(*place, number, uid_of_target)?)));
+        let Some((place, mandate)) = mandate else {
+            let is_spared = |place: &usize| {
+                let versions = self.view.versions(*place, number);
+                let spared = self.spared(*place, number, &versions);
+                self.view.task.resources[*place].retention.is_some() && spared == Some(uid_of_target)
+            };
+            return if places.iter().any(is_spared) {
+                self.broken(Invariant::CurrentPruned, format!("deletes {name}, the current version, without a gate"))
+            } else {
+                self.broken(Invariant::DeletedUntold, format!("deletes {name}, though no gate and no limit says so"))
+            };
+        };
+        let versions = self.view.versions(place, number);
+        if mandate == Mandate::Recreation && self.is_stale(&versions) {
+            let what = format!("deletes {name} to recreate it, though a newer generation is live");
+            self.broken(Invariant::StaleWon, what);
+        }
+        let [before, after] = entry.subject().map(|object| object.filter(|object| uid(object) == uid_of_target));
+        let Some(before) = before.filter(|before| !is_terminating(before)) else { return };
+        if after.is_some_and(|after| !is_terminating(after)) {
+            return;
+        }
+        let judged = versions.iter().find(|version| uid(version) == uid_of_target).map(version);
+        if judged != Some(version(before)) {
+            let what = format!("deletes {name} as version {}, but judged it as version {judged:?}", version(before));
+            self.broken(Invariant::DeletedUntold, what);
+        }
+        if is_marked(before) {
+            self.broken(Invariant::ReleasedTouched, format!("deletes {name}, which was released"));
+        }
+    }
+
+    /// Who told the pass to delete this object of the entry, if anybody did.
+    fn mandate(&self, place: usize, number: usize, target: &str) -> Option<Mandate> {
+        let resource = &self.view.task.resources[place];
+        let versions = self.view.versions(place, number);
+        let is_released = resource.orphan.as_ref().is_some_and(|gate| self.view.truths(gate, number) == [Truth::Yes]);
+        // Release wins over every deletion.
+        if is_released || versions.iter().any(is_marked) {
+            return None;
+        }
+        if self.view.may_hold(resource.delete.as_ref(), false, number) {
+            return Some(Mandate::DeleteGate);
+        }
+        if let Some(retention) = resource.retention {
+            let spared = self.spared(place, number, &versions)?;
+            return self.is_expired(retention, &versions, spared, target).then_some(Mandate::Retention);
+        }
+        let desired = self.view.event.generation;
+        let is_behind = || current(&versions, desired).and_then(generation).is_some_and(|live| live < desired);
+        let recreates =
+            self.view.may_hold(resource.recreate.as_ref(), false, number) || resource.recreate_on_change && is_behind();
+        let may_create = self.view.may_hold(resource.create.as_ref(), true, number);
+        (recreates && may_create).then_some(Mandate::Recreation)
+    }
+
+    /// The version that retention has to spare: the one that the pass has created, else the current one.
+    fn spared<'s>(&self, place: usize, number: usize, versions: &'s [Value]) -> Option<&'s str> {
+        let made = versions.iter().find(|version| self.view.has_created(place, number, version));
+        made.or_else(|| current(versions, self.view.event.generation)).map(uid)
+    }
+
+    /// Whether the object is a former version that is too old, or has too many newer ones.
+    fn is_expired(&self, retention: Retention, versions: &[Value], spared: &str, target: &str) -> bool {
+        let event = self.view.event;
+        let mut former: Vec<&Value> = versions
+            .iter()
+            .filter(|version| !is_terminating(version) && uid(version) != spared)
+            .filter(|version| generation(version).is_none_or(|live| live <= event.generation))
+            .collect();
+        former.sort_by_key(|version| Reverse((created(version), name(version))));
+        let Some(rank) = former.iter().position(|version| uid(version) == target) else { return false };
+        let age = created(former[rank]).map(|created| event.now.duration_since(created).as_hours());
+        retention.history_limit.is_some_and(|limit| rank >= limit)
+            || retention.ttl_hours.zip(age).is_some_and(|(ttl, age)| age >= ttl)
+    }
+}

@@ -1,0 +1,32 @@
+//! Whether a repeated event had a reason to write.
+
+use super::view::View;
+use super::{is_release, written_for};
+use crate::journal::{Call, Entry};
+
+/// Whether a gate of the resource said something else to the second pass than to the first, or says on every event that
+/// there is something to do. A gate whose answer cannot be told for sure counts as one that did. What names an owner follows
+/// it, and an owner is deleted only when what it owns and has to release was released: on the next event.
+pub(crate) fn told_anew(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entry]), place: usize) -> bool {
+    let resource = &first.0.task.resources[place];
+    let single =
+        [&resource.when, &resource.create, &resource.apply, &resource.recreate, &resource.orphan, &resource.delete];
+    let patches = resource.patches.iter().map(|patch| &patch.when);
+    let asked = |(view, calls): (&View<'_>, &[Entry])| {
+        let is_its = |(number, entry): (usize, &Entry)| written_for(view, number, &entry.call).contains(&place);
+        calls.iter().enumerate().position(is_its).unwrap_or(calls.len())
+    };
+    let (before, now) = (asked(first), asked(second));
+    let differs = single.into_iter().flatten().chain(patches).any(|gate| {
+        let (before, now) = (first.0.truths(gate, before), second.0.truths(gate, now));
+        before.len() != 1 || before != now
+    });
+    let always = resource.recreate.iter().chain(resource.patches.iter().map(|patch| &patch.when));
+    let waited = first.1.iter().enumerate().any(|(number, entry)| {
+        let is_dependent = |written: &usize| first.0.task.resources[*written].owner == Some(place);
+        matches!(&entry.call, Call::Patch(document, _) if is_release(document))
+            && written_for(first.0, number, &entry.call).iter().any(is_dependent)
+    });
+    let follows = resource.owner.is_some_and(|owner| told_anew(first, second, owner));
+    follows || waited || differs || always.into_iter().any(|gate| second.0.may_hold(Some(gate), false, now))
+}

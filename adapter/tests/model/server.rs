@@ -1,0 +1,297 @@
+//! The model against a real API server, through the fault proxy.
+//!
+//! A lane is a namespace, and two proxies before the server, one for each replica. A lane runs one sequence after the other,
+//! lanes run side by side. The proxy refuses, and breaks connections; crashes and pauses come from the transport that watches,
+//! as in memory, for a proxy does not know when a process ends.
+//!
+//! What differs from the model in memory: nothing stays unanswered, which would take a deadline of real time; and the
+//! server's clock cannot be set, so that after [`Act::Wait`](crate::sequence::Act::Wait) all objects look that old.
+//! Controllers run: what they do to Jobs and to dependents of what is gone is waited for between two passes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use futures::future::join_all;
+use hyperfleet_adapter::transport::Transport;
+use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings as Client, connect};
+use jiff::Timestamp;
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::Target;
+use lifecycle_e2e::fault::{self, Proxy, When};
+use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
+use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use crate::drive::{Coverage, Failure, Settings, run};
+use crate::generate::{Profile, sequences};
+use crate::ground::Ground;
+use crate::journal::Journal;
+use crate::memory::setting;
+use crate::object::{is_terminating, kind, owners, uid};
+use crate::people::target;
+use crate::sequence::{Fault, Refusal, Sequence};
+use crate::shape::{ADAPTER, Kind, TaskShape};
+
+/// How many sequences run if nobody says otherwise.
+const SEQUENCES: u32 = 200;
+/// How many run at the same time.
+const LANES: usize = 8;
+/// How often a finding is tried to be made smaller.
+const SHRINKS: usize = 60;
+
+/// What runs one sequence after the other.
+struct Lane {
+    namespace: TestNamespace,
+    group: String,
+    store: Arc<KubernetesTransport>,
+    replicas: [(Proxy, Arc<KubernetesTransport>); 2],
+}
+
+/// A lane, lent to one sequence.
+struct Server {
+    lane: Arc<Lane>,
+    /// Of each replica, how many requests it had made when its pass began, and at which of them there are faults.
+    injected: [Mutex<(usize, Vec<usize>)>; 2],
+}
+
+impl Lane {
+    async fn new(control_plane: &ControlPlane, group: &str) -> Result<Arc<Self>> {
+        let store = Arc::new(transport(control_plane.kubeconfig_path(), "somebody").await?);
+        let replica = async || {
+            let proxy = control_plane.proxy().await?;
+            let transport = transport(&proxy.access()?.kubeconfig, ADAPTER).await?;
+            anyhow::Ok((proxy, Arc::new(transport)))
+        };
+        let replicas = [replica().await?, replica().await?];
+        let namespace = control_plane.namespace().await?;
+        Ok(Arc::new(Self { namespace, group: group.to_owned(), store, replicas }))
+    }
+
+    /// Chooses the requests about the lane's objects.
+    fn requests(&self) -> When {
+        let part = format!("/namespaces/{}/", self.namespace.name());
+        When::any().and(move |request| request.path.contains(&part))
+    }
+
+    fn server(self: &Arc<Self>) -> Server {
+        Server { lane: Arc::clone(self), injected: Default::default() }
+    }
+
+    /// Runs sequence after sequence, until none is left or one is found that breaks an invariant.
+    async fn take_turns(self: Arc<Self>, next: &AtomicU32, count: u32, seed: u32) -> Result<Coverage> {
+        let mut covered = Coverage::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return Ok(covered);
+            }
+            match self.check(&tree(seed, number)?.current()).await {
+                Ok(coverage) => covered.add(&coverage),
+                Err(failure) => {
+                    let failure = smallest(&self, seed, number, failure).await?;
+                    anyhow::bail!("sequence {number} of seed {seed}: {failure}");
+                }
+            }
+        }
+    }
+
+    /// Runs a sequence, whose objects have names that no other one's have.
+    async fn check(self: &Arc<Self>, sequence: &Sequence) -> Result<Coverage, Failure> {
+        let start = Timestamp::from_second(Timestamp::now().as_second())?;
+        let (disturbed, calm) = (unique("d"), unique("c"));
+        run(sequence, (self.server(), &disturbed), (self.server(), &calm), start, Settings::default()).await
+    }
+}
+
+async fn transport(kubeconfig: &std::path::Path, manager: &str) -> Result<KubernetesTransport> {
+    let settings = Client { look_again_after: Duration::ZERO, ..Client::default() };
+    Ok(KubernetesTransport::new(connect(Some(kubeconfig), "lifecycle-model/1").await?, manager, settings))
+}
+
+impl Ground for Server {
+    type Transport = KubernetesTransport;
+
+    fn store(&self) -> Arc<KubernetesTransport> {
+        Arc::clone(&self.lane.store)
+    }
+
+    fn wire(&self, replica: usize) -> Arc<KubernetesTransport> {
+        Arc::clone(&self.lane.replicas[replica].1)
+    }
+
+    fn namespace(&self) -> &str {
+        self.lane.namespace.name()
+    }
+
+    fn group(&self) -> &str {
+        &self.lane.group
+    }
+
+    fn set_now(&self, _: Timestamp) {}
+
+    fn inject(&self, replica: usize, faults: BTreeMap<usize, Fault>) -> BTreeMap<usize, Fault> {
+        let proxy = &self.lane.replicas[replica].0;
+        let (mut numbers, mut left) = (Vec::new(), BTreeMap::new());
+        for (number, fault) in faults {
+            match of_the_proxy(fault) {
+                Some(fault) => {
+                    proxy.inject(self.lane.requests().nth(number), fault);
+                    numbers.push(number);
+                }
+                None => {
+                    left.insert(number, fault);
+                }
+            }
+        }
+        *self.injected(replica) = (proxy.count(&self.lane.requests()), numbers);
+        left
+    }
+
+    fn heal(&self, replica: usize) -> usize {
+        let proxy = &self.lane.replicas[replica].0;
+        proxy.heal();
+        let (before, numbers) = &*self.injected(replica);
+        let made = proxy.count(&self.lane.requests()) - before;
+        numbers.iter().filter(|number| **number <= made).count()
+    }
+
+    async fn settle(&self, journal: &Journal<KubernetesTransport>) -> Result<()> {
+        await_condition("controllers to come to rest", PATIENCE, async || {
+            let objects = journal.objects().await?;
+            for object in &objects {
+                ensure!(!is_the_controllers(object, &objects), "{} is not done", crate::object::line(object));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    fn is_busy(&self, task: &TaskShape) -> bool {
+        task.resources.iter().any(|resource| {
+            let waits = resource.delete.is_some() && resource.propagation != PropagationPolicy::Background;
+            resource.owner.is_some() || resource.kind == Kind::Job || waits
+        })
+    }
+}
+
+impl Server {
+    fn injected(&self, replica: usize) -> MutexGuard<'_, (usize, Vec<usize>)> {
+        self.injected[replica].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the proxy can do.
+fn of_the_proxy(fault: Fault) -> Option<fault::Fault> {
+    Some(match fault {
+        Fault::LostRequest => fault::Fault::ResetBefore,
+        Fault::LostAnswer => fault::Fault::ResetAfter,
+        Fault::Refused(Refusal::Conflict) => fault::Fault::Status(409),
+        Fault::Refused(Refusal::Invalid) => fault::Fault::Status(422),
+        Fault::Refused(Refusal::Forbidden) => fault::Fault::Status(403),
+        Fault::Refused(Refusal::TooManyRequests) => fault::Fault::TooManyRequests { retry_after: 1 },
+        Fault::Refused(Refusal::Unavailable) => fault::Fault::Status(503),
+        Fault::Silence { .. } | Fault::Crash { .. } => return None,
+    })
+}
+
+/// Whether a controller is about to change the object.
+fn is_the_controllers(object: &Value, objects: &[Value]) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let held_by_somebody = finalizers.is_some_and(|held| held.iter().any(|by| by == "example.com/hold"));
+    if is_terminating(object) {
+        return !held_by_somebody;
+    }
+    let left_behind = !owners(object).is_empty()
+        && owners(object).iter().all(|owner| objects.iter().all(|object| uid(object) != *owner));
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let is_new = kind(object) == "Job" && conditions.is_none_or(Vec::is_empty);
+    left_behind || is_new
+}
+
+/// The definition of the custom kind.
+fn definition(group: &str) -> Value {
+    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("widgets.{group}") },
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": open } }],
+        },
+    })
+}
+
+/// The n-th sequence of a seed, with all that is smaller.
+fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
+    let mut bytes = [1; 32];
+    bytes[..4].copy_from_slice(&seed.to_le_bytes());
+    bytes[4..8].copy_from_slice(&number.to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    sequences(Profile::Server).new_tree(&mut runner).map_err(|reason| anyhow::anyhow!("{reason}"))
+}
+
+/// The smallest sequence near this one that still fails, as far as can be told in a minute or so.
+async fn smallest(lane: &Arc<Lane>, seed: u32, number: u32, found: Failure) -> Result<Failure> {
+    let mut tree = tree(seed, number)?;
+    let mut smallest = found;
+    for _ in 0..SHRINKS {
+        if !tree.simplify() {
+            break;
+        }
+        let mut next = lane.check(&tree.current()).await;
+        while next.is_ok() && tree.complicate() {
+            next = lane.check(&tree.current()).await;
+        }
+        match next {
+            Ok(_) => break,
+            Err(failure) => smallest = failure,
+        }
+    }
+    Ok(smallest)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
+    let (count, seed) = (setting("LIFECYCLE_MODEL_SEQUENCES", SEQUENCES), setting("LIFECYCLE_MODEL_SEED", 0));
+    let control_plane = ControlPlane::shared().await?;
+    let group = format!("{}.example.com", unique("model"));
+    let admin = transport(control_plane.kubeconfig_path(), "somebody").await?;
+    let definition = admin.create(&definition(&group)).await?;
+    let by = QueryBy::Name("any".to_owned());
+    let query = Query { kind: Kind::Widget.gvk(&group), namespace: Some("default".to_owned()), by };
+    await_condition("the custom kind to be served", PATIENCE, async || Ok(admin.find(&query).await?)).await?;
+
+    let begun = Instant::now();
+    let next = AtomicU32::new(0);
+    let lanes = (0..LANES).map(async |_| Lane::new(&control_plane, &group).await?.take_turns(&next, count, seed).await);
+    let mut covered = Coverage::default();
+    let mut findings = String::new();
+    for lane in join_all(lanes).await {
+        match lane {
+            Ok(coverage) => covered.add(&coverage),
+            Err(error) => findings += &format!("\n=== {error:#}"),
+        }
+    }
+    eprintln!("{count} sequences in {:.0?}: {covered}", begun.elapsed());
+    let definition = Target { resource_version: String::new(), ..target(&definition) };
+    admin.delete(&definition, PropagationPolicy::Background).await?;
+    ensure!(findings.is_empty(), "{findings}");
+    Ok(())
+}
+
+/// What the compiler cannot know of the kind.
+#[test]
+fn the_definition_is_of_the_kind() {
+    let definition = definition("model.example.com");
+    let kind: GroupVersionKind = Kind::Widget.gvk("model.example.com");
+    assert_eq!(definition["spec"]["names"]["kind"], json!(kind.kind));
+    assert_eq!(definition["spec"]["group"], json!(kind.group));
+}

@@ -1,0 +1,166 @@
+//! Breaks the adapter on purpose, to see whether the model notices.
+//!
+//! It stands between the engine and the transport that is watched: what the engine sends is changed on its way out, or what
+//! it is shown on its way in. Each [`Tampering`] is a mistake that an engine could make.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError};
+use serde_json::{Value, json};
+
+use crate::object::{created, label, name};
+use crate::people::target;
+use crate::watch::Watched;
+
+/// A mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tampering {
+    /// Writes and deletes whatever version the object has by now.
+    NoVersionFence,
+    /// Writes and deletes whatever object has the name by now.
+    NoFence,
+    /// Takes no notice of what was found by the mark of released objects.
+    SkipsReleased,
+    /// Does not know the mark.
+    BlindToMark,
+    /// Takes every live generation for the oldest.
+    StaleWins,
+    /// Deletes the newest version where it should delete another.
+    PrunesCurrent,
+    /// Takes what could not be read for absent.
+    UnreadIsAbsent,
+    /// Sees no generation on any object.
+    ForgetsGenerations,
+    /// Finds nothing by labels, as a cache that was not filled yet.
+    EmptyCache,
+    /// Believes that what failed once was done, and never does it again.
+    GivesUp,
+}
+
+/// The transport of an engine that may be broken.
+pub(crate) struct Tampered<T> {
+    inner: Watched<T>,
+    how: Option<Tampering>,
+    given_up: Mutex<BTreeSet<String>>,
+}
+
+impl<T: Transport> Tampered<T> {
+    pub(crate) fn new(inner: Watched<T>, how: Option<Tampering>) -> Self {
+        Self { inner, how, given_up: Mutex::default() }
+    }
+
+    fn is(&self, how: Tampering) -> bool {
+        self.how == Some(how)
+    }
+
+    /// The target that is sent in the place of the one that was meant.
+    async fn redirected(&self, meant: &Target) -> Target {
+        let mut sent = meant.clone();
+        if self.is(Tampering::NoVersionFence) || self.is(Tampering::NoFence) {
+            sent.resource_version.clear();
+        }
+        let live = self.inner.journal().objects().await.unwrap_or_default();
+        if self.is(Tampering::NoFence)
+            && let Some(holder) =
+                live.iter().find(|object| name(object) == meant.name && object["kind"] == meant.kind.kind)
+        {
+            target(holder).uid.clone_into(&mut sent.uid);
+        }
+        sent
+    }
+
+    /// The newest object of the same resource.
+    async fn newest(&self, meant: &Target) -> Target {
+        let live = self.inner.journal().objects().await.unwrap_or_default();
+        let of = |object: &Value| label(object, "hyperfleet.io/resource").map(str::to_owned);
+        let wanted = live.iter().find(|object| name(object) == meant.name).and_then(of);
+        let newest =
+            live.iter().filter(|object| of(object) == wanted).max_by_key(|object| (created(object), name(object)));
+        newest.map_or_else(|| meant.clone(), target)
+    }
+
+    fn gave_up(&self, name: &str) -> bool {
+        self.is(Tampering::GivesUp) && self.given_up.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    fn note<R>(&self, name: &str, answer: &Result<R, WriteError>) {
+        if answer.is_err() {
+            self.given_up.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+    }
+
+    fn doctored(&self, mut object: Value) -> Value {
+        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        match (self.how, annotations) {
+            (Some(Tampering::StaleWins), Some(annotations)) => {
+                annotations.insert("hyperfleet.io/generation".to_owned(), json!("0"));
+            }
+            (Some(Tampering::ForgetsGenerations), Some(annotations)) => {
+                annotations.remove("hyperfleet.io/generation");
+            }
+            (Some(Tampering::BlindToMark), _) => {
+                if let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+                    labels.remove("hyperfleet.io/disowned");
+                }
+            }
+            _ => {}
+        }
+        object
+    }
+}
+
+impl<T: Transport> Transport for Tampered<T> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let found = self.inner.find(query).await;
+        let labels = match &query.by {
+            QueryBy::Name(_) => None,
+            QueryBy::Labels(labels) => Some(labels),
+        };
+        let by_mark = labels.is_some_and(|labels| labels.contains_key("hyperfleet.io/disowned"));
+        let is_hidden = match self.how {
+            Some(Tampering::SkipsReleased) => by_mark,
+            Some(Tampering::EmptyCache) => labels.is_some(),
+            Some(Tampering::UnreadIsAbsent) => found.is_err(),
+            _ => false,
+        };
+        if is_hidden {
+            return Ok(Vec::new());
+        }
+        Ok(found?.into_iter().map(|object| self.doctored(object)).collect())
+    }
+
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        if self.gave_up(name(desired)) {
+            return Ok(desired.clone());
+        }
+        let answer = self.inner.create(desired).await;
+        self.note(name(desired), &answer);
+        answer
+    }
+
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.inner.rehearse_create(desired).await
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+        if self.gave_up(&target.name) {
+            return Ok(desired.clone());
+        }
+        let answer = self.inner.update(desired, &self.redirected(target).await, take_over).await;
+        self.note(&target.name, &answer);
+        answer
+    }
+
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.inner.patch(document, &self.redirected(target).await).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let target = if self.is(Tampering::PrunesCurrent) { self.newest(target).await } else { target.clone() };
+        self.inner.delete(&self.redirected(&target).await, propagation).await
+    }
+}

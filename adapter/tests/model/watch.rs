@@ -1,0 +1,151 @@
+//! A transport between an engine and its server: it does what the fault plan says, and writes down every call.
+//!
+//! In: the calls of one replica. Out: an [`Entry`] for each in the [`Journal`]. Calls are made one at a time, so that what
+//! changed between `before` and `after` is their doing (or a controller's).
+
+use std::future::pending;
+use std::sync::Arc;
+
+use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::observation::Query;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::Value;
+
+use crate::control::Control;
+use crate::journal::{Call, Entry, Journal, Told};
+use crate::sequence::{Fault, Refusal};
+
+/// The transport of one replica.
+pub(crate) struct Watched<T> {
+    wire: Arc<T>,
+    journal: Arc<Journal<T>>,
+    control: Arc<Control>,
+}
+
+/// How a call ends for its caller.
+enum End<R> {
+    Answer(Result<R, WriteError>),
+    Silence,
+    Crash,
+}
+
+impl<T: Transport> Watched<T> {
+    pub(crate) fn new(wire: Arc<T>, journal: Arc<Journal<T>>, control: Arc<Control>) -> Self {
+        Self { wire, journal, control }
+    }
+
+    pub(crate) fn journal(&self) -> &Journal<T> {
+        &self.journal
+    }
+
+    async fn make<R: Send>(
+        &self,
+        call: Call,
+        act: impl Future<Output = Result<R, WriteError>> + Send,
+        tell: fn(&R) -> Told,
+    ) -> Result<R, WriteError> {
+        let (pass, fault) = self.control.admit().await;
+        let turn = self.journal.one_at_a_time.lock().await;
+        let before = self.around(&call).await?;
+        let end = self.end(fault, &call, act).await;
+        let told = match &end {
+            End::Answer(Ok(answer)) => tell(answer),
+            End::Answer(Err(error)) => Told::Refused(error.kind),
+            End::Silence => Told::Refused(WriteErrorKind::DeadlineExceeded),
+            End::Crash => Told::Crashed,
+        };
+        let after = self.around(&call).await?;
+        self.journal.note(Entry { pass, call, told, before, after });
+        drop(turn);
+        match end {
+            End::Answer(answer) => answer,
+            End::Silence => pending().await,
+            End::Crash => {
+                self.control.crash().await;
+                pending().await
+            }
+        }
+    }
+
+    /// The objects that are there, if the call may change that.
+    async fn around(&self, call: &Call) -> Result<Vec<Value>, WriteError> {
+        if call.writes() { self.journal.objects().await } else { Ok(Vec::new()) }
+    }
+
+    /// Has the server do it, or not, and the caller hear of it, or not.
+    async fn end<R>(
+        &self,
+        fault: Option<Fault>,
+        call: &Call,
+        act: impl Future<Output = Result<R, WriteError>> + Send,
+    ) -> End<R> {
+        let refused = |kind: WriteErrorKind, message: &str| {
+            let (call, message) = (format!("{} by the model", call.verb()), message.to_owned());
+            End::Answer(Err(WriteError { kind, call, status: None, message }))
+        };
+        let Some(fault) = fault else { return End::Answer(act.await) };
+        match fault {
+            Fault::Refused(refusal) => return refused(kind_of(refusal, call), "injected"),
+            Fault::LostRequest | Fault::Silence { done: false } | Fault::Crash { done: false } => {}
+            Fault::LostAnswer | Fault::Silence { done: true } | Fault::Crash { done: true } => drop(act.await),
+        }
+        match fault {
+            Fault::Silence { .. } => End::Silence,
+            Fault::Crash { .. } => End::Crash,
+            Fault::Refused(_) | Fault::LostRequest | Fault::LostAnswer => {
+                refused(WriteErrorKind::Unreachable, "the connection broke")
+            }
+        }
+    }
+}
+
+fn kind_of(refusal: Refusal, call: &Call) -> WriteErrorKind {
+    match refusal {
+        Refusal::Conflict if matches!(call, Call::Create(_) | Call::Rehearse(_)) => WriteErrorKind::AlreadyExists,
+        Refusal::Conflict => WriteErrorKind::Conflict,
+        Refusal::Invalid => WriteErrorKind::Invalid,
+        Refusal::Forbidden => WriteErrorKind::Forbidden,
+        Refusal::TooManyRequests => WriteErrorKind::TooManyRequests,
+        Refusal::Unavailable => WriteErrorKind::Unavailable,
+    }
+}
+
+impl<T: Transport> Transport for Watched<T> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let act = self.wire.find(query);
+        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await
+    }
+
+    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.make(Call::Create(desired.clone()), self.wire.create(desired), object).await
+    }
+
+    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.make(Call::Rehearse(desired.clone()), self.wire.rehearse_create(desired), |()| Told::Nothing).await
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+        let act = self.wire.update(desired, target, take_over);
+        self.make(Call::Update(desired.clone(), target.clone()), act, object).await
+    }
+
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        let act = self.wire.patch(document, target);
+        let tell = |answer: &Option<Value>| answer.as_ref().map_or(Told::Nothing, object);
+        self.make(Call::Patch(document.clone(), target.clone()), act, tell).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let act = self.wire.delete(target, propagation);
+        let tell = |answer: &Deletion| match answer {
+            Deletion::Gone => Told::Nothing,
+            Deletion::Pending(object) => Told::Object(object.clone()),
+        };
+        self.make(Call::Delete(target.clone()), act, tell).await
+    }
+}
+
+fn object(object: &Value) -> Told {
+    Told::Object(object.clone())
+}
