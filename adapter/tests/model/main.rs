@@ -72,8 +72,8 @@
 //!
 //! # Running it
 //!
-//! `LIFECYCLE_MODEL_SEQUENCES` says how many sequences are run, `LIFECYCLE_MODEL_SEED` which; the same numbers give the same
-//! sequences. The filters `memory` and `server` choose where. A finding is printed with the task, the steps, every call, and the sequence as
+//! `LIFECYCLE_MODEL_SEQUENCES` says how many sequences are run in memory, `LIFECYCLE_MODEL_SERVER_SEQUENCES` how many on the
+//! real server, `LIFECYCLE_MODEL_SEED` which; the same numbers give the same sequences. A finding is printed with the task, the steps, every call, and the sequence as
 //! a value, from which a regression test in `findings` is made. `sabotage` breaks the adapter on purpose, to see that the
 //! model notices.
 

@@ -260,7 +260,7 @@ async fn smallest(lane: &Arc<Lane>, seed: u32, number: u32, found: Failure) -> R
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
-    let (count, seed) = (setting("LIFECYCLE_MODEL_SEQUENCES", SEQUENCES), setting("LIFECYCLE_MODEL_SEED", 0));
+    let (count, seed) = (setting("LIFECYCLE_MODEL_SERVER_SEQUENCES", SEQUENCES), setting("LIFECYCLE_MODEL_SEED", 0));
     let control_plane = ControlPlane::shared().await?;
     let group = format!("{}.example.com", unique("model"));
     let admin = transport(control_plane.kubeconfig_path(), "somebody").await?;
