@@ -18,7 +18,6 @@ use futures::future::join_all;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings as Client, connect};
 use jiff::Timestamp;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::Target;
@@ -285,13 +284,4 @@ async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
     admin.delete(&definition, PropagationPolicy::Background).await?;
     ensure!(findings.is_empty(), "{findings}");
     Ok(())
-}
-
-/// What the compiler cannot know of the kind.
-#[test]
-fn the_definition_is_of_the_kind() {
-    let definition = definition("model.example.com");
-    let kind: GroupVersionKind = Kind::Widget.gvk("model.example.com");
-    assert_eq!(definition["spec"]["names"]["kind"], json!(kind.kind));
-    assert_eq!(definition["spec"]["group"], json!(kind.group));
 }
