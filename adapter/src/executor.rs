@@ -69,7 +69,7 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    async fn recreate(&self, desired: &Value, targets: Vec<Target>) -> Executed {
+    async fn recreate(&self, desired: &Value, mut targets: Vec<Target>) -> Executed {
         let rehearsal = self.transport.rehearse_create(desired);
         match self.in_time("rehearse the creation of", &Subject::of(desired), rehearsal).await {
             Ok(()) => {}
@@ -78,7 +78,14 @@ impl<T: Transport> Executor<'_, T> {
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {}
             Err(error) => return Executed::Failed(error),
         }
-        match self.delete(targets, PropagationPolicy::Background, AfterDelete::ReadOnce).await.into_executed() {
+        // The last one is what was looked at: as long as it stands, the next event goes on from here.
+        let last = targets.pop();
+        let mut deletions = self.delete(targets, PropagationPolicy::Background, AfterDelete::ReadOnce).await;
+        if !deletions.is_refused() {
+            let last = last.into_iter().collect();
+            deletions.add(self.delete(last, PropagationPolicy::Background, AfterDelete::ReadOnce).await);
+        }
+        match deletions.into_executed() {
             Executed::Deleted => self.create(desired, Executed::Recreated).await,
             other => other,
         }

@@ -24,8 +24,8 @@ pub enum Command {
         /// `metadata.managedFields` of the live object, if entries of it have to be taken over first.
         take_over: Option<Value>,
     },
-    /// A dry-run POST that has to be answered "already exists"; then delete every target, and
-    /// if all are gone, POST the object.
+    /// A dry-run POST that has to be accepted or answered "already exists"; then delete every target, the last one when
+    /// none of the others was refused; and if all are gone, POST the object.
     Recreate {
         /// The stamped object.
         desired: Value,

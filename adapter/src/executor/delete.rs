@@ -25,6 +25,16 @@ pub(super) struct Deletions {
 }
 
 impl Deletions {
+    /// Whether one of them was refused.
+    pub(super) fn is_refused(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    pub(super) fn add(&mut self, others: Self) {
+        self.remaining.extend(others.remaining);
+        self.failures.extend(others.failures);
+    }
+
     pub(super) fn into_executed(self) -> Executed {
         if !self.failures.is_empty() {
             return Executed::DeleteFailed { remaining: self.remaining, failures: self.failures };

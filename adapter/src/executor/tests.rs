@@ -322,6 +322,27 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             &["rehearse a", "delete a"],
         ),
         (
+            "a recreation deletes the last one when the others went",
+            Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]),
+            recreate(vec![target("b", "u2"), target("c", "u3"), target("a", "u1")]),
+            "recreated",
+            &["rehearse a", "delete b", "delete c", "delete a", "create a"],
+        ),
+        (
+            "and leaves it if one of the others was refused, so that the next event finds it",
+            Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]).refusing("delete b", Kind::Unavailable),
+            recreate(vec![target("b", "u2"), target("c", "u3"), target("a", "u1")]),
+            "deleting ; failed Unavailable (delete b)",
+            &["rehearse a", "delete b", "delete c"],
+        ),
+        (
+            "but not if one is only held",
+            Scripted::new([job("a", "u1"), held("b", "u2")]),
+            recreate(vec![target("b", "u2"), target("a", "u1")]),
+            "deleting u2",
+            &["rehearse a", "delete b", "get b", "delete a"],
+        ),
+        (
             "a recreation does not touch a namesake",
             Scripted::new([job("a", "u2")]),
             recreate(vec![target("a", "u1")]),

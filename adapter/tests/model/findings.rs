@@ -8,7 +8,7 @@ use crate::drive::{Failure, Settings};
 use crate::memory::check;
 use crate::oracle::Invariant;
 use crate::sequence::{Act, Age, Delivery, EventShape, Fault, Flags, Meanwhile, Sequence, Step};
-use crate::shape::{Atom, Discovery, Flag, Gate, Naming, ResourceShape, TaskShape};
+use crate::shape::{Atom, Discovery, Flag, Gate, Naming, Patch, ResourceShape, TaskShape};
 
 fn gate(atoms: &[Atom]) -> Option<Gate> {
     Some(Gate(atoms.to_vec()))
@@ -28,6 +28,11 @@ fn next(flags: &[(Flag, bool)]) -> Step {
 
 fn fault(call: usize, fault: Fault) -> Delivery {
     Delivery { faults: BTreeMap::from([(call, fault)]), ..Delivery::default() }
+}
+
+/// A patch that compares what it sets.
+fn compares(place: usize) -> Patch {
+    Patch { when: Gate(vec![Atom::Differs(place, 0, "on")]), value: "on" }
 }
 
 /// Before the call, the other replica handles the same event.
@@ -70,6 +75,24 @@ fn a_recreation_that_comes_second_leaves_what_the_first_one_made() {
     for resource in [fixed, varying] {
         let past = vec![next(&again(false)), comes(event(Age::Next, &again(true)), overlap(4))];
         holds(&sequence(vec![resource], past, event(Age::Same, &again(false)), vec![]));
+    }
+}
+
+/// A replacement of several versions that was interrupted when the current one was gone left the others for good: the gate had
+/// held for the current one. That goes last now.
+#[test]
+fn a_replacement_of_several_versions_is_finished() {
+    let resource = ResourceShape {
+        naming: Naming::Generation,
+        discovery: Discovery::OwnLabel,
+        recreate_on_change: true,
+        ..ResourceShape::default()
+    };
+    let past = vec![next(&[]), Step::Act(Act::SetGeneration(0, None)), next(&[])];
+    let faults = [Fault::LostRequest, Fault::LostAnswer, Fault::Crash { done: false }, Fault::Crash { done: true }];
+    for (call, what) in (3..6).flat_map(|call| faults.map(|what| (call, what))) {
+        let disturbance = fault(call, what);
+        holds(&sequence(vec![resource.clone()], past.clone(), event(Age::Next, &[]), vec![disturbance]));
     }
 }
 
@@ -151,11 +174,31 @@ fn what_has_lost_its_owner_is_created_for_the_same_generation() {
     holds(&sequence(vec![owner, owned], past, event(Age::Same, &[]), vec![]));
 }
 
+/// Under a name of the clock an object is created once more whenever its owner is another one: how often that is depends on
+/// how often a pass came that far.
+#[test]
+fn what_follows_an_owner_under_names_of_the_clock() {
+    let owner = ResourceShape {
+        naming: Naming::Generation,
+        discovery: Discovery::OwnLabel,
+        patches: vec![compares(0)],
+        ..ResourceShape::default()
+    };
+    let owned = ResourceShape {
+        naming: Naming::Clock,
+        discovery: Discovery::OwnLabel,
+        owner: Some(0),
+        ..ResourceShape::default()
+    };
+    let lost = fault(3, Fault::LostAnswer);
+    is_an_exception(&sequence(vec![owner, owned], vec![next(&[])], event(Age::Next, &[]), vec![lost]));
+}
+
 /// A flag that an event lacks is no answer, on every event, and what comes later in the list waits for it.
 #[test]
 fn an_event_that_fails_for_ever_promises_nothing() {
     let first = ResourceShape {
-        patches: vec![crate::shape::Patch {
+        patches: vec![Patch {
             when: Gate(vec![Atom::Flag(Flag::Ready, true), Atom::Differs(0, 0, "on")]),
             value: "on",
         }],

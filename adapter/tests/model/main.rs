@@ -63,6 +63,7 @@
 //!   it starts (a patch that compares what it sets, a recreation of what is behind, a deletion that waits for one on the
 //!   same word). The others depend on their history on purpose. Some that look harmless do, too:
 //!   * a replacement with an apply gate: row 14 does not ask it, but after an interruption the object is absent, and row 11 does;
+//!   * a name of the clock for what has an owner that is not one and the same object (rows 17 and 18, as above);
 //!   * an orphan gate that asks whether its own object is there, if that owns something (see "Traps");
 //!   * gates about an entry whose selector finds other entries' objects, which are visible while it has none (see "Traps").
 //! * I5: an event that undisturbed never comes to rest, or comes to rest with a failure, promises nothing: a failure stops what is

@@ -60,7 +60,8 @@ impl Planner<'_> {
             Decision::Recreate { .. } => {
                 let desired = rendered()?;
                 self.check_discoverable(&desired)?;
-                let targets = standing().map(|version| self.target(version)).collect();
+                let (former, last) = apart(standing(), generation).unzip();
+                let targets = former.into_iter().flatten().chain(last).map(|version| self.target(version)).collect();
                 Some(Command::Recreate { desired: desired.object, targets })
             }
             Decision::Orphan(_) => self.release(standing().filter(|version| !version.is_disowned()), generation)?,
@@ -82,14 +83,12 @@ impl Planner<'_> {
     ) -> Result<Option<Command>, Failure> {
         let resource = self.resource();
         let owner = resource.owner.map(|index| &self.task.resources[index].kind);
-        let mut versions: Vec<&Version> = versions.collect();
-        let Some(last) = current(versions.iter().copied(), desired) else { return Ok(None) };
-        versions.retain(|version| !std::ptr::eq(*version, last));
+        let Some((former, last)) = apart(versions, desired) else { return Ok(None) };
         let release = |version: &Version| {
             let patch = release::patch(version, &resource.name, &self.stamp, owner)?;
             Ok(Release { target: self.target(version), patch })
         };
-        let former = versions.into_iter().map(release).collect::<Result<_, Failure>>()?;
+        let former = former.into_iter().map(release).collect::<Result<_, Failure>>()?;
         Ok(Some(Command::Release { former, last: release(last)? }))
     }
 
@@ -135,4 +134,16 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// The former versions, and the current one. What the gates saw is the current one: while it stands, an event that comes
+/// after an interruption goes on.
+fn apart<'v>(
+    versions: impl Iterator<Item = &'v Version>,
+    desired: Generation,
+) -> Option<(Vec<&'v Version>, &'v Version)> {
+    let mut versions: Vec<&Version> = versions.collect();
+    let last = current(versions.iter().copied(), desired)?;
+    versions.retain(|version| !std::ptr::eq(*version, last));
+    Some((versions, last))
 }

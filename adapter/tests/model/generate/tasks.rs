@@ -72,8 +72,15 @@ pub(crate) fn is_confluent(task: &TaskShape) -> bool {
             let gate = task.resources[place].delete.iter().flat_map(|gate| &gate.0);
             gate.filter(|atom| matches!(atom, Atom::Flag(..))).collect()
         };
+        // Under a name of the clock, it is created once more whenever its owner is another object.
+        let keeps_its_owner = resource.naming != Naming::Clock
+            || resource.owner.is_none_or(|owner| {
+                let owner = &task.resources[owner];
+                owner.naming == Naming::Fixed && !owner.replaces()
+            });
         let owns = |place: usize| task.resources.iter().any(|other| other.owner == Some(place));
         patches
+            && keeps_its_owner
             && allows(&resource.when, &|_| false)
             && allows(&resource.create, &|atom| {
                 // What is created after another one: the other one stays.
