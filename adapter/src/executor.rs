@@ -45,7 +45,7 @@ pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: In
             executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
         }
         Command::Patch { target, documents } => executor.patch(target, &documents).await,
-        Command::Release { former, last } => executor.release(former, &last).await,
+        Command::Release { former, last } => executor.release(former, last).await,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reads live objects, many at once.
 //!
-//! In: core's queries. Out: one [`Observation`] for each, in the same order. A read that fails, or that is not
-//! answered by the deadline, is `Unknown` and says why: it never passes for an absence.
+//! In: core's queries. Out: one [`Observation`] for each, in the same order, of which few objects are whole if there are many.
+//! A read that fails, or that is not answered by the deadline, is `Unknown` and says why: it never passes for an absence.
 
 use futures::{StreamExt, stream};
-use lifecycle_core::observation::{Observation, Query, Version};
+use lifecycle_core::observation::{KEPT_WHOLE, Observation, Query, Version, condense};
 use tokio::time::Instant;
 
 use crate::executor::deadline_exceeded;
@@ -40,12 +40,18 @@ pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline
 }
 
 async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
-    let answer = match tokio::time::timeout_at(deadline, transport.find(query)).await {
+    let mut found = Vec::new();
+    let read = transport.read(query, |page| {
+        found.extend(page.into_iter().map(Version::new));
+        // A page of whole objects at a time: a long history must not be held in memory.
+        condense(&mut found, KEPT_WHOLE);
+    });
+    let answer = match tokio::time::timeout_at(deadline, read).await {
         Ok(answer) => answer,
         Err(_) => Err(deadline_exceeded(format!("find {}", Subject::from(query)))),
     };
     match answer {
-        Ok(objects) => Observation::Found(objects.into_iter().map(Version::new).collect()),
+        Ok(()) => Observation::Found(found),
         Err(error) => Observation::Unknown(error.to_string()),
     }
 }

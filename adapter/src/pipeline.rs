@@ -13,7 +13,7 @@ use lifecycle_core::host::Host;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::params::Resolver;
-use lifecycle_core::plan::Planner;
+use lifecycle_core::plan::{Next, Planner};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::proof::Signer;
@@ -123,23 +123,22 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     async fn reconcile(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
         let mut planner = self.planner(stamp);
         loop {
-            let wanted = planner.next_queries(scope);
-            if wanted.is_empty() {
-                break;
-            }
-            let (resources, queries): (Vec<_>, _) =
-                wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
-            let observations = find_all(&self.transport, queries, deadline).await;
-            for (resource, observation) in resources.into_iter().zip(observations) {
-                planner.observe(scope, resource, observation);
+            match planner.next(scope) {
+                Next::Read(wanted) => {
+                    let (resources, queries): (Vec<_>, _) =
+                        wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
+                    let observations = find_all(&self.transport, queries, deadline).await;
+                    for (resource, observation) in resources.into_iter().zip(observations) {
+                        planner.observe(scope, resource, observation);
+                    }
+                }
+                Next::Write(step) => {
+                    let executed = execute(&self.transport, step.command, deadline).await;
+                    planner.record(scope, executed);
+                }
+                Next::Done => return planner.into_outcomes(),
             }
         }
-        let mut next = planner.next_step(scope);
-        while let Some(step) = next {
-            let executed = execute(&self.transport, step.command, deadline).await;
-            next = planner.record(scope, executed).or_else(|| planner.next_step(scope));
-        }
-        planner.into_outcomes()
     }
 
     fn planner(&self, stamp: Stamp) -> Planner<'_> {

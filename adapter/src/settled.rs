@@ -14,8 +14,8 @@
 
 use lifecycle_core::observation::{Observation, Query, Version};
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
-use lifecycle_core::plan::Planner;
 use lifecycle_core::plan::decision::{Decision, SkipReason};
+use lifecycle_core::plan::{Next, Planner};
 use lifecycle_core::scope::Scope;
 use serde_json::Value;
 
@@ -45,17 +45,16 @@ fn plan(
     remembered: impl Fn(&Query) -> Option<Vec<Value>>,
 ) -> Option<Vec<Outcome>> {
     loop {
-        let wanted = planner.next_queries(scope);
-        if wanted.is_empty() {
-            break;
+        match planner.next(scope) {
+            Next::Read(wanted) => {
+                for wanted in wanted {
+                    let versions = remembered(&wanted.query)?.into_iter().map(Version::new).collect();
+                    planner.observe(scope, wanted.resource, Observation::Found(versions));
+                }
+            }
+            Next::Write(_) => return None,
+            Next::Done => break,
         }
-        for wanted in wanted {
-            let versions = remembered(&wanted.query)?.into_iter().map(Version::new).collect();
-            planner.observe(scope, wanted.resource, Observation::Found(versions));
-        }
-    }
-    if planner.next_step(scope).is_some() {
-        return None;
     }
     let outcomes = planner.into_outcomes();
     outcomes.iter().all(is_settled).then_some(outcomes)

@@ -116,7 +116,7 @@ impl Claim<'_> {
     fn is_contested(&self, version: &Version) -> bool {
         self.rivals.iter().any(|rival| match rival {
             Rival::Any => true,
-            Rival::Named(query) => could_find(query, version.object()),
+            Rival::Named(query) => could_find(query, version),
         })
     }
 }
@@ -133,33 +133,48 @@ pub fn is_same_namespace(a: &str, b: &str) -> bool {
     a.is_empty() || b.is_empty() || a == b
 }
 
+/// What a query asks of an object.
+pub trait Described {
+    /// `metadata.name`; empty if it has none.
+    fn name(&self) -> &str;
+    /// `metadata.namespace`; empty for a cluster-scoped object.
+    fn namespace(&self) -> &str;
+    /// A label's value.
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+impl Described for Value {
+    fn name(&self) -> &str {
+        self.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn namespace(&self) -> &str {
+        self.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.pointer("/metadata/labels")?.get(key)?.as_str()
+    }
+}
+
 /// Whether an object would be found by the query.
 #[must_use]
-pub fn satisfies(query: &Query, object: &Value) -> bool {
+pub fn satisfies(query: &Query, object: &impl Described) -> bool {
     let wanted = query.namespace.as_deref().unwrap_or_default();
-    (wanted.is_empty() || wanted == namespace(object)) && matches(query, object)
+    (wanted.is_empty() || wanted == object.namespace()) && matches(query, object)
 }
 
 /// Whether an object would be found by the query if its kind is cluster-scoped, for which a namespace is ignored.
 #[must_use]
-pub fn could_find(query: &Query, object: &Value) -> bool {
-    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), namespace(object)) && matches(query, object)
+pub fn could_find(query: &Query, object: &impl Described) -> bool {
+    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(query, object)
 }
 
-fn matches(query: &Query, object: &Value) -> bool {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+fn matches(query: &Query, object: &impl Described) -> bool {
     match &query.by {
-        QueryBy::Name(name) => text("/metadata/name") == Some(name),
-        QueryBy::Labels(labels) => {
-            let present = object.pointer("/metadata/labels");
-            let label = |key: &str| present.and_then(|present| present.get(key)).and_then(Value::as_str);
-            labels.iter().all(|(key, value)| label(key) == Some(value))
-        }
+        QueryBy::Name(name) => object.name() == name,
+        QueryBy::Labels(labels) => labels.iter().all(|(key, value)| object.label(key) == Some(value)),
     }
-}
-
-fn namespace(object: &Value) -> &str {
-    object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! The adapter writes them, the sweeper selects on them, and people read them: a change here is a
 //! change of an interface.
 
+/// What every key of ours begins with.
+pub const PREFIX: &str = "hyperfleet.io/";
 /// Label: the name of the adapter that manages the object.
 pub const ADAPTER: &str = "hyperfleet.io/adapter";
 /// Label: the id of the API resource that the object was made for.

@@ -15,13 +15,13 @@ pub fn find(parent: &Value, query: &Query) -> Option<Value> {
     let manifests = parent.pointer("/spec/workload/manifests")?.as_array()?;
     let best = manifests
         .iter()
-        .filter(|manifest| satisfies(query, manifest))
+        .filter(|manifest| satisfies(query, *manifest))
         .map(|manifest| Version::new(manifest.clone()))
         .max_by(|a, b| {
             let generation = |version: &Version| version.generation().unwrap_or(Generation(0));
             generation(a).cmp(&generation(b)).then_with(|| b.name().cmp(a.name()))
         })?;
-    let mut object = best.object().clone();
+    let mut object = best.into_object();
     enrich(parent, &mut object);
     Some(object)
 }

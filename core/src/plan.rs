@@ -1,14 +1,17 @@
 //! Phase 3: what becomes of each resource, one decision at a time.
 //!
-//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: queries, then
+//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Wanted`] reads, then
 //! [`Step`]s to execute, then [`Outcome`]s. A [`Planner`] is a state machine without I/O:
 //!
 //! ```text
-//! next_queries ─▶ (the caller reads) ─▶ observe ─┐ until there are no more queries
-//!       ▲────────────────────────────────────────┘
-//! next_step ─▶ (the caller writes) ─▶ record ─┐ until there are no more steps
-//!     ▲───────────────────────────────────────┘
+//!        ┌▶ Read ─▶ (the caller reads) ──▶ observe ─┐
+//! next ──┼▶ Write ─▶ (the caller writes) ─▶ record ─┤
+//!   ▲    └▶ Done                                    │
+//!   └───────────────────────────────────────────────┘
 //! ```
+//!
+//! Reads come before the first write, but for a former version that is needed whole after all (see
+//! [`condense`](crate::observation::condense)): it is read when its resource's turn comes.
 //!
 //! What a step did is in `resources` before the next resource's gates are asked, so the order of the task's list
 //! is kept strictly. Nothing here fails as such: a failure is an outcome of its resource.
@@ -68,6 +71,17 @@ pub enum Purpose {
     Prune,
 }
 
+/// What a plan needs to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// These reads, all at once, each to be [observed](Planner::observe).
+    Read(Vec<Wanted>),
+    /// This write, to be [recorded](Planner::record).
+    Write(Box<Step>),
+    /// Nothing: every resource has its outcome.
+    Done,
+}
+
 /// The plan of one event, as far as it has unrolled.
 #[derive(Debug)]
 pub struct Planner<'t> {
@@ -76,10 +90,14 @@ pub struct Planner<'t> {
     slots: Vec<Slot>,
     /// Which resource is decided next.
     position: usize,
+    /// The step that comes next, as it was decided already.
+    ready: Option<Box<Step>>,
     /// The step that waits for its outcome.
     pending: Option<Pending>,
     /// The outcome of a resource whose former versions are being pruned, as if all of them went.
     pruning: Option<Outcome>,
+    /// Whether the table is asked about the current resource a second time, after a creation met its own object.
+    decides_again: bool,
     failed_earlier: bool,
     keeps_readings: bool,
     outcomes: Vec<Outcome>,
@@ -92,6 +110,8 @@ struct Slot {
     /// Whether the second query, for what was released, was sent.
     asked_for_disowned: bool,
     observation: Option<Observation>,
+    /// The namespace and name of a version that is needed whole, and is not.
+    awaited: Option<(String, String)>,
     /// What it came to, once its turn is over, if another one names it as its owner.
     standing: Option<Standing>,
 }
@@ -107,8 +127,6 @@ struct Pending {
     /// The desired generation, if the manifest was rendered.
     desired: Option<Generation>,
     record: Record,
-    /// Whether the table was already asked a second time, after a creation met its own object.
-    decided_again: bool,
 }
 
 /// What is live when a resource's turn is over.
@@ -129,8 +147,10 @@ impl<'t> Planner<'t> {
             stamp,
             slots: task.resources.iter().map(|_| Slot::default()).collect(),
             position: 0,
+            ready: None,
             pending: None,
             pruning: None,
+            decides_again: false,
             failed_earlier: false,
             keeps_readings: false,
             outcomes: Vec::new(),
@@ -156,24 +176,35 @@ impl<'t> Planner<'t> {
         self.outcomes
     }
 
-    /// Decides resource after resource until one needs a write, or none is left.
-    pub fn next_step(&mut self, scope: &mut Scope) -> Option<Step> {
-        while self.pending.is_none() && self.pruning.is_none() && self.position < self.task.resources.len() {
-            if let Some(step) = self.decide_current(scope, false) {
-                return Some(step);
+    /// Decides resource after resource until a read or a write is needed, or none is left.
+    ///
+    /// Every read has to be observed, and every write recorded, before it is asked again.
+    pub fn next(&mut self, scope: &mut Scope) -> Next {
+        let wanted = self.queries(scope);
+        if !wanted.is_empty() {
+            return Next::Read(wanted);
+        }
+        loop {
+            if let Some(step) = self.ready.take() {
+                return Next::Write(step);
+            }
+            if self.position == self.task.resources.len() {
+                return Next::Done;
+            }
+            if let Some(wanted) = self.decide_current(scope) {
+                return Next::Read(vec![wanted]);
             }
         }
-        None
     }
 
     fn resource(&self) -> &'t Resource {
         &self.task.resources[self.position]
     }
 
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once.
-    fn decide_current(&mut self, scope: &mut Scope, decided_again: bool) -> Option<Step> {
-        let resource = self.resource();
-        let ours = self.look(scope);
+    /// Asks the table about the current resource. A decision that needs no write is concluded at once. Where a version has to
+    /// be seen whole first, it gives the read of it instead.
+    fn decide_current(&mut self, scope: &mut Scope) -> Option<Wanted> {
+        let Some(ours) = self.look(scope) else { return self.query_for_whole(self.position) };
         let unknown = self.unknown();
         let versions = self.versions(self.position, &ours.places);
         let owns_what_is_to_be_released = self.owns_what_is_to_be_released(self.position, &versions, scope, &unknown);
@@ -187,6 +218,14 @@ impl<'t> Planner<'t> {
         let mut examination = Examination::new(context, &versions, owner.as_ref(), ours.desired);
         let mut decided = decide(&seen, &mut examination);
         let mut examined = examination.into_parts();
+        if matches!(decided.decision, Decision::Update { .. })
+            && let Some(target) = examined.desired.as_ref().and_then(|desired| commands::updated(desired, &versions))
+            && !target.is_whole()
+        {
+            // Its managed fields say what has to be taken over.
+            self.slots[self.position].awaited = Some(place(target));
+            return self.query_for_whole(self.position);
+        }
         let record = std::mem::take(&mut examined.record);
         let desired = examined.desired.as_ref().map(|desired| desired.generation);
         let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
@@ -200,30 +239,34 @@ impl<'t> Planner<'t> {
                 (None, OutcomeResult::Failed(failure))
             }
         };
-        let pending = Pending { decided, place, belonging: ours.places, desired, record, decided_again };
+        let pending = Pending { decided, place, belonging: ours.places, desired, record };
         match command {
             None => self.conclude(pending, result, After::AsObserved, scope),
             Some(command) => {
-                let decision = pending.decided.decision.clone();
+                let purpose = Purpose::Decided(pending.decided.decision.clone());
+                self.ready = Some(Box::new(Step { resource: self.resource().name.clone(), purpose, command }));
                 self.pending = Some(pending);
-                Some(Step { resource: resource.name.clone(), purpose: Purpose::Decided(decision), command })
             }
         }
+        None
     }
 
-    /// Finds out what belongs to the current resource, and makes it visible. Where that cannot be told, it is as
-    /// unknown as if it could not be read.
-    fn look(&mut self, scope: &mut Scope) -> Ours {
+    /// Finds out what belongs to the current resource, and makes it visible; nothing if that has to be read whole first.
+    /// Where it cannot be told, it is as unknown as if it could not be read.
+    fn look(&mut self, scope: &mut Scope) -> Option<Ours> {
         let several =
             matches!(&self.slots[self.position].observation, Some(Observation::Found(versions)) if versions.len() > 1);
         if several || !self.task.has_lifecycle() {
             self.publish(self.position, scope);
+            if self.slots[self.position].awaited.is_some() {
+                return None;
+            }
         }
         match self.ours(self.position, scope) {
-            Ok(ours) => ours,
+            Ok(ours) => Some(ours),
             Err(cause) => {
                 self.slots[self.position].observation = Some(Observation::Unknown(cause));
-                Ours::default()
+                Some(Ours::default())
             }
         }
     }
@@ -245,8 +288,7 @@ impl<'t> Planner<'t> {
     fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> (String, String) {
         let generation = desired.map_or(self.stamp.generation, |desired| desired.generation);
         let rendered = desired.map(|desired| (desired.namespace.clone().unwrap_or_default(), desired.name.clone()));
-        let live = current(versions.iter().copied(), generation)
-            .map(|version| (version.namespace().to_owned(), version.name().to_owned()));
+        let live = current(versions.iter().copied(), generation).map(place);
         let place = match decision {
             Decision::Create
             | Decision::CreateVersion(_)
@@ -278,6 +320,11 @@ impl<'t> Planner<'t> {
             })
             .collect()
     }
+}
+
+/// Where a version stands.
+fn place(version: &Version) -> (String, String) {
+    (version.namespace().to_owned(), version.name().to_owned())
 }
 
 /// What a decision comes to that needs no write.

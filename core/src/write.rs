@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::id::GroupVersionKind;
+use crate::observation::Version;
 use crate::task::PropagationPolicy;
 
 /// A write, or a short fenced sequence of writes, for one resource.
@@ -92,16 +93,16 @@ pub enum Executed {
     Updated(Value),
     /// What was there is gone, and the object was created; the server's answer.
     Recreated(Value),
-    /// Deletion began, but these still stand.
-    Deleting(Vec<Value>),
+    /// Deletion began, but these still stand; of many, few are whole.
+    Deleting(Vec<Version>),
     /// Every target is gone.
     Deleted,
     /// Some targets were not deleted. What became of the others is kept: nothing is undone.
     DeleteFailed {
-        /// Those whose deletion began, and which still stand.
-        remaining: Vec<Value>,
-        /// Why the others were not deleted; at least one.
-        failures: Vec<WriteError>,
+        /// Those whose deletion began, and which still stand; of many, few are whole.
+        remaining: Vec<Version>,
+        /// Those that were not deleted, and why; at least one.
+        failures: Vec<(Target, WriteError)>,
     },
     /// Every patch was taken; the server's last answer.
     Patched(Value),
@@ -112,14 +113,12 @@ pub enum Executed {
         /// Why.
         error: WriteError,
     },
-    /// Every object that still existed was released; the server's answers, the last object's at the end.
-    Released(Vec<Value>),
+    /// Every object that still existed was released; the server's answers, the last object's at the end. Of many, few are whole.
+    Released(Vec<Version>),
     /// Some objects were not released. What became of the others is kept: nothing is undone.
     ReleaseFailed {
-        /// Those that were released; the server's answers.
-        released: Vec<Value>,
-        /// Why others were not; at least one.
-        failures: Vec<WriteError>,
+        /// Those that were not released, and why; at least one.
+        failures: Vec<(Target, WriteError)>,
     },
     /// The write failed.
     Failed(WriteError),

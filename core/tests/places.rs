@@ -8,7 +8,7 @@ use lifecycle_core::id::Generation;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::params::Resolver;
-use lifecycle_core::plan::{Planner, Purpose};
+use lifecycle_core::plan::{Next, Planner, Purpose};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::scope::Scope;
@@ -164,11 +164,19 @@ fn decided(entry: &Value, live: Option<Value>) -> String {
     let stamp = Stamp { adapter: "tester".to_owned(), resource_id: "c-1".to_owned(), generation, signer: None };
     let mut scope = scope();
     let mut planner = Planner::new(&task, stamp);
-    while let Some(wanted) = planner.next_queries(&scope).pop() {
-        let versions = live.clone().map(Version::new).into_iter().collect();
-        planner.observe(&mut scope, wanted.resource, Observation::Found(versions));
-    }
-    match planner.next_step(&mut scope).map(|step| step.purpose) {
+    let step = loop {
+        match planner.next(&mut scope) {
+            Next::Read(wanted) => {
+                for wanted in wanted {
+                    let versions = live.clone().map(Version::new).into_iter().collect();
+                    planner.observe(&mut scope, wanted.resource, Observation::Found(versions));
+                }
+            }
+            Next::Write(step) => break Some(step),
+            Next::Done => break None,
+        }
+    };
+    match step.map(|step| step.purpose) {
         Some(Purpose::Decided(decision)) => decision.kind().to_owned(),
         Some(Purpose::Prune) => "prune".to_owned(),
         None => match planner.outcomes()[0].failure() {

@@ -2,6 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream;
+use lifecycle_core::observation::{KEPT_WHOLE, Version, condense};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -20,8 +21,8 @@ pub(super) enum AfterDelete {
 /// What became of several deletions.
 #[derive(Default)]
 pub(super) struct Deletions {
-    remaining: Vec<Value>,
-    failures: Vec<WriteError>,
+    remaining: Vec<Version>,
+    failures: Vec<(Target, WriteError)>,
 }
 
 impl Deletions {
@@ -51,14 +52,20 @@ impl<T: Transport> Executor<'_, T> {
         after: AfterDelete,
     ) -> Deletions {
         let mut answers = stream::iter(targets)
-            .map(|target| async move { self.delete_one(&target, propagation, after).await })
+            .map(|target| async move {
+                let answer = self.delete_one(&target, propagation, after).await;
+                (target, answer)
+            })
             .buffered(CONCURRENT_WRITES);
         let mut deletions = Deletions::default();
-        while let Some(answer) = answers.next().await {
+        while let Some((target, answer)) = answers.next().await {
             match answer {
                 Ok(None) => {}
-                Ok(Some(object)) => deletions.remaining.push(object),
-                Err(error) => deletions.failures.push(error),
+                Ok(Some(object)) => {
+                    deletions.remaining.push(Version::new(object));
+                    condense(&mut deletions.remaining, KEPT_WHOLE);
+                }
+                Err(error) => deletions.failures.push((target, error)),
             }
         }
         deletions

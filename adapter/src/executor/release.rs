@@ -5,29 +5,36 @@
 
 use futures::StreamExt;
 use futures::stream;
+use lifecycle_core::observation::{KEPT_WHOLE, Version, condense};
 use lifecycle_core::write::{Executed, Release};
 
 use super::{CONCURRENT_WRITES, Executor};
 use crate::transport::Transport;
 
 impl<T: Transport> Executor<'_, T> {
-    pub(super) async fn release(&self, former: Vec<Release>, last: &Release) -> Executed {
+    pub(super) async fn release(&self, former: Vec<Release>, last: Release) -> Executed {
         let (mut released, mut failures) = (Vec::new(), Vec::new());
         let mut answers = stream::iter(former)
-            .map(|release| async move { self.patch_one(&release.target, &release.patch).await })
+            .map(|release| async move {
+                let answer = self.patch_one(&release.target, &release.patch).await;
+                (release.target, answer)
+            })
             .buffered(CONCURRENT_WRITES);
-        while let Some(answer) = answers.next().await {
+        while let Some((target, answer)) = answers.next().await {
             match answer {
-                Ok(object) => released.extend(object),
-                Err(error) => failures.push(error),
+                Ok(object) => {
+                    released.extend(object.map(Version::new));
+                    condense(&mut released, KEPT_WHOLE);
+                }
+                Err(error) => failures.push((target, error)),
             }
         }
         if failures.is_empty() {
             match self.patch_one(&last.target, &last.patch).await {
-                Ok(object) => released.extend(object),
-                Err(error) => failures.push(error),
+                Ok(object) => released.extend(object.map(Version::new)),
+                Err(error) => failures.push((last.target, error)),
             }
         }
-        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { released, failures } }
+        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { failures } }
     }
 }

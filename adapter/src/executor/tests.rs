@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::observation::{KEPT_WHOLE, Version};
 use lifecycle_core::write::Release;
 use serde_json::json;
 
@@ -69,9 +70,9 @@ impl Scripted {
 }
 
 impl Transport for Scripted {
-    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+    async fn read(&self, query: &Query, page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
         self.enter("get", &Subject::from(query).name.unwrap_or_default()).await?;
-        self.store.find(query).await
+        self.store.read(query, page).await
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
@@ -165,12 +166,11 @@ fn release(former: Vec<Target>, last: Target) -> Command {
 
 /// What became of it, without the objects.
 fn summary(executed: &Executed) -> String {
-    let names = |objects: &[Value]| -> String {
-        objects.iter().map(|object| uid(object).to_owned()).collect::<Vec<_>>().join(" ")
-    };
-    let failed = |failures: &[WriteError]| -> String {
-        let failures = failures.iter().map(|error| format!("{:?} ({})", error.kind, error.call));
-        format!("failed {}", failures.collect::<Vec<_>>().join(", "))
+    let names = |versions: &[Version]| versions.iter().map(Version::uid).collect::<Vec<_>>().join(" ");
+    let told = |error: &WriteError| format!("{:?} ({})", error.kind, error.call);
+    let failed = |failures: &[(Target, WriteError)]| {
+        let failures: Vec<String> = failures.iter().map(|(_, error)| told(error)).collect();
+        format!("failed {}", failures.join(", "))
     };
     match executed {
         Executed::Created(_) => "created".to_owned(),
@@ -185,11 +185,11 @@ fn summary(executed: &Executed) -> String {
         Executed::Patched(object) => format!("patched {}", object["metadata"]["resourceVersion"]),
         Executed::PatchFailed { object, error } => {
             let version = object.as_ref().map_or(&Value::Null, |object| &object["metadata"]["resourceVersion"]);
-            format!("patched {version}; {}", failed(std::slice::from_ref(error)))
+            format!("patched {version}; failed {}", told(error))
         }
         Executed::Released(released) => format!("released {}", names(released)),
-        Executed::ReleaseFailed { released, failures } => format!("released {}; {}", names(released), failed(failures)),
-        Executed::Failed(error) => failed(std::slice::from_ref(error)),
+        Executed::ReleaseFailed { failures } => failed(failures),
+        Executed::Failed(error) => format!("failed {}", told(error)),
     }
 }
 
@@ -398,7 +398,7 @@ async fn the_deadline_ends_every_call_and_says_which() {
         (
             "patch a",
             release(vec![target("a", "u1"), target("c", "u3")], target("b", "u2")),
-            "released ; failed DeadlineExceeded (patch Job team-a/a)",
+            "failed DeadlineExceeded (patch Job team-a/a)",
         ),
     ];
     for (hang_on, command, expected) in cases {
@@ -434,7 +434,9 @@ async fn a_command_on_many_objects_writes_them_together_but_not_all_at_once() {
 
     let transport = Scripted::new(names.iter().map(|name| job(name, name)).chain([job("last", "last")]));
     let executed = execute(&transport, release(targets(), last), soon()).await;
-    assert!(matches!(&executed, Executed::Released(objects) if objects.len() == 41), "{executed:?}");
+    let Executed::Released(released) = executed else { panic!("{executed:?}") };
+    let whole = released.iter().filter(|version| version.is_whole()).count();
+    assert_eq!((released.len(), whole), (41, KEPT_WHOLE + 1), "all are known, and few are held");
     assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
 
     let transport = Scripted { most_under_way: AtomicUsize::new(0), ..transport };

@@ -17,8 +17,8 @@ use crate::transport::memory::MemoryTransport;
 struct Flaky(MemoryTransport);
 
 impl Transport for Flaky {
-    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        let found = self.0.find(query).await;
+    async fn read(&self, query: &Query, page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
+        let found = self.0.read(query, page).await;
         match &query.by {
             QueryBy::Name(name) if name == "unread" => Err(WriteError {
                 kind: WriteErrorKind::Forbidden,

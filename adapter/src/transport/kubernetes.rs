@@ -56,8 +56,9 @@ use crate::transport::merge_patch;
 use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
 
-/// How many objects one page of a list holds: `kubectl`'s choice.
-const PAGE_SIZE: u32 = 500;
+/// How many objects one page of a list holds. A page is all that is whole in memory of a long history, and objects can be
+/// large; a resource with more versions than this is rare enough for another request.
+const PAGE_SIZE: u32 = 100;
 
 /// How long one request may take, from its first byte to the last of its answer. The event's deadline is the
 /// other bound; this one is for callers that have none, and keeps one dead connection from using an event up.
@@ -136,32 +137,36 @@ impl KubernetesTransport {
         refusal.into_error(call)
     }
 
-    async fn get(&self, subject: &Subject) -> Result<Vec<Value>, WriteError> {
+    async fn get(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
         let call = Call { verb: Verb::Get, subject };
         let endpoint = self.endpoint(&call).await?;
         match self.calls.send(&call, request::get(&endpoint.object(&call)?)).await {
-            Ok(object) => Ok(vec![object]),
-            Err(refusal) if refusal.is_missing_object(subject) => Ok(Vec::new()),
+            Ok(object) => Ok(Some(object)),
+            Err(refusal) if refusal.is_missing_object(subject) => Ok(None),
             Err(refusal) => Err(self.refused(&call, refusal)),
         }
     }
 
-    async fn list(&self, subject: &Subject, selector: &str) -> Result<Vec<Value>, WriteError> {
+    async fn list(
+        &self,
+        subject: &Subject,
+        selector: &str,
+        mut page: impl FnMut(Vec<Value>),
+    ) -> Result<(), WriteError> {
         let call = Call { verb: Verb::List, subject };
         let endpoint = self.endpoint(&call).await?;
-        let mut found = Vec::new();
         let mut next_page = String::new();
         loop {
             let request = request::list(endpoint.collection(), selector, self.page_size, &next_page);
             // A page that fails, expired ones included, fails the whole: half a list proves nothing.
-            let mut page = self.send(&call, request).await?;
-            let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) else {
+            let mut answer = self.send(&call, request).await?;
+            let Some(Value::Array(items)) = answer.get_mut("items").map(Value::take) else {
                 return Err(call.error(WriteErrorKind::Unavailable, None, "the answer is not a list".to_owned()));
             };
-            found.extend(items.into_iter().map(|item| with_kind(item, subject)));
-            match page.pointer("/metadata/continue").and_then(Value::as_str) {
+            page(items.into_iter().map(|item| with_kind(item, subject)).collect());
+            match answer.pointer("/metadata/continue").and_then(Value::as_str) {
                 Some(token) if !token.is_empty() => next_page = token.to_owned(),
-                _ => return Ok(found),
+                _ => return Ok(()),
             }
         }
     }
@@ -211,12 +216,12 @@ impl KubernetesTransport {
 }
 
 impl Transport for KubernetesTransport {
-    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
         let subject = Subject::from(query);
         match &query.by {
-            QueryBy::Name(_) => self.get(&subject).await,
+            QueryBy::Name(_) => self.get(&subject).await.map(|object| page(object.into_iter().collect())),
             QueryBy::Labels(labels) => match request::selector(labels) {
-                Ok(selector) => self.list(&subject, &selector).await,
+                Ok(selector) => self.list(&subject, &selector, page).await,
                 Err(message) => Err(Call { verb: Verb::List, subject: &subject }.invalid(message)),
             },
         }

@@ -177,6 +177,14 @@ impl Adapter {
     }
 
     /// Sends a signal, such as `TERM`.
+    /// The most memory that the process ever had resident, in KiB.
+    pub(crate) fn peak_memory(&self) -> Result<u64> {
+        let process = self.child.id().context("it has ended already")?;
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        Ok(peak.trim().trim_end_matches(" kB").parse()?)
+    }
+
     pub(crate) async fn signal(&self, name: &str) -> Result<()> {
         let process = self.child.id().context("it has ended already")?.to_string();
         let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, &process]).status().await?;

@@ -125,10 +125,14 @@ const RECORDS: &str = r#"
 
 /// How many former versions somebody let pile up.
 const PILE: i64 = 1000;
+/// How large each of them is, in bytes.
+const WEIGHT: usize = 32 * 1024;
+/// How much more memory the adapter may need for them, in KiB: a page of them, and no more. All of them held whole would need 50 MiB.
+const PEAK: u64 = 36 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::print_stdout, reason = "how long it took is worth reading, and nothing to depend on")]
-async fn a_thousand_former_versions_go_with_one_event() -> Result<()> {
+async fn a_thousand_former_versions_go_with_one_event_that_holds_few_of_them_in_memory() -> Result<()> {
     let world = World::new().await?;
     let records = &world.objects("v1", "ConfigMap").await?;
     let names = (1..=PILE).map(|generation| async move {
@@ -144,16 +148,18 @@ async fn a_thousand_former_versions_go_with_one_event() -> Result<()> {
                 "labels": labels,
                 "annotations": {"hyperfleet.io/generation": generation},
             },
-            "data": {"generation": generation},
+            "data": {"generation": generation, "weight": "x".repeat(WEIGHT)},
         });
         Ok::<_, anyhow::Error>(records.create(&PostParams::default(), &serde_json::from_value(record)?).await?)
     });
     stream::iter(names).buffer_unordered(16).try_collect::<Vec<_>>().await?;
 
     let adapter = world.adapter(task(RECORDS))?.start().await?;
-    let begun = Instant::now();
+    let (begun, memory) = (Instant::now(), adapter.peak_memory()?);
     let report = world.reconcile("c1", PILE + 1).await?;
-    println!("{PILE} former versions were pruned in {:?}", begun.elapsed());
+    let memory = adapter.peak_memory()? - memory;
+    println!("{PILE} former versions were pruned in {:?}, with {memory} KiB of memory", begun.elapsed());
+    ensure!(memory <= PEAK, "{memory} KiB for {PILE} former versions of {WEIGHT} bytes each");
     assert_eq!(report.outcome("record"), "create_version NewName", "{report:?}");
     assert_eq!(report.status("Available"), "True", "{report:?}");
 

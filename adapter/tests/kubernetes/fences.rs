@@ -143,7 +143,7 @@ async fn a_recreation_of_what_changed_since_deletes_nothing() -> Result<()> {
     let Executed::DeleteFailed { remaining, failures } = world.execute(recreate(&live)).await else {
         anyhow::bail!("it was decided on an old look")
     };
-    assert_eq!((remaining.len(), failures[0].kind), (0, WriteErrorKind::Conflict));
+    assert_eq!((remaining.len(), failures[0].1.kind), (0, WriteErrorKind::Conflict));
     let released = world.read("changed").await?.context("the object")?;
     assert_eq!(target(&released).uid, target(&live).uid);
 

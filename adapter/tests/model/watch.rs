@@ -112,9 +112,10 @@ fn kind_of(refusal: Refusal, call: &Call) -> WriteErrorKind {
 }
 
 impl<T: Transport> Transport for Watched<T> {
-    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
         let act = self.wire.find(query);
-        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await
+        page(self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await?);
+        Ok(())
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {

@@ -16,9 +16,9 @@ use lifecycle_core::host::Host;
 use lifecycle_core::manifest::{self, Stamp};
 use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::params::Resolver;
-use lifecycle_core::plan::Planner;
 use lifecycle_core::plan::decide::{Gate, GateAnswer, Questions, Seen, Wanted, decide};
 use lifecycle_core::plan::decision::Failure;
+use lifecycle_core::plan::{Next, Planner, Step};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::scope::Scope;
@@ -183,7 +183,7 @@ impl World {
         scope
     }
 
-    /// The scope as it is before the first decision.
+    /// The scope as it is before the first write.
     fn scope(&self, observations: &[Observation]) -> anyhow::Result<(Scope, Stamp)> {
         let mut scope = self.introduced();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
@@ -193,7 +193,7 @@ impl World {
         }
         let stamp = self.stamp();
         let mut planner = Planner::new(&self.task, stamp.clone());
-        observe(&mut planner, &mut scope, observations);
+        next_step(&mut planner, &mut scope, observations);
         Ok((scope, stamp))
     }
 
@@ -216,15 +216,11 @@ impl World {
         execution.publish(&self.host, &mut scope);
 
         let mut planner = Planner::new(&self.task, self.stamp());
-        observe(&mut planner, &mut scope, observations);
         let mut writes = 0;
-        let mut next = planner.next_step(&mut scope);
-        while let Some(step) = next {
+        while let Some(step) = next_step(&mut planner, &mut scope, observations) {
             let Command::Create { desired } = step.command else { bail!("unexpected {:?}", step.command) };
             writes += 1;
-            next = planner
-                .record(&mut scope, Executed::Created(as_served(desired)))
-                .or_else(|| planner.next_step(&mut scope));
+            planner.record(&mut scope, Executed::Created(as_served(desired)));
         }
         let outcomes = planner.into_outcomes();
         execution.note_outcomes(&outcomes);
@@ -246,14 +242,17 @@ impl World {
     }
 }
 
-fn observe(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) {
+/// The next write of a plan that is shown these observations.
+fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) -> Option<Step> {
     loop {
-        let wanted = planner.next_queries(scope);
-        if wanted.is_empty() {
-            return;
-        }
-        for wanted in wanted {
-            planner.observe(scope, wanted.resource, observations[wanted.resource].clone());
+        match planner.next(scope) {
+            Next::Read(wanted) => {
+                for wanted in wanted {
+                    planner.observe(scope, wanted.resource, observations[wanted.resource].clone());
+                }
+            }
+            Next::Write(step) => return Some(*step),
+            Next::Done => return None,
         }
     }
 }

@@ -47,7 +47,7 @@ impl Planner<'_> {
             }
             Decision::Update { .. } => {
                 let desired = rendered()?;
-                standing().find(|version| desired.is_named_as(version)).map(|version| Command::Update {
+                updated(&desired, versions).map(|version| Command::Update {
                     desired: desired.object.clone(),
                     target: self.target(version),
                     take_over: version.managed_fields().cloned(),
@@ -134,6 +134,11 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// The version that an update is applied to.
+pub(super) fn updated<'v>(desired: &Desired, versions: &[&'v Version]) -> Option<&'v Version> {
+    versions.iter().copied().find(|version| !version.is_terminating() && desired.is_named_as(version))
 }
 
 /// The former versions, and the current one. What the gates saw is the current one: while it stands, an event that comes

@@ -13,14 +13,8 @@ use crate::write::{Command, Target};
 
 impl Planner<'_> {
     /// Ends the decided part of the current resource: publishes what is there now, promotes nested objects, notes the
-    /// outcome. Gives the step that prunes former versions, if there are such.
-    pub(super) fn conclude(
-        &mut self,
-        pending: Pending,
-        mut result: OutcomeResult,
-        after: After,
-        scope: &mut Scope,
-    ) -> Option<Step> {
+    /// outcome. What comes next is the step that prunes former versions, if there are such.
+    pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
         self.note_standing(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope.now());
@@ -57,15 +51,16 @@ impl Planner<'_> {
         // A nested discovery may have failed since.
         if prune.is_empty() || outcome.failure().is_some() {
             self.end(Outcome { pruned: Vec::new(), ..outcome });
-            return None;
+            return;
         }
         self.pruning = Some(outcome);
         let command = Command::Delete { targets: prune, propagation: PropagationPolicy::Background };
-        Some(Step { resource: resource.name.clone(), purpose: Purpose::Prune, command })
+        self.ready = Some(Box::new(Step { resource: resource.name.clone(), purpose: Purpose::Prune, command }));
     }
 
     pub(super) fn end(&mut self, outcome: Outcome) {
         self.outcomes.push(outcome);
+        self.decides_again = false;
         self.position += 1;
     }
 

@@ -1,7 +1,7 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
 use super::{Planner, Slot, reads};
-use crate::belonging::Belongs;
+use crate::belonging::{Belongs, could_find};
 use crate::keys;
 use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
@@ -22,17 +22,19 @@ impl Planner<'_> {
     /// The reads that can be sent now, all at once; none when everything was observed.
     ///
     /// Discoveries that read `resources.…` wait until what they read was observed.
-    pub fn next_queries(&mut self, scope: &Scope) -> Vec<Wanted> {
+    pub(super) fn queries(&mut self, scope: &Scope) -> Vec<Wanted> {
+        let mut wanted: Vec<Wanted> =
+            (self.position..self.slots.len()).filter_map(|index| self.query_for_whole(index)).collect();
+        self.queries_for_disowned(&mut wanted);
+        if !wanted.is_empty() {
+            return wanted;
+        }
         let open = |planner: &Self, index: usize| planner.slots[index].observation.is_none();
         let mut wave: Vec<usize> = (0..self.slots.len())
             .filter(|&index| open(self, index) && reads::of_discovery(&self.task.resources[index].discovery).is_empty())
             .collect();
         if wave.is_empty() {
             wave.extend((0..self.slots.len()).find(|&index| open(self, index)));
-        }
-        let mut wanted = self.queries_for_disowned();
-        if !wanted.is_empty() {
-            return wanted;
         }
         for index in wave {
             let resource = &self.task.resources[index];
@@ -51,21 +53,22 @@ impl Planner<'_> {
             }
         }
         if wanted.is_empty() && self.slots.iter().any(|slot| slot.observation.is_none()) {
-            return self.next_queries(scope);
+            return self.queries(scope);
         }
         wanted
     }
 
     /// What was released is no longer found by the labels that the release took off. So where nothing was found that
     /// belongs to a resource that can be released, the mark is looked for, once: what was let go must not be created again.
-    fn queries_for_disowned(&mut self) -> Vec<Wanted> {
-        let mut wanted = Vec::new();
+    fn queries_for_disowned(&mut self, wanted: &mut Vec<Wanted>) {
         // Nothing can have been released for what cannot be the value of a label, and no server would look for it.
         if !is_label_value(&self.stamp.resource_id) {
-            return wanted;
+            return;
         }
-        for (index, resource) in self.task.resources.iter().enumerate() {
-            if resource.gates.orphan.is_none() || self.slots[index].asked_for_disowned || !self.finds_nothing(index) {
+        for (index, resource) in self.task.resources.iter().enumerate().skip(self.position) {
+            let slot = &self.slots[index];
+            let is_asked = slot.asked_for_disowned || slot.awaited.is_some();
+            if resource.gates.orphan.is_none() || is_asked || !self.finds_nothing(index) {
                 continue;
             }
             let slot = &mut self.slots[index];
@@ -76,7 +79,17 @@ impl Planner<'_> {
                 wanted.push(Wanted { resource: index, query: Query { by, ..query.clone() } });
             }
         }
-        wanted
+    }
+
+    /// The read of a version that is needed whole.
+    pub(super) fn query_for_whole(&self, index: usize) -> Option<Wanted> {
+        let (namespace, name) = self.slots[index].awaited.clone()?;
+        let query = Query {
+            kind: self.task.resources[index].kind.clone(),
+            namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
+            by: QueryBy::Name(name),
+        };
+        Some(Wanted { resource: index, query })
     }
 
     /// Whether the resource was read, and nothing found that is its own for certain.
@@ -91,21 +104,39 @@ impl Planner<'_> {
 
     /// Takes the answer to one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
-        let observation = match (observation, self.slots[resource].observation.take()) {
+        let slot = &mut self.slots[resource];
+        let observation = match (observation, slot.observation.take(), slot.awaited.take()) {
+            // A version that was needed whole: it may have changed since, or gone.
+            (Observation::Found(whole), Some(Observation::Found(mut found)), Some((namespace, name))) => {
+                let now = whole.into_iter().find(|version| self.still_finds(resource, version));
+                let place = found.iter().position(|known| (known.namespace(), known.name()) == (&namespace, &name));
+                match (place, now) {
+                    (Some(place), Some(version)) => found[place] = version,
+                    (Some(place), None) => drop(found.remove(place)),
+                    (None, _) => {}
+                }
+                Observation::Found(found)
+            }
             // The second read: what it found comes to what the first one did.
-            (Observation::Found(marked), Some(Observation::Found(mut found))) => {
+            (Observation::Found(marked), Some(Observation::Found(mut found)), None) => {
                 let claim = self.claim(resource, None);
                 for version in marked.into_iter().filter(|version| claim.released(version)) {
                     put(&mut found, version);
                 }
                 Observation::Found(found)
             }
-            (observation, _) => observation,
+            (observation, ..) => observation,
         };
         self.slots[resource].observation = Some(observation);
         if self.task.has_lifecycle() {
             self.publish(resource, scope);
         }
+    }
+
+    /// Whether discovery would find an object now, by what it looks for or by the mark of what was released.
+    fn still_finds(&self, index: usize, version: &Version) -> bool {
+        let query = self.slots[index].query.as_ref();
+        query.is_some_and(|query| could_find(query, version)) || self.claim(index, None).released(version)
     }
 }
 

@@ -6,7 +6,7 @@
 //! Kubernetes collects an object whose owner is gone, and takes an owner that it cannot see from the object's namespace
 //! for gone. So an owner is either cluster-scoped or in the namespace of what it owns.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::id::GroupVersionKind;
@@ -75,7 +75,9 @@ impl Standing {
     /// written then.
     pub(super) fn owns(&self, version: &Version) -> Result<bool, Failure> {
         match (&self.object, &self.away) {
-            (Some(owner), _) => Ok(references(version).iter().any(|reference| uid(reference) == Some(&owner.uid))),
+            (Some(owner), _) => {
+                Ok(version.owner_references().iter().any(|reference| uid(reference) == Some(&owner.uid)))
+            }
             (None, away) => Err(unavailable(away.clone().unwrap_or_default())),
         }
     }
@@ -125,7 +127,7 @@ fn unavailable(message: String) -> Failure {
 
 /// Whether an object names one of these as an owner, in whatever way.
 pub(super) fn names_one_of(version: &Version, owners: &[&Version]) -> bool {
-    references(version).iter().any(|reference| owners.iter().any(|owner| uid(reference) == Some(owner.uid())))
+    version.owner_references().iter().any(|reference| owners.iter().any(|owner| uid(reference) == Some(owner.uid())))
 }
 
 /// Adds the reference to an object that does not name that owner already.
@@ -153,17 +155,11 @@ pub(super) fn without_references_to(kind: &GroupVersionKind, version: &Version) 
             && text("kind") == kind.kind
             && reference.get("controller").and_then(Value::as_bool) != Some(true)
     };
-    let references = references(version);
+    let references = version.owner_references();
     let left: Vec<Value> = references.iter().filter(|reference| !is_ours(reference)).cloned().collect();
     (left.len() < references.len()).then_some(left)
 }
 
 fn uid(reference: &Value) -> Option<&str> {
     reference.get("uid").and_then(Value::as_str)
-}
-
-fn references(version: &Version) -> &[Value] {
-    let metadata = version.object().get("metadata").and_then(Value::as_object);
-    let references = metadata.and_then(|metadata: &Map<String, Value>| metadata.get("ownerReferences"));
-    references.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

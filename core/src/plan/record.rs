@@ -3,34 +3,34 @@
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
 use super::observed::put;
-use super::{After, Pending, Planner, Step};
+use super::{After, Pending, Planner};
 use crate::belonging::{Belongs, could_find};
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
-use crate::write::{Executed, WriteError, WriteErrorKind};
+use crate::write::{Executed, Target, WriteError, WriteErrorKind};
 
 impl Planner<'_> {
-    /// Takes what became of the pending step, and gives the next one if the same resource needs one: a creation that
-    /// met its own object is decided again, once, and former versions may have to be pruned.
-    pub fn record(&mut self, scope: &mut Scope, executed: Executed) -> Option<Step> {
+    /// Takes what became of the last step. The same resource may need another one: a creation that met its own object is
+    /// decided again, once, and former versions may have to be pruned.
+    pub fn record(&mut self, scope: &mut Scope, executed: Executed) {
         if let Some(outcome) = self.pruning.take() {
             self.pruned(outcome, executed);
-            return None;
+            return;
         }
-        let pending = self.pending.take()?;
+        let Some(pending) = self.pending.take() else { return };
         let (result, object) = match executed {
             Executed::Created(object) => (OutcomeResult::Created, Some(object)),
             Executed::Updated(object) => (OutcomeResult::Updated, Some(object)),
             Executed::Recreated(object) => (OutcomeResult::Recreated, Some(object)),
             Executed::Patched(object) => (OutcomeResult::Patched, Some(object)),
-            Executed::Released(objects) => return self.released(pending, objects, scope),
-            Executed::Deleted => return self.deleted(pending, Vec::new(), scope),
-            Executed::Deleting(remaining) => return self.deleted(pending, remaining, scope),
+            Executed::Released(released) => return self.released(pending, &released, scope),
+            Executed::Deleted => return self.deleted(pending, &[], scope),
+            Executed::Deleting(remaining) => return self.deleted(pending, &remaining, scope),
             Executed::DeleteFailed { remaining, failures } => {
-                return self.delete_failed(pending, remaining, &failures, scope);
+                return self.delete_failed(pending, &remaining, &failures, scope);
             }
-            Executed::ReleaseFailed { failures, .. } => {
+            Executed::ReleaseFailed { failures } => {
                 let failure = write_failures(&failures);
                 return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
             }
@@ -48,8 +48,7 @@ impl Planner<'_> {
     }
 
     /// What was to be deleted is gone, or on its way out. So may versions be that were so before.
-    fn deleted(&mut self, pending: Pending, remaining: Vec<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
-        let remaining: Vec<Version> = remaining.into_iter().map(Version::new).collect();
+    fn deleted(&mut self, pending: Pending, remaining: &[Version], scope: &mut Scope) {
         let former = self.versions(self.position, &pending.belonging);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
@@ -58,8 +57,7 @@ impl Planner<'_> {
     }
 
     /// What could be released was. So may versions be that were released, or on their way out, before.
-    fn released(&mut self, pending: Pending, objects: Vec<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
-        let released: Vec<Version> = objects.into_iter().map(Version::new).collect();
+    fn released(&mut self, pending: Pending, released: &[Version], scope: &mut Scope) {
         let former = self.versions(self.position, &pending.belonging);
         let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
         let generation = pending.desired.unwrap_or(self.stamp.generation);
@@ -70,20 +68,19 @@ impl Planner<'_> {
     fn delete_failed(
         &mut self,
         pending: Pending,
-        remaining: Vec<serde_json::Value>,
-        failures: &[WriteError],
+        remaining: &[Version],
+        failures: &[(Target, WriteError)],
         scope: &mut Scope,
-    ) -> Option<Step> {
-        let versions: Vec<Version> = remaining.into_iter().map(Version::new).collect();
+    ) {
         // What could not be deleted stands as it was seen; it must not look gone.
-        let after = match current(&versions, self.stamp.generation) {
+        let after = match current(remaining, self.stamp.generation) {
             Some(version) => After::Now(Some(version.clone())),
             None => After::AsObserved,
         };
         self.conclude(pending, OutcomeResult::Failed(write_failures(failures)), after, scope)
     }
 
-    fn name_taken(&mut self, pending: Pending, object: Option<serde_json::Value>, scope: &mut Scope) -> Option<Step> {
+    fn name_taken(&mut self, pending: Pending, object: Option<serde_json::Value>, scope: &mut Scope) {
         let (kind, name) = (&self.resource().kind.kind, &pending.place.1);
         let taken = object.map(Version::new);
         let failure = match taken {
@@ -98,11 +95,12 @@ impl Planner<'_> {
             Some(version) => {
                 // A recreation has made room meanwhile, so that the table would be asked about another world.
                 let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
-                if is_creation && !pending.decided_again {
+                if is_creation && !self.decides_again {
                     // Another replica was faster: what it made is this event's observation too.
                     self.add_version(version);
                     self.publish(self.position, scope);
-                    return self.decide_current(scope, true);
+                    self.decides_again = true;
+                    return;
                 }
                 Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
             }
@@ -115,8 +113,7 @@ impl Planner<'_> {
         let Some(query) = &self.slots[self.position].query else { return false };
         let unknown = self.unknown();
         let Ok(desired) = self.context(self.position, scope, &unknown).render() else { return false };
-        could_find(query, version.object())
-            && self.claim(self.position, Some(&desired)).covers(query, version) == Belongs::Yes
+        could_find(query, version) && self.claim(self.position, Some(&desired)).covers(query, version) == Belongs::Yes
     }
 
     /// Adds an object to what was observed of the current resource.
@@ -130,8 +127,8 @@ impl Planner<'_> {
 }
 
 /// The failure that several refused writes are: the first one's reason, and all their words.
-fn write_failures(errors: &[WriteError]) -> Failure {
-    let failures: Vec<Failure> = errors.iter().map(write_failure).collect();
+fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
+    let failures: Vec<Failure> = refused.iter().map(|(_, error)| write_failure(error)).collect();
     let reason = failures.first().map_or(FailReason::Unavailable, |failure| failure.reason);
     let messages: Vec<String> = failures.into_iter().map(|failure| failure.message).collect();
     Failure::new(reason, messages.join("; "))

@@ -20,13 +20,17 @@ use crate::id::Generation;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::task::Retention;
-use crate::write::{Executed, Target, WriteError};
+use crate::write::{Executed, Target};
 
 impl Planner<'_> {
     /// Notes what was pruned. What could not be is told and tried again on the next event: it is not worth a failure.
     pub(super) fn pruned(&mut self, mut outcome: Outcome, executed: Executed) {
-        let failures = match executed {
-            Executed::DeleteFailed { failures, .. } => failures,
+        let errors = match executed {
+            Executed::DeleteFailed { failures, .. } => {
+                let is_left = |name: &str| failures.iter().any(|(target, _)| target.name == name);
+                outcome.pruned.retain(|pruned| !is_left(&pruned.name));
+                failures.into_iter().map(|(_, error)| error).collect()
+            }
             Executed::Failed(error) => {
                 outcome.pruned.clear();
                 vec![error]
@@ -42,10 +46,7 @@ impl Planner<'_> {
             | Executed::Released(_)
             | Executed::ReleaseFailed { .. } => Vec::new(),
         };
-        // A call ends with the name of what it was about.
-        let about = |error: &WriteError, name: &str| error.call.rsplit(['/', ' ']).next() == Some(name);
-        outcome.pruned.retain(|pruned| !failures.iter().any(|error| about(error, &pruned.name)));
-        outcome.warnings.extend(failures.iter().map(|error| {
+        outcome.warnings.extend(errors.iter().map(|error| {
             let failure = write_failure(error);
             Warning::new(WarningReason::PruneFailed, format!("a former version was not pruned: {}", failure.message))
         }));

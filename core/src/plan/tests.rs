@@ -2,6 +2,7 @@
 
 mod apply;
 mod belonging;
+mod condensed;
 mod current;
 mod deletion;
 mod disowned;

@@ -195,7 +195,7 @@ async fn a_list_is_read_to_its_end_or_not_at_all() {
     let found = transport(client).find(&query).await.unwrap();
     assert_eq!(found.len(), 3);
     assert_eq!(found[2], json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" } }));
-    assert_eq!(server.lines()[1], "GET /api/v1/namespaces/team/configmaps?labelSelector=x%3D1&limit=500");
+    assert_eq!(server.lines()[1], "GET /api/v1/namespaces/team/configmaps?labelSelector=x%3D1&limit=100");
     assert_eq!(server.lines().len(), 4);
 
     let (_server, client) = Server::start(pages(status(410, "Expired", Value::Null))).await;

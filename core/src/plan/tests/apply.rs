@@ -5,6 +5,7 @@ use serde_json::json;
 use super::passes::{assert_settled, config_map, first_step, gated, live, pass, scope, task, with, yes};
 use super::store::Store;
 use crate::execution::Execution;
+use crate::plan::Next;
 use crate::plan::decision::FailReason;
 
 #[test]
@@ -34,7 +35,8 @@ fn what_changed_since_it_was_looked_at_is_not_written() {
     let mut scope = scope(&store, 3, &[]);
     let (mut planner, step) = first_step(&task, &store, &mut scope);
     store.change("settings", &json!({ "data": { "by": "somebody else" } }));
-    assert_eq!(planner.record(&mut scope, store.execute(step.command)), None);
+    planner.record(&mut scope, store.execute(step.command));
+    assert_eq!(planner.next(&mut scope), Next::Done);
     let failure = planner.outcomes()[0].failure().map(|failure| failure.reason);
     assert_eq!(failure, Some(FailReason::Conflict));
     assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated", "the next event looks again");
@@ -77,8 +79,8 @@ fn a_recreation_that_meets_what_somebody_else_created_meanwhile_leaves_it_alone(
     let mut scope = scope(&store, 3, &yes("replacing"));
     let (mut planner, _) = first_step(&task, &store, &mut scope);
     let theirs = store.put(live("ConfigMap", "job", json!({}), Some(3)));
-    let next = planner.record(&mut scope, crate::write::Executed::NameTaken(Some(theirs)));
-    assert_eq!(next, None, "it is not deleted a second time");
+    planner.record(&mut scope, crate::write::Executed::NameTaken(Some(theirs)));
+    assert_eq!(planner.next(&mut scope), Next::Done, "it is not deleted a second time");
     let failure = planner.outcomes()[0].failure().map(|failure| failure.reason);
     assert_eq!(failure, Some(FailReason::Conflict));
 }

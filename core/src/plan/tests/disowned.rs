@@ -8,7 +8,7 @@ use super::passes::{
 use super::store::Store;
 use crate::keys;
 use crate::manifest::Stamp;
-use crate::plan::{Planner, Wanted};
+use crate::plan::{Next, Planner, Wanted};
 use crate::write::Command;
 
 /// Adds the mark, as a person would.
@@ -142,12 +142,20 @@ fn what_cannot_have_been_released_is_not_looked_for() {
         let mut scope = super::passes::scope(&store, 3, &[]);
         let mut planner = Planner::new(&task, Stamp { resource_id: id.to_owned(), ..stamp(3) });
         let mut queries = Vec::new();
-        while let [Wanted { resource, query }] = &planner.next_queries(&scope)[..] {
-            planner.observe(&mut scope, *resource, store.find(query));
-            queries.push(query.clone());
-        }
+        let step = loop {
+            match planner.next(&mut scope) {
+                Next::Read(wanted) => {
+                    for Wanted { resource, query } in wanted {
+                        planner.observe(&mut scope, resource, store.find(&query));
+                        queries.push(query);
+                    }
+                }
+                Next::Write(step) => break Some(step),
+                Next::Done => break None,
+            }
+        };
         assert_eq!(queries.len(), reads, "{queries:?}");
-        assert!(matches!(planner.next_step(&mut scope), Some(step) if matches!(step.command, Command::Create { .. })));
+        assert!(matches!(step, Some(step) if matches!(step.command, Command::Create { .. })));
     }
 }
 

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{Pass, config_map, first_step, labels, live, pass, scope, selecting, task, version, with, yes};
+use super::passes::{
+    Pass, config_map, first_step, labels, live, next_step, pass, scope, selecting, task, version, with, yes,
+};
 use super::store::Store;
 use crate::outcome::Outcome;
-use crate::plan::Step;
 use crate::plan::decision::FailReason;
+use crate::plan::{Next, Step};
 use crate::write::{Command, Executed};
 
 /// Plans up to the first creation, and answers it with `executed`.
@@ -15,7 +17,8 @@ fn answered(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, O
     let mut scope = scope(store, 3, &yes("replacing"));
     let (mut planner, step) = first_step(&task, store, &mut scope);
     assert!(matches!(step.command, Command::Create { .. }), "{step:?}");
-    let next = planner.record(&mut scope, executed);
+    planner.record(&mut scope, executed);
+    let next = next_step(&mut planner, store, &mut scope);
     (planner.outcomes().to_vec(), next)
 }
 
@@ -76,9 +79,11 @@ fn a_creation_is_decided_again_only_once() {
     let mut scope = scope(&store, 3, &[]);
     let (mut planner, _) = first_step(&task, &store, &mut scope);
     // Its own, but of another name, so that the table asks for a second creation.
-    let next = planner.record(&mut scope, taken(version("job", "job-2", 2, 1)));
+    planner.record(&mut scope, taken(version("job", "job-2", 2, 1)));
+    let next = next_step(&mut planner, &store, &mut scope);
     assert!(matches!(next, Some(Step { command: Command::Create { .. }, .. })), "{next:?}");
-    assert_eq!(planner.record(&mut scope, taken(version("job", "job-1", 1, 1))), None);
+    planner.record(&mut scope, taken(version("job", "job-1", 1, 1)));
+    assert_eq!(planner.next(&mut scope), Next::Done);
     assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason), Some(FailReason::Conflict));
 }
 

@@ -8,7 +8,7 @@ use crate::id::Generation;
 use crate::keys;
 use crate::manifest::Stamp;
 use crate::outcome::Outcome;
-use crate::plan::{Planner, Wanted};
+use crate::plan::{Next, Planner, Step, Wanted};
 use crate::scope::Scope;
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
@@ -139,30 +139,43 @@ impl Pass {
 }
 
 /// One pass of an event of this generation.
+#[track_caller]
 pub(super) fn pass(task: &Task, store: &mut Store, generation: i64, variables: &[(&str, Value)]) -> Pass {
     pass_of(task, store, stamp(generation), variables)
 }
 
 /// One pass for somebody else.
+///
+/// It comes to the same, however little of what a list finds stays whole in memory.
+#[track_caller]
 pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
-    let mut scope = scope(store, stamp.generation.0, variables);
-    let mut planner = Planner::new(task, stamp);
-    loop {
-        let wanted = planner.next_queries(&scope);
-        if wanted.is_empty() {
-            break;
-        }
-        for Wanted { resource, query } in wanted {
-            planner.observe(&mut scope, resource, store.find(&query));
+    let condensed = [0, 1].map(|kept| {
+        let mut store = store.clone();
+        store.kept = Some(kept);
+        let pass = one_pass(task, &mut store, stamp.clone(), variables);
+        (kept, pass, store.objects())
+    });
+    let pass = one_pass(task, store, stamp, variables);
+    for (kept, condensed, objects) in condensed {
+        assert_eq!((&condensed.outcomes, &condensed.calls), (&pass.outcomes, &pass.calls));
+        assert_eq!(objects, store.objects());
+        // With none kept, what was on its way out before a deletion is shown without its content.
+        if kept > 0 {
+            assert_eq!(condensed.scope.get("resources"), pass.scope.get("resources"));
         }
     }
+    pass
+}
+
+fn one_pass(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
+    let mut scope = scope(store, stamp.generation.0, variables);
+    let mut planner = Planner::new(task, stamp);
     let mut calls = Vec::new();
-    let mut next = planner.next_step(&mut scope);
-    while let Some(step) = next {
+    while let Some(step) = next_step(&mut planner, store, &mut scope) {
         let before = store.log.len();
         let executed = store.execute(step.command);
         calls.extend(store.log[before..].iter().map(|call| (step.resource.clone(), call.clone())));
-        next = planner.record(&mut scope, executed).or_else(|| planner.next_step(&mut scope));
+        planner.record(&mut scope, executed);
     }
     Pass { outcomes: planner.into_outcomes(), scope, calls }
 }
@@ -205,18 +218,25 @@ pub(super) fn assert_settled(task: &Task, store: &mut Store, generation: i64, va
 }
 
 /// The step that a pass would take first, given what is there.
-pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, crate::plan::Step) {
+#[track_caller]
+pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, Step) {
     let generation = scope.get("generation").and_then(Value::as_i64).unwrap();
     let mut planner = Planner::new(task, stamp(generation));
+    let step = next_step(&mut planner, store, scope).unwrap();
+    (planner, step)
+}
+
+/// The next step of a plan, whatever has to be read before.
+pub(super) fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Step> {
     loop {
-        let wanted = planner.next_queries(scope);
-        if wanted.is_empty() {
-            break;
-        }
-        for Wanted { resource, query } in wanted {
-            planner.observe(scope, resource, store.find(&query));
+        match planner.next(scope) {
+            Next::Read(wanted) => {
+                for Wanted { resource, query } in wanted {
+                    planner.observe(scope, resource, store.find(&query));
+                }
+            }
+            Next::Write(step) => return Some(*step),
+            Next::Done => return None,
         }
     }
-    let step = planner.next_step(scope).unwrap();
-    (planner, step)
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, live, pass, task, with, yes};
 use super::store::Store;
+use crate::plan::Next;
 
 /// A patch that sets a key of `data` where it differs.
 fn set(key: &str, value: &str) -> Value {
@@ -91,7 +92,7 @@ fn a_patch_that_is_refused_ends_it_and_what_was_written_is_seen() {
     assert_eq!(outcome.failure().map(|failure| failure.reason.as_str()), Some("Invalid"));
     let seen = scope.get("resources").and_then(|resources| resources.get("job"));
     assert_eq!(seen.map(|job| &job["data"]), Some(&json!({ "a": "one" })));
-    assert_eq!(planner.next_step(&mut scope), None, "what comes later is not written");
+    assert_eq!(planner.next(&mut scope), Next::Done, "what comes later is not written");
     assert_eq!(planner.outcomes()[1].decision.reason(), "EarlierFailure");
     store.refuse.clear();
     pass(&task, &mut store, 3, &[]);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::belonging::could_find;
-use crate::observation::{Observation, Query, Version};
+use crate::observation::{Observation, Query, QueryBy, Version, condense};
 use crate::write::{Command, Executed, Release, Target, WriteError, WriteErrorKind};
 
 /// Kind, namespace and name.
@@ -26,6 +26,8 @@ pub(super) struct Store {
     pub(super) refuse: Vec<String>,
     /// Every call that writes, in order: verb and name.
     pub(super) log: Vec<String>,
+    /// How many objects of each sort a list leaves whole; all if none.
+    pub(super) kept: Option<usize>,
     /// The clock of events and of `creationTimestamp`.
     pub(super) now: Timestamp,
     writes: u32,
@@ -39,6 +41,7 @@ impl Store {
             unreadable: Vec::new(),
             refuse: Vec::new(),
             log: Vec::new(),
+            kept: None,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: 0,
         }
@@ -105,7 +108,12 @@ impl Store {
             return Observation::Unknown("connection refused".to_owned());
         }
         let found = self.objects.values().filter(|object| object["kind"] == json!(query.kind.kind));
-        Observation::Found(found.filter(|object| could_find(query, object)).cloned().map(Version::new).collect())
+        let mut found: Vec<Version> =
+            found.filter(|object| could_find(query, *object)).cloned().map(Version::new).collect();
+        if let (Some(kept), QueryBy::Labels(_)) = (self.kept, &query.by) {
+            condense(&mut found, kept);
+        }
+        Observation::Found(found)
     }
 
     pub(super) fn execute(&mut self, command: Command) -> Executed {
@@ -147,8 +155,8 @@ impl Store {
         let (mut remaining, mut failures) = (Vec::new(), Vec::new());
         for target in targets {
             match self.delete(target) {
-                Ok(object) => remaining.extend(object),
-                Err(error) => failures.push(error),
+                Ok(object) => remaining.extend(object.map(Version::new)),
+                Err(error) => failures.push((target.clone(), error)),
             }
         }
         match (failures.is_empty(), remaining.is_empty()) {
@@ -191,11 +199,11 @@ impl Store {
                 break;
             }
             match self.patch("release", &release.target, &release.patch) {
-                Ok(object) => released.extend(object),
-                Err(error) => failures.push(error),
+                Ok(object) => released.extend(object.map(Version::new)),
+                Err(error) => failures.push((release.target.clone(), error)),
             }
         }
-        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { released, failures } }
+        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { failures } }
     }
 
     fn patch(&mut self, verb: &str, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
