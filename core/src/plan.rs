@@ -31,23 +31,23 @@ mod record;
 mod release;
 mod retention;
 pub mod row;
+mod turn;
 pub mod warning;
 
 use std::collections::BTreeSet;
 
 use crate::id::Generation;
-use crate::manifest::{Desired, Stamp};
+use crate::manifest::Stamp;
 use crate::observation::{Observation, Query, Version};
-use crate::outcome::{Outcome, OutcomeResult};
+use crate::outcome::Outcome;
 use crate::scope::Scope;
 use crate::task::{Resource, Task};
 use crate::write::Command;
 
-use decide::{Decided, Seen, current, decide};
+use decide::Decided;
 use decision::Decision;
-use gates::{Context, Examination, Record};
+use gates::{Context, Record};
 pub use observed::Wanted;
-use ours::Ours;
 use owner::Standing;
 pub(crate) use release::disowned_by;
 
@@ -201,76 +201,6 @@ impl<'t> Planner<'t> {
         &self.task.resources[self.position]
     }
 
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once. Where a version has to
-    /// be seen whole first, it gives the read of it instead.
-    fn decide_current(&mut self, scope: &mut Scope) -> Option<Wanted> {
-        let Some(ours) = self.look(scope) else { return self.query_for_whole(self.position) };
-        let unknown = self.unknown();
-        let versions = self.versions(self.position, &ours.places);
-        let owns_what_is_to_be_released = self.owns_what_is_to_be_released(self.position, &versions, scope, &unknown);
-        let context = Context { owns_what_is_to_be_released, ..self.context(self.position, scope, &unknown) };
-        let seen = match &self.slots[self.position].observation {
-            None => Seen::Unknown("it was not discovered"),
-            Some(Observation::Unknown(cause)) => Seen::Unknown(cause),
-            Some(Observation::Found(_)) => Seen::Versions(versions.clone()),
-        };
-        let owner = self.owner();
-        let mut examination = Examination::new(context, &versions, owner.as_ref(), ours.desired);
-        let mut decided = decide(&seen, &mut examination);
-        let mut examined = examination.into_parts();
-        if matches!(decided.decision, Decision::Update { .. })
-            && let Some(target) = examined.desired.as_ref().and_then(|desired| commands::updated(desired, &versions))
-            && !target.is_whole()
-        {
-            // Its managed fields say what has to be taken over.
-            self.slots[self.position].awaited = Some(place(target));
-            return self.query_for_whole(self.position);
-        }
-        let record = std::mem::take(&mut examined.record);
-        let desired = examined.desired.as_ref().map(|desired| desired.generation);
-        let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
-        let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions) {
-            Ok(command) => (command, unwritten(&decided.decision)),
-            Err(failure) => {
-                // What cannot be let go of stays a release that failed: it stands in nobody's way.
-                if !matches!(decided.decision, Decision::Orphan(_)) {
-                    decided.decision = Decision::Fail(failure.clone());
-                }
-                (None, OutcomeResult::Failed(failure))
-            }
-        };
-        let pending = Pending { decided, place, belonging: ours.places, desired, record };
-        match command {
-            None => self.conclude(pending, result, After::AsObserved, scope),
-            Some(command) => {
-                let purpose = Purpose::Decided(pending.decided.decision.clone());
-                self.ready = Some(Box::new(Step { resource: self.resource().name.clone(), purpose, command }));
-                self.pending = Some(pending);
-            }
-        }
-        None
-    }
-
-    /// Finds out what belongs to the current resource, and makes it visible; nothing if that has to be read whole first.
-    /// Where it cannot be told, it is as unknown as if it could not be read.
-    fn look(&mut self, scope: &mut Scope) -> Option<Ours> {
-        let several =
-            matches!(&self.slots[self.position].observation, Some(Observation::Found(versions)) if versions.len() > 1);
-        if several || !self.task.has_lifecycle() {
-            self.publish(self.position, scope);
-            if self.slots[self.position].awaited.is_some() {
-                return None;
-            }
-        }
-        match self.ours(self.position, scope) {
-            Ok(ours) => Some(ours),
-            Err(cause) => {
-                self.slots[self.position].observation = Some(Observation::Unknown(cause));
-                Some(Ours::default())
-            }
-        }
-    }
-
     fn context<'a>(&'a self, index: usize, scope: &'a Scope, unknown: &'a BTreeSet<&'a str>) -> Context<'a> {
         Context {
             resource: &self.task.resources[index],
@@ -281,32 +211,6 @@ impl<'t> Planner<'t> {
             owns_what_is_to_be_released: false,
             keeps_readings: self.keeps_readings,
         }
-    }
-
-    /// The namespace and name that a decision is about: the rendered ones where the manifest is to be written, else those
-    /// of the object that was looked at.
-    fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> (String, String) {
-        let generation = desired.map_or(self.stamp.generation, |desired| desired.generation);
-        let rendered = desired.map(|desired| (desired.namespace.clone().unwrap_or_default(), desired.name.clone()));
-        let live = current(versions.iter().copied(), generation).map(place);
-        let place = match decision {
-            Decision::Create
-            | Decision::CreateVersion(_)
-            | Decision::Update { .. }
-            | Decision::Recreate { .. }
-            | Decision::Fail(_) => rendered.or(live),
-            Decision::Patch(_) | Decision::Orphan(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) => {
-                live.or(rendered)
-            }
-        };
-        place.unwrap_or_default()
-    }
-
-    /// What the current resource's objects have to name as their owner.
-    fn owner(&self) -> Option<Standing> {
-        let index = self.resource().owner?;
-        let standing = self.slots[index].standing.clone();
-        Some(standing.unwrap_or_else(|| Standing::unknown(&self.task.resources[index].name)))
     }
 
     /// The names in `resources` that could not be read, or hang on something that could not.
@@ -325,22 +229,6 @@ impl<'t> Planner<'t> {
 /// Where a version stands.
 fn place(version: &Version) -> (String, String) {
     (version.namespace().to_owned(), version.name().to_owned())
-}
-
-/// What a decision comes to that needs no write.
-fn unwritten(decision: &Decision) -> OutcomeResult {
-    match decision {
-        Decision::Fail(failure) => OutcomeResult::Failed(failure.clone()),
-        Decision::Wait(_) => OutcomeResult::Waiting,
-        Decision::Skip(_)
-        | Decision::Create
-        | Decision::CreateVersion(_)
-        | Decision::Update { .. }
-        | Decision::Patch(_)
-        | Decision::Recreate { .. }
-        | Decision::Orphan(_)
-        | Decision::Delete => OutcomeResult::Skipped,
-    }
 }
 
 #[cfg(test)]
