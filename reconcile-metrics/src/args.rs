@@ -132,7 +132,7 @@ pub fn command() -> Command {
                 .value_name("VERSION")
                 .value_parser(value_parser!(i64))
                 .conflicts_with("list")
-                .help("Reverts every migration after this version; 0 reverts all"),
+                .help("Reverts every migration after this version; 0 reverts all, and drops the tables with what is in them"),
         );
     let index = configured(
         Command::new("index").about("Builds the index that makes scrapes cheap on a schema that is not ours"),

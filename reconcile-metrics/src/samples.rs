@@ -140,7 +140,8 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "hyperfleet_reconcile_metrics_scrape_success",
         Kind::Gauge,
-        "1 if the database answered the last reading, 0 if not: its figures are then left out",
+        "1 if the last reading was good, 0 if not: figures of the snapshot are then left out, others once they are three \
+         intervals old",
     ),
     (
         "hyperfleet_reconcile_metrics_scrape_duration_seconds",

@@ -116,7 +116,7 @@ pub struct MetricsSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetailsSpec {
-    /// How old the figures may be before a scrape has them renewed; 30s by default.
+    /// How often they are renewed, beside the scrapes; 30s by default. They are dropped when three in a row failed.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
     /// The same for missing conditions on a schema that is not ours, which takes a pass over all resources; 10m by default.
