@@ -8,11 +8,11 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::promtool::{queries, repository};
+use crate::promtool::{as_sent, dashboard, queries, repository};
 use crate::world::{Exporter, KINDS, World};
 
-/// Has lines only while readings fail.
-const EMPTY_WHEN_ALL_IS_WELL: &str = "Failed readings";
+/// Have lines only while readings fail, or when trouble has lasted for some minutes.
+const EMPTY_WHEN_ALL_IS_WELL: [&str; 2] = ["Failed readings", "Alerts firing"];
 
 struct Prometheus {
     url: String,
@@ -68,12 +68,11 @@ async fn every_panel_shows_what_the_database_holds() {
     let prometheus = Prometheus::scraping(&exporter).await;
     let client = reqwest::Client::new();
 
-    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).unwrap();
-    for (panel, query) in queries(&dashboard).into_iter().filter(|(panel, _)| panel != EMPTY_WHEN_ALL_IS_WELL) {
-        let query = query.replace("$__rate_interval", "10s").replace("$resource_type", ".*");
+    let queries: Vec<_> =
+        queries(&dashboard()).into_iter().map(|(panel, query)| (panel, as_sent(&query, "10s"))).collect();
+    for (panel, query) in queries.iter().filter(|(panel, _)| !EMPTY_WHEN_ALL_IS_WELL.contains(&panel.as_str())) {
         let shown = await_condition(&format!("panel `{panel}` to show something"), PATIENCE, async || {
-            let series = prometheus.query(&client, &query).await?;
+            let series = prometheus.query(&client, query).await?;
             anyhow::ensure!(!series.is_empty(), "no series");
             Ok(series)
         })
@@ -89,8 +88,7 @@ async fn every_panel_shows_what_the_database_holds() {
         let found = prometheus.query(&client, query).await.unwrap();
         found.first().map(|series| series["value"][1].as_str().unwrap().to_owned())
     };
-    let first = queries(&dashboard).first().unwrap().1.replace("$resource_type", ".*");
-    assert_eq!(value(&first).await.as_deref(), Some("4"), "c1, c2, n1 and n2 are stuck");
+    assert_eq!(value(&queries[0].1).await.as_deref(), Some("4"), "c1, c2, n1 and n2 are stuck");
     await_condition("the recorded series and a pending alert", PATIENCE, async || {
         let recorded = prometheus.query(&client, "sum(hyperfleet:stuck:max)").await?;
         anyhow::ensure!(recorded.first().is_some_and(|series| series["value"][1] == "4"), "{recorded:?}");

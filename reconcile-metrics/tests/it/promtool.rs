@@ -54,7 +54,7 @@ fn the_rules_are_sound_and_do_what_their_tests_say() {
 
 /// Every name that a query may use: of our families with the suffixes of histograms, and what Prometheus adds itself.
 fn exposed() -> BTreeSet<String> {
-    let mut names: BTreeSet<String> = ["up"].map(str::to_owned).into();
+    let mut names: BTreeSet<String> = ["up", "ALERTS"].map(str::to_owned).into();
     for family in reconcile_metrics::process::families() {
         names.insert(family.name.to_owned());
     }
@@ -84,7 +84,8 @@ fn named(query: &str) -> BTreeSet<String> {
     }
     let words = rest.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
     let is_metric = |word: &&str| {
-        ["hyperfleet_", "hyperfleet:", "process_"].iter().any(|prefix| word.starts_with(prefix)) || *word == "up"
+        ["hyperfleet_", "hyperfleet:", "process_"].iter().any(|prefix| word.starts_with(prefix))
+            || matches!(*word, "up" | "ALERTS")
     };
     for word in words.filter(is_metric) {
         names.insert(word.to_owned());
@@ -150,44 +151,67 @@ pub(crate) fn queries(dashboard: &Value) -> Vec<(String, String)> {
     queries
 }
 
+/// A query as Grafana sends it with everything selected.
+pub(crate) fn as_sent(query: &str, rate_interval: &str) -> String {
+    query.replace("$__rate_interval", rate_interval).replace("$namespace", ".*").replace("$resource_type", ".*")
+}
+
+pub(crate) fn dashboard() -> Value {
+    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
 #[test]
 fn the_dashboard_asks_only_for_what_is_exposed() {
-    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(dashboard["uid"], "hyperfleet-reconcile-metrics");
-    let queries = queries(&dashboard);
+    let queries = queries(&dashboard());
     assert!(queries.len() >= 10, "{}", queries.len());
     let (recorded, _) = rules();
     let known: BTreeSet<_> = exposed().union(&recorded).cloned().collect();
     for (panel, query) in &queries {
         let names = named(query);
         assert!(!names.is_empty() && names.is_subset(&known), "{panel}: {query}");
+        assert!(query.contains(r#"namespace=~"$namespace"#), "{panel} adds up what other installations say: {query}");
     }
-    // Each panel has a place of its own on the grid of 24 columns.
-    let mut taken = BTreeSet::new();
+}
+
+#[test]
+fn the_dashboard_can_be_provisioned_anywhere() {
+    let dashboard = dashboard();
+    assert_eq!(dashboard["uid"], "hyperfleet-reconcile-metrics");
+    let (mut ids, mut taken, mut height) = (BTreeSet::new(), BTreeSet::new(), 0);
     for panel in dashboard["panels"].as_array().unwrap() {
+        let title = &panel["title"];
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}: its id is taken");
+        // Each panel has a place of its own on the grid of 24 columns.
         let place = |key: &str| panel["gridPos"][key].as_u64().unwrap();
-        assert!(place("x") + place("w") <= 24, "{}", panel["title"]);
+        assert!(place("x") + place("w") <= 24, "{title}");
         for x in place("x")..place("x") + place("w") {
             for y in place("y")..place("y") + place("h") {
-                assert!(taken.insert((x, y)), "{} lies on another panel", panel["title"]);
+                assert!(taken.insert((x, y)), "{title} lies on another panel");
             }
         }
+        height = height.max(place("y") + place("h"));
+        if panel["type"] == "row" {
+            continue;
+        }
+        assert!(panel["description"].as_str().is_some_and(|text| !text.is_empty()), "{title} has no description");
+        for target in panel["targets"].as_array().unwrap() {
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{title}");
+            // Over a range Grafana would show the last value that there was, however long the exporter has been blind.
+            let single = matches!(panel["type"].as_str(), Some("stat" | "table"));
+            assert_eq!(target["instant"] == true, single, "{title}");
+        }
     }
+    assert_eq!(taken.len() as u64, 24 * height, "there are gaps between panels");
 }
 
 /// The queries of the dashboard are PromQL: Prometheus' own parser reads them, wrapped as rules.
 #[test]
 fn the_dashboards_queries_parse() {
-    let text = std::fs::read_to_string(repository("deploy/grafana/dashboards/reconcile-metrics.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).unwrap();
-    let rules: Vec<Value> = queries(&dashboard)
+    let rules: Vec<Value> = queries(&dashboard())
         .into_iter()
         .enumerate()
-        .map(|(n, (_, query))| {
-            let query = query.replace("$__rate_interval", "5m").replace("$resource_type", ".*");
-            serde_json::json!({"record": format!("panel:{n}"), "expr": query})
-        })
+        .map(|(n, (_, query))| serde_json::json!({"record": format!("panel:{n}"), "expr": as_sent(&query, "5m")}))
         .collect();
     let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let groups = serde_json::json!({"groups": [{"name": "dashboard", "rules": rules}]});
