@@ -3,8 +3,8 @@
 //! ```text
 //!  PostgreSQL ──▶ store ──▶ figures ───▶ samples ──▶ exposition ──▶ /metrics
 //!                   │         (pure)      (pure)                     server
-//!                   └─────▶ diagnosis ──▶ stuck_text ─────────────▶ /stuck, `stuck`
-//!                             (pure)
+//!                   └─────▶ diagnosis ──▶ stuck_text ─────────────▶ `stuck`
+//!                             (pure)         └──▶ stuck_page ─────▶ /stuck
 //! ```
 //!
 //! In: rows of a database that may not be ours, and the API's kinds with the adapters that they require. Out: metrics
@@ -27,5 +27,6 @@ pub mod scrape;
 pub mod server;
 pub mod shutdown;
 pub mod store;
+pub mod stuck_page;
 pub mod stuck_text;
 pub mod version;

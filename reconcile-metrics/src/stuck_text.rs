@@ -1,7 +1,7 @@
 //! Stuck resources as text for people.
 //!
 //! In: diagnosed resources. Out: a table for terminals, and the words that the page uses, too. Nothing can fail, and
-//! nothing that an adapter wrote reaches a terminal or a browser as a command.
+//! nothing that an adapter wrote reaches a terminal as a command.
 
 use crate::diagnosis::Stuck;
 
@@ -21,12 +21,12 @@ pub struct WaitLine {
     pub said: String,
 }
 
-/// What a resource waits on, at least one line.
+/// What a resource waits on, at least one line; texts of adapters are cut to `width` characters.
 #[must_use]
-pub fn waits(stuck: &Stuck) -> Vec<WaitLine> {
+pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
     let said = |reason: Option<&String>, message: Option<&String>| {
         let parts: Vec<_> = [reason, message].into_iter().flatten().filter(|text| !text.is_empty()).cloned().collect();
-        plain(&parts.join(": "))
+        plain(&parts.join(": "), width)
     };
     let wanted = stuck.generation;
     if stuck.waits_on.is_empty() {
@@ -44,38 +44,55 @@ pub fn waits(stuck: &Stuck) -> Vec<WaitLine> {
     }
     let lines = stuck.waits_on.iter().map(|wait| WaitLine {
         generation: format!("{}/{wanted}", wait.observed_generation.map_or("-".to_owned(), |seen| seen.to_string())),
-        on: plain(&wait.adapter),
+        on: plain(&wait.adapter, width),
         cause: wait.cause.label().to_owned(),
         said: said(wait.reason.as_ref(), wait.message.as_ref()),
     });
     lines.collect()
 }
 
-/// A table, one line for each adapter that a resource waits on.
+/// What else there is to say about a resource, a line each.
+#[must_use]
+pub fn notes(stuck: &Stuck) -> Vec<String> {
+    let mut notes = Vec::new();
+    // Where it waits on nobody, that is the cause already.
+    if stuck.no_condition && !stuck.waits_on.is_empty() {
+        notes.push("has no condition Reconciled".to_owned());
+    }
+    if !stuck.blocks.is_empty() {
+        notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
+    }
+    notes
+}
+
+const HEADER: [&str; 9] =
+    ["ID", "KIND", "NAME", "AGE", "FLOW", "GENERATION", "WAITS ON", "CAUSE", "LAST REASON AND MESSAGE"];
+/// The column that notes begin in; they run into the one after it.
+const CAUSE: usize = 7;
+
+/// A table, one line for each adapter that a resource waits on, and for each note.
 #[must_use]
 pub fn table(stuck: &[Stuck]) -> String {
-    let header = ["ID", "KIND", "AGE", "FLOW", "GENERATION", "WAITS ON", "CAUSE", "LAST REASON AND MESSAGE"];
-    let mut rows: Vec<[String; 8]> = vec![header.map(str::to_owned)];
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    let mut widths = HEADER.map(|title| title.chars().count());
     for stuck in stuck {
-        for (index, wait) in waits(stuck).into_iter().enumerate() {
+        for (index, wait) in waits(stuck, MESSAGE_WIDTH).into_iter().enumerate() {
             let flow = if stuck.deleting { "deleting" } else { "" };
-            let [id, kind, age, flow] = match index {
-                0 => [plain(&stuck.id), plain(&stuck.kind), age(stuck.age_seconds), flow.to_owned()],
+            let [id, kind, name] = [&stuck.id, &stuck.kind, &stuck.name].map(|text| plain(text, MESSAGE_WIDTH));
+            let [id, kind, name, age, flow] = match index {
+                0 => [id, kind, name, age(stuck.age_seconds), flow.to_owned()],
                 _ => Default::default(),
             };
-            rows.push([id, kind, age, flow, wait.generation, wait.on, wait.cause, wait.said]);
-        }
-        if !stuck.blocks.is_empty() {
-            let mut row: [String; 8] = Default::default();
-            row[6] = plain(&format!("blocks the deletion of {}", stuck.blocks.join(", ")));
+            let row = [id, kind, name, age, flow, wait.generation, wait.on, wait.cause, wait.said];
+            for (width, cell) in widths.iter_mut().zip(&row) {
+                *width = (*width).max(cell.chars().count());
+            }
             rows.push(row);
         }
-    }
-    let mut widths = [0; 8];
-    for row in &rows {
-        // A note runs into the last column: it has that to itself.
-        for (width, cell) in widths.iter_mut().zip(row).filter(|_| !row[6].starts_with("blocks")) {
-            *width = (*width).max(cell.chars().count());
+        for note in notes(stuck) {
+            let mut row: [String; 9] = Default::default();
+            row[CAUSE] = plain(&note, MESSAGE_WIDTH);
+            rows.push(row);
         }
     }
     let mut text = String::new();
@@ -100,19 +117,13 @@ pub fn age(seconds: u64) -> String {
 }
 
 /// One line without anything that a terminal obeys, cut to what fits.
-fn plain(text: &str) -> String {
+fn plain(text: &str, width: usize) -> String {
     // Beside control characters, the marks that turn the direction of writing around.
     let odd = |c: char| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    let shown: String = text.chars().take(MESSAGE_WIDTH).map(|c| if odd(c) { ' ' } else { c }).collect();
-    if text.chars().nth(MESSAGE_WIDTH).is_some() { format!("{shown}…") } else { shown }
-}
-
-/// Text that a browser shows as it is.
-#[must_use]
-pub fn escape_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    let shown: String = text.chars().take(width).map(|c| if odd(c) { ' ' } else { c }).collect();
+    if text.chars().nth(width).is_some() { format!("{shown}…") } else { shown }
 }
 
 #[cfg(test)]
@@ -163,6 +174,10 @@ mod tests {
             stuck("0198f1c2-aaaa", false, waits, &[]),
             stuck("0198f1c2-bbbb", true, long, &["0198f1c2-cccc"]),
             stuck("0198f1c2-dddd", false, Vec::new(), &[]),
+            Stuck {
+                no_condition: true,
+                ..stuck("0198f1c2-eeee", false, vec![wait("dns", Cause::NeverReported, None, "")], &[])
+            },
         ];
         let text = table(&all);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
@@ -175,10 +190,5 @@ mod tests {
         for (seconds, text) in cases {
             assert_eq!(age(seconds), text);
         }
-    }
-
-    #[test]
-    fn markup_is_shown_and_not_obeyed() {
-        assert_eq!(escape_html("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
     }
 }

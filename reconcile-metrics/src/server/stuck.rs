@@ -4,6 +4,9 @@
 //! fail because nobody may read it, because the asker has no token, or because the database does not answer; it never
 //! fails a scrape, because one asker at a time may hold a connection.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use axum::extract::{Query, State};
 use axum::http::header::{
     ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, WWW_AUTHENTICATE,
@@ -12,14 +15,16 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::Deserialize;
+use jiff::Timestamp;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use super::{Shared, json_body};
 use crate::config::StuckAccess;
 use crate::diagnosis::{Stuck, diagnose};
 use crate::store::Selection;
-use crate::stuck_text::{age, escape_html, waits};
+use crate::stuck_page::{Filter, Page};
 
 const DEFAULT_SIZE: usize = 100;
 const MAX_SIZE: usize = 500;
@@ -27,13 +32,26 @@ const MAX_SIZE: usize = 500;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
+    #[serde(default, deserialize_with = "unless_empty")]
     kind: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     adapter: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     deleting: Option<bool>,
     #[serde(default)]
     missing: bool,
     page: Option<usize>,
     size: Option<usize>,
+}
+
+/// A browser sends a field of the form that nobody filled in as an empty text.
+fn unless_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(D::Error::custom) }
 }
 
 /// What may be read by whom.
@@ -81,12 +99,14 @@ pub(super) async fn page(
         return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
     };
     let most = shared.config.details.max_resources;
-    let selection = Selection {
-        kind: parameters.kind.clone(),
+    let filter = Filter {
+        kind: parameters.kind,
+        adapter: parameters.adapter,
         deleting: parameters.deleting,
-        limit: most + 1,
         missing: parameters.missing,
     };
+    let selection =
+        Selection { kind: filter.kind.clone(), deleting: filter.deleting, limit: most + 1, missing: filter.missing };
     let mut resources = match shared.store.stuck(&selection, shared.config.scrape_timeout).await {
         Ok(resources) => resources,
         Err(error) => {
@@ -95,10 +115,11 @@ pub(super) async fn page(
             return problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
         }
     };
+    let read_at = Timestamp::now();
     let truncated = resources.len() > most as usize;
     resources.truncate(most as usize);
     let mut stuck = diagnose(&resources, shared.store.kinds());
-    if let Some(adapter) = &parameters.adapter {
+    if let Some(adapter) = &filter.adapter {
         stuck.retain(|stuck| stuck.waits_on.iter().any(|wait| wait.adapter == *adapter));
     }
     let total = stuck.len();
@@ -109,7 +130,8 @@ pub(super) async fn page(
             (CONTENT_TYPE, "text/html; charset=utf-8"),
             (CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
         ];
-        (type_and_policy, as_html(&items, number, size, total, truncated)).into_response()
+        let page = Page { items: &items, number, size, total, truncated, filter: &filter, read_at };
+        (type_and_policy, page.html()).into_response()
     } else {
         let body = json!({"items": items, "page": number, "size": items.len(), "total": total, "truncated": truncated});
         json_body(StatusCode::OK, &body)
@@ -157,48 +179,6 @@ fn presented(header: &str) -> Option<String> {
 /// Compares without telling by its time where two texts differ.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |different, (a, b)| different | (a ^ b)) == 0
-}
-
-fn as_html(items: &[Stuck], number: usize, size: usize, total: usize, truncated: bool) -> String {
-    let mut page = String::from(
-        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Stuck resources</title><style>\
-         body{font:14px system-ui,sans-serif;margin:2em}table{border-collapse:collapse}\
-         th,td{text-align:left;vertical-align:top;padding:.3em .8em;border-bottom:1px solid #ccc}\
-         td.id{font-family:monospace}</style><h1>Stuck resources</h1>",
-    );
-    let first = (number - 1) * size + usize::from(!items.is_empty());
-    page.push_str(&format!("<p>{first}–{} of {total}, the oldest first.", (number - 1) * size + items.len()));
-    if truncated {
-        page.push_str(" There are more: only the oldest were looked into.");
-    }
-    page.push_str(
-        "</p><table><tr><th>Id<th>Kind<th>Name<th>Age<th>Flow<th>Generation<th>Waits on<th>Cause<th>Last reason and message",
-    );
-    for stuck in items {
-        let waits = waits(stuck);
-        let rows = waits.len();
-        for (index, wait) in waits.iter().enumerate() {
-            page.push_str("<tr>");
-            if index == 0 {
-                let flow = if stuck.deleting { "deleting" } else { "" };
-                let cells = [
-                    (" class=\"id\"", stuck.id.clone()),
-                    ("", stuck.kind.clone()),
-                    ("", stuck.name.clone()),
-                    ("", age(stuck.age_seconds)),
-                    ("", flow.to_owned()),
-                ];
-                for (class, text) in cells {
-                    page.push_str(&format!("<td{class} rowspan=\"{rows}\">{}", escape_html(&text)));
-                }
-            }
-            for text in [&wait.generation, &wait.on, &wait.cause, &wait.said] {
-                page.push_str(&format!("<td>{}", escape_html(text)));
-            }
-        }
-    }
-    page.push_str("</table></html>\n");
-    page
 }
 
 #[cfg(test)]

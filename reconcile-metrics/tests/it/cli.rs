@@ -53,7 +53,7 @@ async fn stuck_prints_a_table_and_json() {
     let (good, text, error) = run(&world, &["stuck"]);
     assert!(good, "{error}");
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[1], ["c1", "Cluster", "1h30m", "1/1", "dns", "not_available", "QuotaExceeded"], "{text}");
+    assert_eq!(lines[1], ["c1", "Cluster", "c1", "1h30m", "1/1", "dns", "not_available", "QuotaExceeded"], "{text}");
     assert_eq!(lines[2], ["-/1", "hypershift", "never_reported"], "{text}");
     let (_, text, _) = run(&world, &["stuck", "--limit", "1", "--output", "json"]);
     let body: Value = serde_json::from_str(&text).unwrap();

@@ -121,6 +121,8 @@ async fn the_page_leads_from_a_figure_to_names() {
             ("/stuck?adapter=dns", if ours { vec!["c5", "c1", "c2"] } else { vec!["c1", "c2"] }),
             ("/stuck?kind=NodePool&page=2&size=1", vec!["n2"]),
             ("/stuck?kind=NodePool&page=3&size=1", vec![]),
+            // As the page's own form asks when only one field is filled in.
+            ("/stuck?kind=nodepool&adapter=&deleting=&size=1", vec!["n1"]),
         ];
         for (path, expected) in cases {
             assert_eq!(ids(&exporter.get(path, &[]).await.1), expected, "{path}");
@@ -130,6 +132,7 @@ async fn the_page_leads_from_a_figure_to_names() {
         }
         let (_, page) = exporter.get("/stuck", &[("accept", "text/html,*/*")]).await;
         assert!(page.contains("&lt;b&gt;quota&lt;/b&gt;") && !page.contains("<b>"), "{page}");
+        assert!(page.contains("blocks the deletion of c3"), "{page}");
     }
 }
 
