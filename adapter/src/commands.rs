@@ -12,13 +12,15 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::program::print;
+use lifecycle_service::version;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::args::{ConfigSource, SchemaOf};
-use crate::config::{self, Environment, Loaded, LogConfig, LogFormat, LogLevel, LogOutput, Paths, broker, dump};
-use crate::logging::{self, Format, Identity, LogSettings, Output};
+use crate::config::{self, Environment, Loaded, Paths, broker, dump};
 use crate::serve::Setup;
 use crate::trace::{Tracing, TracingSettings};
-use crate::version;
 
 pub use check::check;
 pub use dry_run::{dry_run, legacy_dry_run};
@@ -48,14 +50,11 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
     runtime.block_on(async {
-        let identity = Identity {
-            component: loaded.adapter.name.clone(),
-            version: version::THIS.number.to_owned(),
-            hostname: logging::hostname(),
-        };
+        let identity = Identity::of(&loaded.adapter.name);
         let settings = TracingSettings::from_environment(|name| environment.get(name).cloned(), &identity.component);
         let exporter = settings.export.as_ref().map(|export| Tracing::start(export, &identity)).transpose()?;
-        let subscriber = logging::subscriber(log_settings(loaded.adapter.log), &identity, exporter.as_ref());
+        let log = logging::subscriber(loaded.adapter.log, &identity);
+        let subscriber = log.with(exporter.as_ref().map(Tracing::layer));
         tracing::subscriber::set_global_default(subscriber).context("failed to install the log")?;
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
@@ -131,29 +130,4 @@ fn load_broker(environment: &Environment) -> Result<Option<broker::BrokerConfig>
 fn refuse(mistakes: &Diagnostics) -> anyhow::Result<ExitCode> {
     writeln!(std::io::stderr(), "{mistakes}").context("failed to print the mistakes")?;
     Ok(ExitCode::FAILURE)
-}
-
-fn print(text: &str) -> anyhow::Result<ExitCode> {
-    std::io::stdout().write_all(text.as_bytes()).context("failed to print")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn log_settings(config: LogConfig) -> LogSettings {
-    use tracing::level_filters::LevelFilter;
-    LogSettings {
-        level: match config.level {
-            LogLevel::Debug => LevelFilter::DEBUG,
-            LogLevel::Info => LevelFilter::INFO,
-            LogLevel::Warn => LevelFilter::WARN,
-            LogLevel::Error => LevelFilter::ERROR,
-        },
-        format: match config.format {
-            LogFormat::Json => Format::Json,
-            LogFormat::Text => Format::Text,
-        },
-        output: match config.output {
-            LogOutput::Stdout => Output::Stdout,
-            LogOutput::Stderr => Output::Stderr,
-        },
-    }
 }

@@ -31,12 +31,14 @@ use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
 use lifecycle_core::task::lint::lint;
 use lifecycle_core::task::spec::TaskSpec;
 use lifecycle_core::template::Template;
+use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
 pub use self::files::Paths;
 use self::settings::Origins;
-pub use self::settings::{Environment, Overrides};
+pub use self::settings::Overrides;
 use self::spec::AdapterSpec;
+pub use lifecycle_service::program::Environment;
 
 /// What the process runs with, beside the task; every default is in place.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub struct AdapterConfig {
     /// Whether the merged configuration is logged and served.
     pub debug_config: bool,
     /// Logging.
-    pub log: LogConfig,
+    pub log: LogSettings,
     /// The lifecycle API.
     pub api: ApiConfig,
     /// The subscription, which `serve` needs.
@@ -75,43 +77,6 @@ pub struct AdapterConfig {
     pub values: Value,
     /// The same with secrets redacted.
     pub redacted: Value,
-}
-
-/// Logging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogConfig {
-    /// What is logged at all.
-    pub level: LogLevel,
-    /// How a line looks.
-    pub format: LogFormat,
-    /// Where lines go.
-    pub output: LogOutput,
-}
-
-/// What is logged at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the usual four levels")]
-pub enum LogLevel {
-    Debug,
-    Info,
-    Warn,
-    Error,
-}
-
-/// How a log line looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as in the file")]
-pub enum LogFormat {
-    Json,
-    Text,
-}
-
-/// Where log lines go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as in the file")]
-pub enum LogOutput {
-    Stdout,
-    Stderr,
 }
 
 /// The lifecycle API.

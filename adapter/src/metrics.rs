@@ -13,18 +13,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_service::metrics::{Exposition, ProcessCollector, write};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-mod exposition;
 mod guards;
 mod labels;
-mod process;
 
-pub use exposition::Exposition;
 pub use guards::{DeletionInProgress, InFlight};
 pub use labels::{Api, BrokerError, CacheAnswer, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
 
@@ -104,7 +102,7 @@ impl Metrics {
         let up = Gauge::default();
         up.set(1);
         registry.register("hyperfleet_adapter_up", "1 while the adapter runs, 0 once it shuts down", up.clone());
-        registry.register_collector(Box::new(process::ProcessCollector));
+        registry.register_collector(Box::new(ProcessCollector));
 
         let topics = Register(&mut registry);
         let messages_consumed = Family::default();
@@ -384,7 +382,7 @@ impl Metrics {
     /// Writes every series in the given format.
     #[must_use]
     pub fn expose(&self, format: Exposition) -> String {
-        exposition::write(&self.registry, format)
+        write(&self.registry, format)
     }
 }
 

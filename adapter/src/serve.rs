@@ -17,6 +17,8 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use lifecycle_core::host::Host;
 use lifecycle_core::plan::decision::{Decision, FailReason};
+use lifecycle_service::shutdown;
+use lifecycle_service::version::Version;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -33,10 +35,8 @@ use crate::input_metrics::CountedInput;
 use crate::metrics::{Api, MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
 use crate::secret::Secret;
-use crate::shutdown;
 use crate::transport::kubernetes::{self, KubernetesTransport, WatchCache};
 use crate::transport::observed::ObservedTransport;
-use crate::version::Version;
 
 /// What the listeners and the exporter get to close.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -86,8 +86,8 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     if let Some(broker) = broker.as_ref().filter(|broker| broker.log_config) {
         tracing::info!(broker = ?broker, "Broker configuration");
     }
-    let health = admin::serve_health(&config.health_listen.to_string(), readiness.clone(), shown).await?;
-    let exposed = admin::serve_metrics(&config.metrics_listen.to_string(), Arc::clone(&metrics)).await?;
+    let health = admin::serve_health(config.health_listen, readiness.clone(), shown).await?;
+    let exposed = admin::serve_metrics(config.metrics_listen, Arc::clone(&metrics)).await?;
     readiness.config_loaded();
 
     let api = HttpApi::new(api_settings(&loaded, &environment, propagate, &version), Arc::clone(&metrics))

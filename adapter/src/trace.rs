@@ -11,11 +11,10 @@
 use std::borrow::Cow;
 
 use lifecycle_core::event::LifecycleEvent;
+use lifecycle_service::logging;
 use opentelemetry::trace::{Status, TraceContextExt as _};
 use tracing::{Span, info_span};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
-
-use crate::logging;
 
 mod context;
 mod export;

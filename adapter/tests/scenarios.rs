@@ -12,8 +12,8 @@ use hyperfleet_adapter::dry_run::expected::Traces;
 use hyperfleet_adapter::dry_run::text::without_colours;
 use hyperfleet_adapter::dry_run::trace::{ResourceTrace, Trace};
 use hyperfleet_adapter::dry_run::{Ending, Streams, input, legacy, run_legacy, run_scenario, scenario};
-use hyperfleet_adapter::version::Version;
 use jiff::Timestamp;
+use lifecycle_service::version::Version;
 use serde_json::{Value, json};
 
 /// Every scenario has a clock of its own, so this one must never be seen.

@@ -20,12 +20,12 @@ use hyperfleet_adapter::serve::host;
 use hyperfleet_adapter::trace::TraceContext;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::memory::{MemoryTransport, OperationVerb};
-use hyperfleet_adapter::version::Version;
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::id::{Generation, GroupVersionKind};
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::write::Target;
+use lifecycle_service::version::Version;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -3,23 +3,23 @@
 //! In: an invocation and the environment. Out: text on standard output, logs on standard error, an exit code. What can
 //! fail ends in one error with its causes.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tracing_subscriber::layer::SubscriberExt as _;
+use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::program::print;
+use lifecycle_service::{shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Invocation, MigrateAction, Source, StuckFilter};
 use crate::config::{self, Config, Environment};
 use crate::diagnosis::diagnose;
-use crate::logging::LogLayer;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
 use crate::store::{Selection, Store, connect};
-use crate::{index, migrations, shutdown, stuck_text, version};
+use crate::{index, migrations, stuck_text};
 
 /// The time that running scrapes get on shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -44,15 +44,10 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
     })
 }
 
-fn print(text: &str) -> anyhow::Result<ExitCode> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("failed to write")?;
-    Ok(ExitCode::SUCCESS)
-}
-
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
     let (config, remarks) = config::load(source.file.as_deref(), environment, &source.overrides)
         .map_err(|mistakes| anyhow::anyhow!("the configuration is wrong:\n{mistakes}"))?;
-    let _ = tracing_subscriber::registry().with(LogLayer::new(config.log)).try_init();
+    let _ = logging::subscriber(config.log, &Identity::of("reconcile-metrics")).try_init();
     let _ = rustls::crypto::ring::default_provider().install_default();
     for remark in remarks.mistakes() {
         tracing::warn!(file = remark.file, key = remark.path, "{}", remark.message);

@@ -13,8 +13,8 @@ use std::time::Duration;
 use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
 use lifecycle_core::diagnostics::{Diagnostics, Mistake};
 use lifecycle_core::document::{self, Document};
+use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
-use tracing::level_filters::LevelFilter;
 
 mod settle;
 pub mod spec;
@@ -23,8 +23,8 @@ pub(crate) use settle::known_table;
 
 use spec::ExporterSpec;
 
-/// The process environment, as a value: only `main` reads the real one.
-pub type Environment = BTreeMap<String, String>;
+pub use lifecycle_service::program::Environment;
+
 /// Keys set by flags.
 pub type Overrides = BTreeMap<&'static str, String>;
 
@@ -73,8 +73,8 @@ pub const SETTINGS: &[Setting] = &[
 /// What the process runs with; every default is in place.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Logging.
-    pub log: LogConfig,
+    /// Logging, to standard error: standard output is left to what commands print.
+    pub log: LogSettings,
     /// The database.
     pub database: DatabaseConfig,
     /// Where health and `/stuck` are served.
@@ -93,15 +93,6 @@ pub struct Config {
     pub stuck_access: StuckAccess,
     /// The kinds, with what is stuck for each.
     pub kinds: Kinds,
-}
-
-/// Logging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogConfig {
-    /// The most verbose level.
-    pub level: LevelFilter,
-    /// Whether lines are JSON, rather than text.
-    pub json: bool,
 }
 
 /// How the database is reached.

@@ -3,64 +3,27 @@
 //! In: an address, and who answers. Out: `/metrics` on one port; `/healthz`, `/readyz` and `/stuck` on another. An
 //! address that cannot be listened on is a start-up error: a process that nobody can probe must not run.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use axum::routing::{any, get};
+use lifecycle_service::http::{Limits, ListenError, Listener, Server};
+use lifecycle_service::metrics::{Exposition, ProcessCollector, write};
+use lifecycle_service::probes::{self, Readiness};
+use lifecycle_service::version::THIS;
 
 use crate::config::Config;
-use crate::exposition::{Exposition, write};
+use crate::exposition::registry;
 use crate::samples::families;
 use crate::scrape::Scraper;
 use crate::store::Store;
-use crate::version::THIS;
 
 mod stuck;
-
-/// An address that could not be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to listen on `{address}` for {purpose}")]
-pub struct ListenError {
-    purpose: &'static str,
-    address: SocketAddr,
-    source: io::Error,
-}
-
-/// A server that is running.
-#[derive(Debug)]
-pub struct Server {
-    address: SocketAddr,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Server {
-    /// The address that it really listens on.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Takes no more requests and lets running ones end, for at most `cap`.
-    pub async fn stop(mut self, cap: Duration) {
-        self.stop.cancel();
-        if tokio::time::timeout(cap, &mut self.task).await.is_err() {
-            self.task.abort();
-        }
-    }
-}
 
 /// What the handlers share.
 #[derive(Clone)]
@@ -93,7 +56,8 @@ impl Shared {
 /// The address cannot be listened on.
 pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.metrics_listen;
-    serve("metrics", address, Router::new().route("/metrics", get(metrics)).with_state(shared)).await
+    let router = Router::new().route("/metrics", get(metrics)).with_state(shared);
+    Ok(Listener::bind(address, "metrics").await?.serve(router, Limits::default()))
 }
 
 /// Serves the probes and `/stuck`.
@@ -103,56 +67,60 @@ pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
 pub async fn serve_health(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.health_listen;
     let router = Router::new()
-        .route("/healthz", get(async || json_body(StatusCode::OK, &json!({"status": "ok"}))))
-        .route("/readyz", get(ready))
+        .route("/healthz", any(probes::alive))
+        .route("/readyz", any(ready))
         .route("/stuck", get(stuck::page))
         .with_state(shared);
-    serve("health", address, router).await
+    Ok(Listener::bind(address, "health").await?.serve(router, Limits::default()))
 }
 
-async fn serve(purpose: &'static str, address: SocketAddr, router: Router) -> Result<Server, ListenError> {
-    let failed = |source| ListenError { purpose, address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    let stop = CancellationToken::new();
-    let stopped = stop.clone().cancelled_owned();
-    let task = tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stopped).await {
-            tracing::error!(error = error.to_string(), purpose, "Server ended");
-        }
-    });
-    tracing::info!(address = %bound, purpose, "Listening");
-    Ok(Server { address: bound, stop, task })
-}
-
-async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
-    let format = Exposition::negotiate(headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
+async fn metrics(State(shared): State<Shared>, format: Exposition) -> impl IntoResponse {
     let scrape = shared.scraper.scrape().await;
     let exposure = &shared.config.exposure;
-    let mut families = families(&scrape, shared.scraper.kinds(), exposure, THIS.commit);
-    families.extend(crate::process::families());
+    let families = families(&scrape, shared.scraper.kinds(), exposure, THIS.commit);
     let constant = [("component", exposure.component.clone()), ("version", THIS.number.to_owned())];
-    ([(CONTENT_TYPE, format.content_type())], write(families, &constant, format)).into_response()
+    let mut registry = registry(families, &constant);
+    registry.register_collector(Box::new(ProcessCollector));
+    ([(CONTENT_TYPE, format.content_type())], write(&registry, format))
 }
 
 /// Ready once the database answered, and for as long as it did so lately.
-async fn ready(State(shared): State<Shared>) -> Response {
+async fn ready(State(shared): State<Shared>) -> Readiness {
     let stopping = shared.stopping.load(Ordering::Relaxed);
     let age = shared.scraper.last_answer();
     let answered = age.is_some_and(|age| age <= shared.config.database_answered_within);
-    let database = if answered { "ok" } else { "error" };
-    let checks = json!({"database": database});
-    if answered && !stopping {
-        return json_body(StatusCode::OK, &json!({"status": "ok", "checks": checks}));
-    }
-    let message = match (stopping, age) {
-        (true, _) => "shutting down".to_owned(),
-        (false, None) => "the database has not answered yet".to_owned(),
-        (false, Some(age)) => format!("the database has not answered for {} s", age.as_secs()),
+    let problem = match (stopping, age) {
+        (true, _) => Some("shutting down".to_owned()),
+        (false, _) if answered => None,
+        (false, None) => Some("the database has not answered yet".to_owned()),
+        (false, Some(age)) => Some(format!("the database has not answered for {} s", age.as_secs())),
     };
-    json_body(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "error", "checks": checks, "message": message}))
+    Readiness { checks: [("database", answered)].into(), problem }
 }
 
 fn json_body(status: StatusCode, body: &serde_json::Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::config::{Environment, Overrides, parse};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_dawdles_is_cut_off() {
+        let text = "health: {listen: '127.0.0.1:0'}\nmetrics: {listen: '127.0.0.1:0'}\n";
+        let config = Arc::new(parse("exporter.yaml", text, &Environment::new(), &Overrides::new()).unwrap().0);
+        let store = Arc::new(Store::new(&config.database, &config.kinds));
+        let shared = Shared::new(config.clone(), Scraper::new(store.clone(), &config), store);
+        for server in [serve_health(shared.clone()).await.unwrap(), serve_metrics(shared).await.unwrap()] {
+            let mut client = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+            client.write_all(b"GET /metrics HTTP/1.1\r\nhost: ").await.unwrap();
+            assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::http::StatusCode;
+use lifecycle_service::probes;
 
 /// Shared by those who report and by the probe. Nothing is ready at first.
 #[derive(Debug, Clone, Default)]
@@ -35,27 +35,15 @@ impl Readiness {
         self.0.stopping.store(true, Ordering::Release);
     }
 
-    /// Whether everything is ready.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.report().0 == StatusCode::OK
-    }
-
     /// The answer to a probe.
-    pub(super) fn report(&self) -> (StatusCode, String) {
+    pub(super) fn report(&self) -> probes::Readiness {
         if self.0.stopping.load(Ordering::Acquire) {
-            let body = r#"{"status":"error","message":"server is shutting down"}"#;
-            return (StatusCode::SERVICE_UNAVAILABLE, body.to_owned());
+            return probes::Readiness { problem: Some("server is shutting down".to_owned()), ..Default::default() };
         }
-        let broker = self.0.broker.load(Ordering::Acquire);
-        let config = self.0.config.load(Ordering::Acquire);
-        let word = |ok| if ok { "ok" } else { "error" };
-        let checks = format!(r#""checks":{{"broker":"{}","config":"{}"}}"#, word(broker), word(config));
-        if broker && config {
-            (StatusCode::OK, format!(r#"{{{checks},"status":"ok"}}"#))
-        } else {
-            let body = format!(r#"{{{checks},"status":"error","message":"not ready"}}"#);
-            (StatusCode::SERVICE_UNAVAILABLE, body)
+        let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
+        probes::Readiness {
+            checks: [("broker", broker), ("config", config)].into(),
+            problem: (!(broker && config)).then(|| "not ready".to_owned()),
         }
     }
 }

@@ -11,6 +11,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderVal
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use lifecycle_core::api_call::{self, ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_service::logging::Chain;
 use reqwest::{Client, Response, Url, redirect};
 use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
@@ -21,7 +22,6 @@ use super::retry::{self, Attempt, RetryPolicy};
 use super::token::TokenFile;
 use super::url::{locate, resolve};
 use super::{Api, CallContext};
-use crate::logging::Chain;
 use crate::metrics::{self, SharedMetrics};
 use crate::trace::{self, TraceContext};
 use crate::{secret::Secret, tls};

@@ -119,7 +119,7 @@ mod tests {
     async fn shown(file: &TokenFile) -> String {
         match file.token().await {
             Ok(token) => token.expose().clone(),
-            Err(error) => crate::logging::Chain(&error).to_string(),
+            Err(error) => lifecycle_service::logging::Chain(&error).to_string(),
         }
     }
 

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::task::reach::{Reach, reach};
+use lifecycle_service::version;
 use serde_json::{Value, json};
 
 use super::{paths, print, refuse};
 use crate::args::{CheckArgs, OutputFormat};
 use crate::config::{self, Checked, Environment};
-use crate::version;
 
 /// Lists every mistake of both files, and what a sound task probably does not mean; on demand also the rows of the decision table
 /// that each resource can reach, or the questions that lead there.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use lifecycle_service::logging::{self, Format, Identity, LogSettings, Output};
+use lifecycle_service::version;
 use tracing::level_filters::LevelFilter;
 
 use super::refuse;
@@ -13,8 +15,6 @@ use crate::args::{ConfigSource, DryRunArgs, LegacyDryRun};
 use crate::config::{Environment, Paths};
 use crate::dry_run::legacy::Request;
 use crate::dry_run::{DryRunError, Ending, Streams, run_legacy, run_scenario};
-use crate::logging::{self, Format, Identity, LogSettings, Output};
-use crate::version;
 
 /// Plays a scenario folder.
 ///
@@ -56,13 +56,8 @@ fn standard_streams() -> Streams<Stdout, Stderr> {
 }
 
 fn play(run: impl Future<Output = Result<Ending, DryRunError>>) -> anyhow::Result<ExitCode> {
-    let identity = Identity {
-        component: "dry-run".to_owned(),
-        version: version::THIS.number.to_owned(),
-        hostname: logging::hostname(),
-    };
     let settings = LogSettings { level: LevelFilter::WARN, format: Format::Text, output: Output::Stderr };
-    tracing::subscriber::set_global_default(logging::subscriber(settings, &identity, None))
+    tracing::subscriber::set_global_default(logging::subscriber(settings, &Identity::of("dry-run")))
         .context("failed to install the log")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     match runtime.context("failed to start the runtime")?.block_on(run) {

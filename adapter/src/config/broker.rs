@@ -17,7 +17,8 @@ use lifecycle_core::duration::{self, Units};
 use serde_json::Value;
 
 use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};
-use super::settings::{Environment, Origins, insert};
+use super::Environment;
+use super::settings::{Origins, insert};
 
 /// Events handled at once, unless the file says otherwise, or where there is none.
 pub const DEFAULT_PARALLELISM: u16 = 16;

@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use lifecycle_core::diagnostics::{Diagnostics, Mistake};
 
-use super::settings::{ADAPTER_FILE, Environment, TASK_FILE};
+use super::Environment;
+use super::settings::{ADAPTER_FILE, TASK_FILE};
 
 /// Where the deployment file is looked for if nothing names one.
 const ADAPTER_DEFAULTS: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/config.yaml"];

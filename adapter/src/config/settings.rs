@@ -10,6 +10,8 @@ use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::document::{Document, Path};
 use serde_json::{Map, Value};
 
+use super::Environment;
+
 /// What a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagKind {
@@ -115,9 +117,6 @@ pub const SETTINGS: &[Setting] = &[
     text("clients.kubernetes.qps", "kubernetes-qps", &["HYPERFLEET_KUBERNETES_QPS"]),
     text("clients.kubernetes.burst", "kubernetes-burst", &["HYPERFLEET_KUBERNETES_BURST"]),
 ];
-
-/// The process environment, as a value: only `main` reads the real one.
-pub type Environment = BTreeMap<String, String>;
 
 /// Keys set on the command line.
 #[derive(Debug, Clone, Default)]

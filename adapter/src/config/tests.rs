@@ -8,14 +8,13 @@ use std::time::Duration;
 use lifecycle_core::api_call::Backoff;
 use lifecycle_core::diagnostics::Diagnostics;
 use lifecycle_core::proof::Signer;
+use lifecycle_service::logging::{Format, Output};
 use proptest::prelude::*;
 use serde_json::json;
+use tracing::level_filters::LevelFilter;
 
 use super::settings::SETTINGS;
-use super::{
-    AdapterConfig, Environment, Loaded, LogFormat, LogLevel, LogOutput, Overrides, Paths, check, dump, load,
-    load_adapter,
-};
+use super::{AdapterConfig, Environment, Loaded, Overrides, Paths, check, dump, load, load_adapter};
 
 const ADAPTER: &str = include_str!("tests/adapter.yaml");
 const TASK: &str = include_str!("tests/task.yaml");
@@ -95,7 +94,7 @@ fn a_complete_pair_of_files_loads() {
     );
     assert_eq!(
         (config.log.level, config.log.format, config.log.output),
-        (LogLevel::Warn, LogFormat::Text, LogOutput::Stderr)
+        (LevelFilter::WARN, Format::Text, Output::Stderr)
     );
     assert_eq!(config.api.timeout, Duration::from_secs(111));
     assert_eq!((config.api.retry_attempts, config.api.retry_backoff), (5, Backoff::Linear));
@@ -103,7 +102,7 @@ fn a_complete_pair_of_files_loads() {
     assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (Some(50.0), Some(80)));
     assert!(config.kubernetes.watch_cache);
     assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(90), Duration::from_secs(20)));
-    assert_eq!(config.http_listen.unwrap().to_string(), "0.0.0.0:8081");
+    assert_eq!(config.http_listen.unwrap().to_string(), "[::]:8081");
     assert_eq!(config.health_listen.to_string(), "127.0.0.1:8082");
     assert_eq!(config.metrics_listen.to_string(), "[::1]:9091");
     assert_eq!(loaded.task.resources.len(), 1);
@@ -198,7 +197,7 @@ fn defaults_stand_where_nothing_is_written() {
     let config = sound("adapter: {name: a}", &[], &[]);
     assert_eq!(
         (config.log.level, config.log.format, config.log.output),
-        (LogLevel::Info, LogFormat::Json, LogOutput::Stdout)
+        (LevelFilter::INFO, Format::Json, Output::Stdout)
     );
     assert_eq!((config.api.base_url.as_deref(), config.api.version.as_str()), (None, "v1"));
     assert_eq!((config.api.timeout, config.api.retry_attempts), (Duration::from_secs(10), 3));
@@ -251,7 +250,7 @@ fn text_from_outside_takes_the_type_of_its_key() {
     assert!(config.debug_config);
     assert_eq!((config.api.retry_attempts, config.kubernetes.qps), (7, Some(1.5)));
     assert_eq!(config.api.auth.as_ref().unwrap().token_path, Path::new("/token"));
-    assert_eq!((config.log.level, config.api.timeout), (LogLevel::Debug, Duration::from_secs(2)));
+    assert_eq!((config.log.level, config.api.timeout), (LevelFilter::DEBUG, Duration::from_secs(2)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From the deployment file as written to what the process runs with: defaults, units, rules.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -11,12 +11,15 @@ use lifecycle_core::document::Document;
 use lifecycle_core::duration::{Units, parse_nanoseconds};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
+use lifecycle_service::http;
+use lifecycle_service::logging::{Format, LogSettings, Output};
 use serde_json::Value;
+use tracing::level_filters::LevelFilter;
 
 use super::settings::Origins;
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};
 use super::version::{Agreement, compare};
-use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig, LogConfig, LogFormat, LogLevel, LogOutput};
+use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
 use super::{dump, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -48,7 +51,7 @@ impl Validator<'_> {
 
     fn listen(&mut self, key: &str, spec: Option<&ListenSpec>) -> Option<SocketAddr> {
         let text = spec?.listen.as_deref().filter(|text| !text.is_empty())?;
-        let address = parse_listen(text);
+        let address = http::parse_address(text);
         if address.is_none() {
             let message = format!("\"{text}\" is not an address to listen at");
             self.error(key, message, Some("write `:8080` or `127.0.0.1:8080`"));
@@ -63,16 +66,6 @@ fn nanoseconds(text: &str) -> Option<i64> {
 
 fn positive(nanoseconds: i64) -> Option<Duration> {
     u64::try_from(nanoseconds).ok().filter(|nanoseconds| *nanoseconds > 0).map(Duration::from_nanos)
-}
-
-fn parse_listen(text: &str) -> Option<SocketAddr> {
-    if let Some(port) = text.strip_prefix(':') {
-        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port.parse().ok()?));
-    }
-    if let Some(port) = text.strip_prefix("localhost:") {
-        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?));
-    }
-    text.parse().ok()
 }
 
 /// Checks the rules that types cannot express, and fills in the defaults.
@@ -95,7 +88,6 @@ pub(super) fn settle(
     }
     let broker = clients.broker.unwrap_or_default();
     let http = spec.inputs.as_ref().and_then(|inputs| inputs.http.as_ref());
-    let default_address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
     AdapterConfig {
         name: spec.adapter.name.clone(),
         version,
@@ -110,8 +102,8 @@ pub(super) fn settle(
         event_deadline: must_be_positive(v, "event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
         shutdown_grace: must_be_positive(v, "shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
         http_listen: v.listen("inputs.http.listen", http),
-        health_listen: v.listen("health.listen", spec.health.as_ref()).unwrap_or(default_address(8080)),
-        metrics_listen: v.listen("metrics.listen", spec.metrics.as_ref()).unwrap_or(default_address(9090)),
+        health_listen: v.listen("health.listen", spec.health.as_ref()).unwrap_or(http::all_interfaces(8080)),
+        metrics_listen: v.listen("metrics.listen", spec.metrics.as_ref()).unwrap_or(http::all_interfaces(9090)),
         redacted: dump::redacted(&values),
         values,
     }
@@ -145,36 +137,36 @@ fn check_version(v: &mut Validator<'_>, configured: &str, program: &str) {
     }
 }
 
-fn log(v: &mut Validator<'_>, spec: &LogSpec) -> LogConfig {
+fn log(v: &mut Validator<'_>, spec: &LogSpec) -> LogSettings {
     let lower = |text: &Option<String>| text.clone().unwrap_or_default().to_lowercase();
     let level = match lower(&spec.level).as_str() {
-        "debug" => LogLevel::Debug,
-        "" | "info" => LogLevel::Info,
-        "warn" | "warning" => LogLevel::Warn,
-        "error" => LogLevel::Error,
+        "debug" => LevelFilter::DEBUG,
+        "" | "info" => LevelFilter::INFO,
+        "warn" | "warning" => LevelFilter::WARN,
+        "error" => LevelFilter::ERROR,
         other => {
             let message = format!("\"{other}\" is unknown and is taken as info");
             v.warn("log.level", message, Some("write debug, info, warn or error"));
-            LogLevel::Info
+            LevelFilter::INFO
         }
     };
     let format = match lower(&spec.format).as_str() {
-        "" | "json" => LogFormat::Json,
-        "text" => LogFormat::Text,
+        "" | "json" => Format::Json,
+        "text" => Format::Text,
         other => {
             v.error("log.format", format!("\"{other}\" is invalid (allowed: json, text)"), None);
-            LogFormat::Json
+            Format::Json
         }
     };
     let output = match lower(&spec.output).as_str() {
-        "" | "stdout" => LogOutput::Stdout,
-        "stderr" => LogOutput::Stderr,
+        "" | "stdout" => Output::Stdout,
+        "stderr" => Output::Stderr,
         other => {
             v.error("log.output", format!("\"{other}\" is invalid (allowed: stdout, stderr)"), None);
-            LogOutput::Stdout
+            Output::Stdout
         }
     };
-    LogConfig { level, format, output }
+    LogSettings { level, format, output }
 }
 
 fn api(v: &mut Validator<'_>, spec: &ApiSpec) -> ApiConfig {

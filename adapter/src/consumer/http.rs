@@ -19,20 +19,17 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, StatusCode, header};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use lifecycle_core::event::MAX_EVENT_BYTES;
-use tokio::net::TcpListener;
+use lifecycle_service::http::{Limits, ListenError, Listener, whole_body};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Disposition, Incoming, Input, InputState, Message};
 
-/// A sender that dawdles must not hold a place for ever.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the last answers may take to get out once every event is settled.
 const FAREWELL: Duration = Duration::from_secs(2);
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -42,8 +39,7 @@ const ATTRIBUTE_PREFIX: &str = "ce-";
 /// A listener that takes events.
 #[derive(Debug)]
 pub struct HttpInput {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     max_unsettled: usize,
     state: watch::Sender<InputState>,
 }
@@ -53,17 +49,16 @@ impl HttpInput {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub async fn bind(address: SocketAddr, max_unsettled: usize) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
+    pub async fn bind(address: SocketAddr, max_unsettled: usize) -> Result<Self, ListenError> {
+        let listener = Listener::bind(address, "events").await?;
         let max_unsettled = max_unsettled.clamp(1, Semaphore::MAX_PERMITS);
-        Ok(Self { listener, address, max_unsettled, state: watch::Sender::new(InputState::Connected) })
+        Ok(Self { listener, max_unsettled, state: watch::Sender::new(InputState::Connected) })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 }
 
@@ -75,21 +70,15 @@ impl Input for HttpInput {
     async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
         let places = Arc::new(Semaphore::new(self.max_unsettled));
         let router = router(Intake { inbox, places: Arc::clone(&places), stop: stop.clone() });
-        let serve =
-            axum::serve(self.listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).into_future();
-        let farewell = async {
-            stop.cancelled().await;
-            // A keep-alive connection whose client sends half a request would hold up the end for ever.
-            let everything = u32::try_from(self.max_unsettled).unwrap_or(u32::MAX);
-            let _ = places.acquire_many(everything).await;
-            tokio::time::sleep(FAREWELL).await;
-        };
-        tokio::select! {
-            served = serve => if let Err(error) = served {
-                tracing::error!(address = %self.address, %error, "stopped to serve events over HTTP");
-            },
-            () = farewell => {}
-        }
+        let limits = Limits::default();
+        // Who is one too many is to hear so, rather than to wait for a connection.
+        let connections = limits.connections.max(self.max_unsettled.saturating_mul(2));
+        let server = self.listener.serve(router, Limits { connections, ..limits });
+        stop.cancelled().await;
+        server.close();
+        let everything = u32::try_from(self.max_unsettled).unwrap_or(u32::MAX);
+        let _ = places.acquire_many(everything).await;
+        server.stop(FAREWELL).await;
     }
 }
 
@@ -116,10 +105,9 @@ async fn receive(State(intake): State<Intake>, request: Request) -> Response {
         let text = "send one CloudEvent: content-type application/cloudevents+json, or ce-specversion and the other ce- headers";
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response();
     };
-    let body = match timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(rejection)) => return rejection.into_response(),
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time").into_response(),
+    let body = match whole_body(request).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
     };
     let (incoming, settled) = Incoming::new(mode.message(body));
     if intake.inbox.send(incoming).await.is_err() {

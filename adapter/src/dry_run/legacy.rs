@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use lifecycle_service::version::Version;
 
 use super::canned_api::Answers;
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input};
 use crate::args::LegacyDryRun;
 use crate::config::{Environment, Overrides, Paths};
-use crate::version::Version;
 
 /// The flags, and what `serve` knows beside them.
 #[derive(Debug, Clone, Copy)]

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
+use lifecycle_service::version::Version;
 
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input};
 use crate::config::{Overrides, Paths};
-use crate::version::Version;
 
 const EVENT: &str = "event.json";
 const ADAPTER_CONFIG: &str = "adapter-config.yaml";

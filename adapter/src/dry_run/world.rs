@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use lifecycle_core::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::write::WriteError;
+use lifecycle_service::version::Version;
 use reqwest::Url;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -26,7 +27,6 @@ use crate::pipeline::Pipeline;
 use crate::serve::host;
 use crate::trace::TraceContext;
 use crate::transport::memory::MemoryTransport;
-use crate::version::Version;
 
 /// What a world is like before its first pass.
 #[derive(Debug)]

@@ -38,11 +38,7 @@ impl Inputs {
         let config = &loaded.adapter;
         let mut inputs = Self::default();
         if let Some(address) = config.http_listen {
-            let input = HttpInput::bind(address, parallelism.get().saturating_mul(2))
-                .await
-                .with_context(|| format!("failed to listen on {address} for CloudEvents"))?;
-            tracing::info!(address = %input.local_addr(), purpose = "events", "Listening");
-            inputs.add(input);
+            inputs.add(HttpInput::bind(address, parallelism.get().saturating_mul(2)).await?);
         }
         match broker.map(|broker| &broker.kind) {
             None => {}

@@ -51,7 +51,9 @@ async fn server() -> (String, rcgen::Certificate) {
 async fn call(url: &str, config: ClientConfig) -> Result<u16, String> {
     let client = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build().unwrap();
     let response = client.get(url).send().await;
-    response.map(|response| response.status().as_u16()).map_err(|error| crate::logging::Chain(&error).to_string())
+    response
+        .map(|response| response.status().as_u16())
+        .map_err(|error| lifecycle_service::logging::Chain(&error).to_string())
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use axum::body::Bytes;
 use axum::routing::post;
 use lifecycle_core::event::OwnerReference;
 use lifecycle_core::id::Generation;
+use lifecycle_service::logging::{self, Identity, LogSettings};
 use opentelemetry_sdk::trace::Sampler;
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::*;
-use crate::logging::Identity;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -48,10 +48,19 @@ fn export(endpoint: String, protocol: Protocol) -> Export {
     }
 }
 
+/// Runs `work` under a log and gives the lines that it wrote.
+fn logged(work: impl FnOnce()) -> Vec<String> {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&written);
+    let sink = Box::new(move |line: &[u8]| sink.lock().unwrap().push(String::from_utf8_lossy(line).into_owned()));
+    let subscriber = logging::subscriber_into(LogSettings::default(), &identity(), sink);
+    tracing::subscriber::with_default(subscriber, work);
+    std::mem::take(&mut written.lock().unwrap())
+}
+
 #[test]
 fn without_an_exporter_the_incoming_context_is_passed_on() {
-    let settings = logging::LogSettings::default();
-    tracing::subscriber::with_default(logging::subscriber(settings, &identity(), None), || {
+    tracing::subscriber::with_default(logging::subscriber(LogSettings::default(), &identity()), || {
         let (span, trace) = event_span(&event(Some(PARENT)), "adapter-dns", "sub");
         assert_eq!(trace.traceparent().as_deref(), Some(PARENT));
         assert_eq!(trace.tracestate(), Some("vendor=1"));
@@ -62,7 +71,7 @@ fn without_an_exporter_the_incoming_context_is_passed_on() {
 
 #[test]
 fn every_line_of_a_pass_carries_its_identifiers() {
-    let lines = logging::tests::capture(|| {
+    let lines = logged(|| {
         let (span, _) = event_span(&event(Some(PARENT)), "adapter-dns", "sub");
         span.in_scope(|| tracing::info!("Processing event"));
     });

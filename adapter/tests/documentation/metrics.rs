@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperfleet_adapter::metrics::{
-    Api, BrokerError, EventStatus, Exposition, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult,
-    WriteResult,
+    Api, BrokerError, EventStatus, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult, WriteResult,
 };
 use jiff::Timestamp;
+use lifecycle_service::metrics::Exposition;
 
 /// Registered because the Go adapter has it; an adapter publishes nothing.
 const NEVER_COUNTED: [&str; 1] = ["hyperfleet_broker_messages_published"];

@@ -1,7 +1,7 @@
 //! From the file as written to what the process runs with: defaults, units, rules.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,13 +9,15 @@ use std::time::Duration;
 use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::document::{Document, Path};
 use lifecycle_core::duration;
+use lifecycle_service::http;
+use lifecycle_service::logging::{Format, LogSettings, Output};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::level_filters::LevelFilter;
 
 use super::spec::{DatabaseSpec, ExporterSpec, KindSpec, LogSpec, MetricsSpec, TableSpec};
 use super::{
-    Config, DatabaseConfig, DetailsConfig, Environment, Exposure, Kind, Kinds, LogConfig, PASSWORD_VARIABLE,
-    PasswordSource, SETTINGS, StuckAccess, Table,
+    Config, DatabaseConfig, DetailsConfig, Environment, Exposure, Kind, Kinds, PASSWORD_VARIABLE, PasswordSource,
+    SETTINGS, StuckAccess, Table,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -67,9 +69,9 @@ impl Settler<'_> {
     }
 
     fn listen(&mut self, path: &Path, text: Option<&str>, port: u16) -> SocketAddr {
-        let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+        let default = http::all_interfaces(port);
         let Some(text) = text.filter(|text| !text.is_empty()) else { return default };
-        parse_listen(text).unwrap_or_else(|| {
+        http::parse_address(text).unwrap_or_else(|| {
             self.error(path, format!("\"{text}\" is not an address to listen at"), "write `:8080` or `127.0.0.1:8080`");
             default
         })
@@ -95,16 +97,6 @@ impl Settler<'_> {
             None => default,
         }
     }
-}
-
-fn parse_listen(text: &str) -> Option<SocketAddr> {
-    if let Some(port) = text.strip_prefix(':') {
-        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port.parse().ok()?));
-    }
-    if let Some(port) = text.strip_prefix("localhost:") {
-        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?));
-    }
-    text.parse().ok()
 }
 
 /// Checks the rules that types cannot express, and fills in the defaults.
@@ -161,17 +153,18 @@ pub(super) fn settle(
     })
 }
 
-fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogConfig {
+fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogSettings {
     let levels = [
         ("debug", LevelFilter::DEBUG),
         ("info", LevelFilter::INFO),
         ("warn", LevelFilter::WARN),
         ("error", LevelFilter::ERROR),
     ];
-    let formats = [("json", true), ("text", false)];
-    LogConfig {
+    let formats = [("json", Format::Json), ("text", Format::Text)];
+    LogSettings {
         level: s.choice(&Path::of_keys("log.level"), spec.level.as_deref(), &levels, LevelFilter::INFO),
-        json: s.choice(&Path::of_keys("log.format"), spec.format.as_deref(), &formats, true),
+        format: s.choice(&Path::of_keys("log.format"), spec.format.as_deref(), &formats, Format::Json),
+        output: Output::Stderr,
     }
 }
 

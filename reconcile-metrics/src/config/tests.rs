@@ -13,8 +13,8 @@ fn load_text(text: &str) -> Result<(Config, Diagnostics), Diagnostics> {
 #[test]
 fn an_empty_file_has_every_default_and_one_warning() {
     let (config, remarks) = load_text("{}").unwrap();
-    assert_eq!(config.health_listen.to_string(), "0.0.0.0:8080");
-    assert_eq!(config.metrics_listen.to_string(), "0.0.0.0:9090");
+    assert_eq!(config.health_listen.to_string(), "[::]:8080");
+    assert_eq!(config.metrics_listen.to_string(), "[::]:9090");
     assert_eq!(config.database.max_connections, 2);
     assert_eq!(config.stuck_access, StuckAccess::Off);
     assert_eq!(config.kinds.default_stuck_after(), Duration::from_secs(600));

@@ -1,25 +1,8 @@
+use lifecycle_service::metrics::{Exposition, write};
 use proptest::prelude::*;
 
 use super::*;
 use crate::samples::Sample;
-
-#[test]
-fn gives_scrapers_what_they_ask_for() {
-    let prometheus_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,\
-                        text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
-    let cases = [
-        ("no header", None, Exposition::Classic),
-        ("anything", Some("*/*"), Exposition::Classic),
-        ("a browser", Some("text/html,application/xhtml+xml,*/*;q=0.8"), Exposition::Classic),
-        ("Prometheus 2", Some(prometheus_2), Exposition::OpenMetrics),
-        ("by name", Some("application/openmetrics-text; version=1.0.0"), Exposition::OpenMetrics),
-        ("refused by name", Some("application/openmetrics-text;q=0, text/plain"), Exposition::Classic),
-        ("text preferred", Some("text/plain;q=0.9, application/openmetrics-text;q=0.1"), Exposition::Classic),
-    ];
-    for (name, accept, expected) in cases {
-        assert_eq!(Exposition::negotiate(accept), expected, "{name}");
-    }
-}
 
 fn families() -> Vec<Family> {
     let labels = |value: &str| vec![("type", value.to_owned())];
@@ -49,8 +32,9 @@ fn families() -> Vec<Family> {
 #[test]
 fn one_set_of_samples_reads_alike_in_both_formats() {
     let constant = [("component", "x".to_owned())];
-    insta::assert_snapshot!("classic", write(families(), &constant, Exposition::Classic));
-    insta::assert_snapshot!("open_metrics", write(families(), &constant, Exposition::OpenMetrics));
+    let registry = registry(families(), &constant);
+    insta::assert_snapshot!("classic", write(&registry, Exposition::Classic));
+    insta::assert_snapshot!("open_metrics", write(&registry, Exposition::OpenMetrics));
 }
 
 proptest! {
@@ -61,7 +45,7 @@ proptest! {
     fn a_value_of_a_label_cannot_break_the_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
         let sample = Sample { labels: vec![("type", value.clone())], value: Value::Number(f64::from(number)) };
         let family = Family { name: "left", help: "Left.", kind: Kind::Gauge, samples: vec![sample] };
-        let text = write(vec![family], &[], Exposition::Classic);
+        let text = write(&registry(vec![family], &[]), Exposition::Classic);
         let lines: Vec<_> = text.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         prop_assert_eq!(lines.len(), 1, "{}", text);
         let escaped = value.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");

@@ -4,10 +4,10 @@
 //! what fails on the first statement there is tried once more on a new one. A pool of a library would do more (and ping,
 //! and retry until its time is up); this must fail fast and say why.
 
-use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use lifecycle_service::logging::Chain;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::Semaphore;
@@ -62,14 +62,7 @@ impl StoreError {
     /// The error and everything that caused it.
     #[must_use]
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        Chain(self).to_string()
     }
 }
 

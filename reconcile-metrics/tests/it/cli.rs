@@ -132,6 +132,8 @@ async fn serve_starts_without_a_database_and_ends_cleanly() {
     let said = |text: &str| entries().iter().any(|entry| entry["message"].as_str().unwrap().starts_with(text));
     assert!(said("The database cannot be read") && said("The database answers again"), "{:#?}", entries());
     assert!(said("Reading our schema"), "{:#?}", entries());
+    let signed = |entry: &Value| entry["component"] == "reconcile-metrics" && entry["version"] == "0.0.0-dev";
+    assert!(entries().iter().all(signed), "{:#?}", entries());
 
     let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());

@@ -6,6 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use lifecycle_service::metrics::{Exposition, ProcessCollector, write};
+use prometheus_client::registry::Registry;
 use reconcile_metrics::samples::FAMILIES;
 use serde_json::Value;
 
@@ -55,9 +57,11 @@ fn the_rules_are_sound_and_do_what_their_tests_say() {
 /// Every name that a query may use: of our families with the suffixes of histograms, and what Prometheus adds itself.
 fn exposed() -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["up", "ALERTS"].map(str::to_owned).into();
-    for family in reconcile_metrics::process::families() {
-        names.insert(family.name.to_owned());
-    }
+    let mut process = Registry::default();
+    process.register_collector(Box::new(ProcessCollector));
+    let described = write(&process, Exposition::Classic);
+    let types = described.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    names.extend(types.map(str::to_owned));
     for (name, kind, _) in FAMILIES {
         names.insert((*name).to_owned());
         if *kind == reconcile_metrics::samples::Kind::Histogram {

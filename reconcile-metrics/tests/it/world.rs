@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lifecycle_e2e::postgres::{Database, Server as Postgres};
+use lifecycle_service::http::Server;
 use reconcile_metrics::config::{self, Config, Environment, Overrides};
 use reconcile_metrics::scrape::Scraper;
-use reconcile_metrics::server::{Server, Shared, serve_health, serve_metrics};
+use reconcile_metrics::server::{Shared, serve_health, serve_metrics};
 use reconcile_metrics::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 

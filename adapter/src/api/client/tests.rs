@@ -11,10 +11,11 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{Request, Response};
 use axum::response::IntoResponse as _;
 use lifecycle_core::api_call::Method as CallMethod;
+use lifecycle_service::metrics::Exposition;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::metrics::{Exposition, MetricIdentity, Metrics};
+use crate::metrics::{MetricIdentity, Metrics};
 
 /// A server that answers by a script, its last answer for ever, and remembers what it was asked.
 #[derive(Clone)]

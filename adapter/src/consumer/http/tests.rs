@@ -99,14 +99,6 @@ async fn what_is_refused_before_it_is_an_event() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_given_up() {
-    let bench = bench(1);
-    let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
-    let request = Request::post("/").header("content-type", STRUCTURED).body(never).unwrap();
-    assert_eq!(bench.router.oneshot(request).await.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
-}
-
 #[tokio::test]
 async fn a_full_house_answers_429_until_somebody_leaves() {
     let mut bench = bench(1);
@@ -147,23 +139,23 @@ async fn nothing_is_taken_while_stopping_or_when_nobody_listens() {
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
 
-struct Listener {
+struct Listening {
     address: SocketAddr,
     inbox: mpsc::Receiver<Incoming>,
     stop: CancellationToken,
     ended: tokio::task::JoinHandle<()>,
 }
 
-async fn listen() -> Listener {
-    let input = HttpInput::bind("127.0.0.1:0".parse().unwrap(), 4).await.unwrap();
+async fn listen(max_unsettled: usize) -> Listening {
+    let input = HttpInput::bind("127.0.0.1:0".parse().unwrap(), max_unsettled).await.unwrap();
     let (address, stop) = (input.local_addr(), CancellationToken::new());
     let (sender, inbox) = mpsc::channel(4);
-    Listener { address, inbox, ended: tokio::spawn(input.run(sender, stop.clone())), stop }
+    Listening { address, inbox, ended: tokio::spawn(input.run(sender, stop.clone())), stop }
 }
 
 #[tokio::test]
 async fn a_listener_answers_what_it_took_before_it_stops() {
-    let mut listener = listen().await;
+    let mut listener = listen(4).await;
     let mut client = TcpStream::connect(listener.address).await.unwrap();
     let request = format!(
         "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: {STRUCTURED}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}"
@@ -179,12 +171,27 @@ async fn a_listener_answers_what_it_took_before_it_stops() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_gives_its_place_back() {
+    let mut listener = listen(1).await;
+    let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-type: {STRUCTURED}\r\ncontent-length: 2\r\n\r\n");
+    let mut dawdler = TcpStream::connect(listener.address).await.unwrap();
+    dawdler.write_all(format!("{head}{{").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    dawdler.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+
+    let mut client = TcpStream::connect(listener.address).await.unwrap();
+    client.write_all(format!("{head}{{}}").as_bytes()).await.unwrap();
+    listener.inbox.recv().await.unwrap().settlement.settle(Disposition::Ack);
+}
+
+#[tokio::test(start_paused = true)]
 async fn half_a_request_does_not_hold_up_the_end() {
-    let listener = listen().await;
+    let listener = listen(4).await;
     let mut client = TcpStream::connect(listener.address).await.unwrap();
     client.write_all(b"POST / HTTP/1.1\r\nhost: ").await.unwrap();
     listener.stop.cancel();
-    timeout(Duration::from_secs(60), listener.ended).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(60), listener.ended).await.unwrap().unwrap();
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Structured logs: one line per entry, flat keys.
 //!
 //! In: `tracing` events and the spans around them. Out: JSON or text lines on stdout or stderr, each with
-//! one write. What can fail is the choice of format and output, at start-up; a line that cannot be written is
-//! lost, because logging must never stop the work. It does not rotate, buffer or ship logs.
+//! one write. Nothing can fail: a line that cannot be written is lost, because logging must never stop the work. It
+//! does not rotate, buffer or ship logs.
 //!
 //! Two rules decide what a line carries:
 //!
@@ -23,15 +23,17 @@ use tracing_subscriber::filter::FilterFn;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::trace::Tracing;
-
 mod fields;
 mod layer;
 mod line;
 
-pub use layer::LogLayer;
+pub use layer::Sink;
 
 use fields::{FieldValue, SpanFields};
+use layer::LogLayer;
+
+/// The crates whose entries are ours, a new program's among them.
+const OUR_CRATES: [&str; 4] = ["hyperfleet_adapter", "lifecycle_core", "lifecycle_service", "reconcile_metrics"];
 
 /// The shape of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,58 +72,27 @@ impl Default for LogSettings {
     }
 }
 
-/// A log setting that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LogSettingsError {
-    /// Neither `json` nor `text`.
-    #[error("unknown log format `{0}`, expected `json` or `text`")]
-    Format(String),
-    /// Neither `stdout` nor `stderr`.
-    #[error("unknown log output `{0}`, expected `stdout` or `stderr`")]
-    Output(String),
-}
-
-impl LogSettings {
-    /// Reads the three settings as a person writes them; empty text stands for the default.
-    ///
-    /// # Errors
-    /// The format or the output is unknown. An unknown level is `info`: a typing mistake there must not
-    /// keep the process from starting.
-    pub fn parse(level: &str, format: &str, output: &str) -> Result<Self, LogSettingsError> {
-        let level = match level.trim().to_ascii_lowercase().as_str() {
-            "debug" => LevelFilter::DEBUG,
-            "warn" | "warning" => LevelFilter::WARN,
-            "error" => LevelFilter::ERROR,
-            _ => LevelFilter::INFO,
-        };
-        let format = match format.trim().to_ascii_lowercase().as_str() {
-            "json" | "" => Format::Json,
-            "text" => Format::Text,
-            _ => return Err(LogSettingsError::Format(format.to_owned())),
-        };
-        let output = match output.trim().to_ascii_lowercase().as_str() {
-            "stdout" | "" => Output::Stdout,
-            "stderr" => Output::Stderr,
-            _ => return Err(LogSettingsError::Output(output.to_owned())),
-        };
-        Ok(Self { level, format, output })
-    }
-}
-
 /// Who logs: on every line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The adapter's name, or the command's before a name is known.
+    /// What the deployment calls the program, or the command's name before that is known.
     pub component: String,
-    /// The binary's version.
+    /// The program's version.
     pub version: String,
-    /// The host's name; see [`hostname`].
+    /// The host's name.
     pub hostname: String,
 }
 
+impl Identity {
+    /// This program on this host, as `component`.
+    #[must_use]
+    pub fn of(component: impl Into<String>) -> Self {
+        Self { component: component.into(), version: crate::version::THIS.number.to_owned(), hostname: hostname() }
+    }
+}
+
 /// The host's name, else `POD_NAME`, else `unknown`.
-#[must_use]
-pub fn hostname() -> String {
+fn hostname() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     first_name([kernel, std::env::var("POD_NAME").unwrap_or_default()])
 }
@@ -135,28 +106,30 @@ fn first_name(candidates: [String; 2]) -> String {
         .to_owned()
 }
 
-/// Builds what `tracing` reports to: the log, and the exporter of traces if there is one.
-///
-/// It is not installed: `main` uses one for the time of loading the configuration and another one for good.
+/// Builds what `tracing` reports to, for the caller to add layers of its own and to install.
 #[must_use]
 pub fn subscriber(
     settings: LogSettings,
     identity: &Identity,
-    tracing: Option<&Tracing>,
-) -> impl Subscriber + Send + Sync + use<> {
-    let log = LogLayer::new(settings.format, identity, writer(settings.output));
-    with_layers(settings.level, log, tracing)
-}
-
-fn with_layers(
-    level: LevelFilter,
-    log: LogLayer,
-    tracing: Option<&Tracing>,
 ) -> impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<> {
-    Registry::default().with(log.with_filter(log_filter(level))).with(tracing.map(Tracing::layer))
+    subscriber_into(settings, identity, writer(settings.output))
 }
 
-fn writer(output: Output) -> layer::Sink {
+/// The same with lines that go to `sink`, whatever output the settings name: for tests of what is logged.
+#[must_use]
+pub fn subscriber_into(
+    settings: LogSettings,
+    identity: &Identity,
+    sink: Sink,
+) -> impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<> {
+    with_log(settings.level, LogLayer::new(settings.format, identity, sink))
+}
+
+fn with_log(level: LevelFilter, log: LogLayer) -> impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<> {
+    Registry::default().with(log.with_filter(log_filter(level)))
+}
+
+fn writer(output: Output) -> Sink {
     // An entry is one call: lines of different threads cannot mix. Errors have nowhere to go.
     match output {
         Output::Stdout => Box::new(|line| drop(std::io::stdout().lock().write_all(line))),
@@ -165,9 +138,9 @@ fn writer(output: Output) -> layer::Sink {
 }
 
 /// Whether a span or an entry comes from this product rather than from a library.
-pub(crate) fn is_ours(metadata: &Metadata<'_>) -> bool {
-    let target = metadata.target();
-    ["hyperfleet_adapter", "lifecycle_core"].iter().any(|name| target.starts_with(name))
+#[must_use]
+pub fn is_ours(metadata: &Metadata<'_>) -> bool {
+    OUR_CRATES.iter().any(|name| metadata.target().starts_with(name))
 }
 
 fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
@@ -216,4 +189,4 @@ impl fmt::Display for Chain<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -13,10 +13,10 @@ use super::line::LineWriter;
 use super::{Format, Identity};
 
 /// Takes one finished line, with its line feed.
-pub(super) type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
+pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Writes each entry as one line.
-pub struct LogLayer {
+pub(super) struct LogLayer {
     lines: LineWriter,
     clock: fn() -> Timestamp,
     sink: Sink,

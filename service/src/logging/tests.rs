@@ -9,11 +9,6 @@ use tracing::{debug, error, error_span, info, info_span, warn};
 
 use super::*;
 
-/// Runs `work` under a log at level `info` and gives the JSON lines that it wrote.
-pub(crate) fn capture(work: impl FnOnce()) -> Vec<String> {
-    logged(LevelFilter::INFO, Format::Json, work)
-}
-
 /// Runs `work` under a log at `level` with a fixed clock and gives the lines it wrote.
 fn logged(level: LevelFilter, format: Format, work: impl FnOnce()) -> Vec<String> {
     let written = Arc::new(Mutex::new(Vec::new()));
@@ -22,7 +17,7 @@ fn logged(level: LevelFilter, format: Format, work: impl FnOnce()) -> Vec<String
         Identity { component: "adapter-dns".to_owned(), version: "1.2.3".to_owned(), hostname: "pod-0".to_owned() };
     let log = LogLayer::new(format, &identity, Box::new(move |line| sink.lock().unwrap().push(line.to_vec())))
         .with_clock(|| Timestamp::from_microsecond(1_700_000_000_000_500).unwrap());
-    tracing::subscriber::with_default(with_layers(level, log, None), work);
+    tracing::subscriber::with_default(with_log(level, log), work);
     let lines = written.lock().unwrap();
     lines.iter().map(|line| String::from_utf8(line.clone()).unwrap()).collect()
 }
@@ -156,27 +151,6 @@ fn one_entry_is_one_line_whatever_it_holds() {
             }
         }
     });
-}
-
-#[test]
-fn settings_are_read_as_people_write_them() {
-    let json = |level| Ok(LogSettings { level, format: Format::Json, output: Output::Stdout });
-    let cases = [
-        ("nothing", ["", "", ""], json(LevelFilter::INFO)),
-        ("warning is warn", ["WARNING", "JSON", "stdout"], json(LevelFilter::WARN)),
-        ("an unknown level is info", ["chatty", "json", ""], json(LevelFilter::INFO)),
-        ("debug", ["debug", "", ""], json(LevelFilter::DEBUG)),
-        (
-            "text to stderr",
-            ["error", "Text", "stderr"],
-            Ok(LogSettings { level: LevelFilter::ERROR, format: Format::Text, output: Output::Stderr }),
-        ),
-        ("an unknown format", ["info", "xml", ""], Err(LogSettingsError::Format("xml".to_owned()))),
-        ("an unknown output", ["info", "json", "/dev/null"], Err(LogSettingsError::Output("/dev/null".to_owned()))),
-    ];
-    for (name, [level, format, output], expected) in cases {
-        assert_eq!(LogSettings::parse(level, format, output), expected, "{name}");
-    }
 }
 
 #[test]

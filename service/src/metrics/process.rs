@@ -13,8 +13,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 /// The kernel's unit of time towards user space (`USER_HZ`): 100 on every architecture that Linux containers run on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
+/// Reads and encodes them.
 #[derive(Debug)]
-pub(super) struct ProcessCollector;
+pub struct ProcessCollector;
 
 /// What the kernel says about this process.
 #[derive(Debug, Default, PartialEq)]

@@ -5,11 +5,15 @@
 //! nothing understand; Prometheus asks for `OpenMetrics` by name.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
+use axum::extract::FromRequestParts;
+use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// A text format.
+/// A text format; as an argument of a handler the one that the scraper asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
     /// The classic text format, version 0.0.4.
@@ -20,8 +24,7 @@ pub enum Exposition {
 
 impl Exposition {
     /// The format that an `Accept` header prefers.
-    #[must_use]
-    pub fn negotiate(accept: Option<&str>) -> Self {
+    fn negotiate(accept: Option<&str>) -> Self {
         let quality = |wanted: &str| {
             let offers = accept.unwrap_or_default().split(',').filter_map(|offer| {
                 let mut parts = offer.split(';').map(str::trim);
@@ -46,7 +49,17 @@ impl Exposition {
     }
 }
 
-pub(super) fn write(registry: &Registry, format: Exposition) -> String {
+impl<S: Sync> FromRequestParts<S> for Exposition {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::negotiate(parts.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok())))
+    }
+}
+
+/// Writes what is registered.
+#[must_use]
+pub fn write(registry: &Registry, format: Exposition) -> String {
     let mut text = String::new();
     let written = encode(&mut text, registry);
     debug_assert!(written.is_ok(), "writing into a string fails only where a collector does, and ours does not");
@@ -88,10 +101,12 @@ fn to_classic(open: &str) -> String {
 fn with_short_bound(sample: &str) -> Cow<'_, str> {
     // Quotes inside of label values are escaped, so that this can only be the label.
     let bound = ["{le=\"", ",le=\""].iter().find_map(|label| sample.find(label).map(|at| at + label.len()));
-    let Some(start) = bound else { return Cow::Borrowed(sample) };
-    let Some(length) = sample[start..].find('"') else { return Cow::Borrowed(sample) };
-    match sample[start..start + length].strip_suffix(".0") {
-        Some(short) => Cow::Owned(format!("{}{short}{}", &sample[..start], &sample[start + length..])),
+    let Some((before, rest)) = bound.and_then(|start| sample.split_at_checked(start)) else {
+        return Cow::Borrowed(sample);
+    };
+    let Some((bound, after)) = rest.split_once('"') else { return Cow::Borrowed(sample) };
+    match bound.strip_suffix(".0") {
+        Some(short) => Cow::Owned(format!("{before}{short}\"{after}")),
         None => Cow::Borrowed(sample),
     }
 }

@@ -1,0 +1,82 @@
+//! What a kubelet's probes are told, in the words of the health standard.
+//!
+//! In: what the program found out about itself. Out: a status and a JSON body. Nothing is checked here, and nothing can
+//! fail.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+/// Whether a process can do its work: the answer to `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Readiness {
+    /// What was looked at, and whether it is well.
+    pub checks: BTreeMap<&'static str, bool>,
+    /// Why the process is not ready; without a reason it is.
+    pub problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    checks: BTreeMap<&'a str, &'a str>,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl IntoResponse for Readiness {
+    fn into_response(self) -> Response {
+        let word = |well| if well { "ok" } else { "error" };
+        let body = Body {
+            checks: self.checks.iter().map(|(name, well)| (*name, word(*well))).collect(),
+            status: word(self.problem.is_none()),
+            message: self.problem.as_deref(),
+        };
+        let status = if self.problem.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        // Text by text: this cannot fail.
+        let text = serde_json::to_string(&body).unwrap_or_default();
+        (status, [(CONTENT_TYPE, "application/json")], text).into_response()
+    }
+}
+
+/// The answer to `/healthz`, which depends on nothing but that there is one.
+pub async fn alive() -> Response {
+    Readiness::default().into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_answer_says_what_was_looked_at() {
+        let (well, ill) = ([("broker", true), ("config", true)].into(), [("broker", false), ("config", true)].into());
+        let cases = [
+            (Readiness::default(), 200, r#"{"status":"ok"}"#),
+            (
+                Readiness { checks: well, problem: None },
+                200,
+                r#"{"checks":{"broker":"ok","config":"ok"},"status":"ok"}"#,
+            ),
+            (
+                Readiness { checks: ill, problem: Some("not \"ready\"".to_owned()) },
+                503,
+                r#"{"checks":{"broker":"error","config":"ok"},"status":"error","message":"not \"ready\""}"#,
+            ),
+        ];
+        for (readiness, status, text) in cases {
+            let response = readiness.into_response();
+            assert_eq!(
+                (response.status().as_u16(), &response.headers()[CONTENT_TYPE]),
+                (status, &"application/json".parse().unwrap())
+            );
+            assert_eq!(axum::body::to_bytes(response.into_body(), 1024).await.unwrap(), text);
+        }
+    }
+}
