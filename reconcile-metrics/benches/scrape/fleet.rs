@@ -9,9 +9,14 @@ pub(crate) const KINDS: &str = "kinds:
 - {kind: NodePool, parent_kind: Cluster, required_adapters: [validation, hypershift], stuck_after: 15m}
 ";
 
-/// One resource in five is a cluster. Ids rise with time, as those of the API do; the unreconciled are spread evenly.
+/// One resource in five is a cluster, of the unreconciled, too, which are spread evenly. Ids rise with time, as those of
+/// the API do; no two resources have the same time of transition.
 pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconciled: u64) {
     let every = resources / unreconciled;
+    assert!(every >= 5, "at most one resource in five can be unreconciled");
+    // The first of each run of resources, the second of the next, and so on: an equal part of every kind.
+    let is_unreconciled = format!("n % {every} = n / {every} % 5");
+    eprintln!("loading {resources} resources");
     run(
         connection,
         &format!(
@@ -22,25 +27,27 @@ pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconc
                  CASE WHEN n % 5 <> 0 THEN '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n - n % 5), 12, '0') END,
                  '{{\"platform\": {{\"type\": \"gcp\", \"gcp\": {{\"region\": \"europe-west1\"}}}}, \"replicas\": 3}}',
                  1, now() - interval '30 days',
-                 CASE WHEN n % ({every} * 10) = 0 THEN now() END
+                 CASE WHEN {is_unreconciled} AND n / {every} % 11 = 0 THEN now() END
              FROM generate_series(1, {resources}) n"
         ),
     )
     .await;
+    eprintln!("loading their conditions");
     run(
         connection,
         &format!(
             "INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
                  created_time, last_updated_time, last_transition_time)
              SELECT '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n), 12, '0'), type,
-                 CASE WHEN n % {every} = 0 AND type = 'Reconciled' THEN 'False' ELSE 'True' END,
+                 CASE WHEN {is_unreconciled} AND type = 'Reconciled' THEN 'False' ELSE 'True' END,
                  'ReconciledAll', 'All required adapters are reconciled', 1, now(), now(),
-                 now() - make_interval(secs => (n * 7919::bigint) % 7200)
+                 now() - make_interval(secs => (n * 7919::bigint) % 7200 + n * 1e-6)
              FROM generate_series(1, {resources}) n,
                  unnest(ARRAY['Reconciled', 'LastKnownReconciled', 'HypershiftSuccessful']) AS type"
         ),
     )
     .await;
+    eprintln!("loading their reports");
     run(
         connection,
         &format!(
@@ -53,6 +60,7 @@ pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconc
         ),
     )
     .await;
+    eprintln!("vacuuming");
     run(connection, "VACUUM (FREEZE, ANALYZE) resources").await;
     run(connection, "VACUUM (FREEZE, ANALYZE) resource_conditions").await;
     run(connection, "VACUUM (FREEZE, ANALYZE) adapter_statuses").await;

@@ -1,8 +1,9 @@
 //! What a scrape costs, and what makes it cheap costs writers, on a fleet of a given size.
 //!
 //! In: `--resources N` (1,000,000), `--unreconciled N` (10,000), `--check`. Out: a table for docs/performance.md and the
-//! plans, on standard output. With `--check` it is an error if our query is not at least three times as fast as the API's, or
-//! the exporter takes twice the memory that it should: that is a plan that changed, not a busy machine.
+//! plans, on standard output; how far it is, on standard error. With `--check` it is an error if our query is not at
+//! least three times as fast as the API's, or the exporter takes twice the memory that it should: that is a plan that
+//! changed, not a busy machine.
 //!
 //! Everything runs in one go against one private server, so that the figures can be compared with each other.
 
@@ -78,6 +79,7 @@ async fn main() {
         arguments.unreconciled,
         version(&mut connection).await
     );
+    eprintln!("reading the API's schema");
     println!("| What | p50 | p99 | max |\n| --- | --- | --- | --- |");
     let upstream = timed(&mut connection, UPSTREAM, Binding::None, "").await;
     println!("| the API's query | {upstream} |");
@@ -89,6 +91,7 @@ async fn main() {
     println!("| the same with the index that is offered | {indexed} |");
     run(&mut connection, "DROP INDEX bench_pending").await;
 
+    eprintln!("migrating to our schema, and reading it");
     let taking_in = std::time::Instant::now();
     migrations::apply(&mut connection).await.unwrap();
     let taking_in = taking_in.elapsed();
@@ -97,6 +100,7 @@ async fn main() {
     println!("| our query on our schema | {ours} |");
     let scrape = scrapes(&database).await;
     println!("| a whole scrape over HTTP | {} |", scrape.time);
+    eprintln!("writing");
     let writes = writes::compare(&mut connection, arguments.resources).await;
     let after = timed(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
     println!("| our query after {} writes, not vacuumed | {after} |", writes.transactions);

@@ -4,6 +4,7 @@
 
 mod cli;
 mod dashboard;
+mod figures;
 mod layouts;
 mod plans;
 mod promtool;
