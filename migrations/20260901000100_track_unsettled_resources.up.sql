@@ -17,7 +17,7 @@ CREATE TABLE unsettled_resources (
     -- pending: the condition's last transition; missing: creation, or when the condition went; deleting: deletion.
     since       timestamptz  NOT NULL
 );
--- A scrape is one scan of this index alone.
+-- A scrape counts ranges of this index, and reads nothing else.
 CREATE INDEX unsettled_resources_pending ON unsettled_resources (kind, deleting, since) WHERE state = 'pending';
 -- Separate, because kinds without adapters fill it.
 CREATE INDEX unsettled_resources_missing ON unsettled_resources (kind, since, deleting) WHERE state = 'missing';
