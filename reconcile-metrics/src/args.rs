@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use lifecycle_core::decode::property;
 use lifecycle_core::document::Path;
+use lifecycle_service::version::THIS;
 use serde_json::Value;
 
 use crate::config::{FILE, Overrides, SETTINGS, schema};
+use crate::listing::Filter;
 
 /// What the process was asked to do.
 #[derive(Debug)]
@@ -37,12 +39,19 @@ pub enum Invocation {
         /// The configuration.
         source: Source,
         /// Which ones.
-        filter: StuckFilter,
+        filter: Filter,
+        /// The most that are printed.
+        limit: u32,
         /// Whether they are printed as JSON.
         json: bool,
     },
     /// Say every mistake of the configuration.
-    Check(Source),
+    Check {
+        /// The configuration.
+        source: Source,
+        /// Whether it is compared with what the database holds.
+        database: bool,
+    },
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Print the version.
@@ -57,7 +66,12 @@ pub enum MigrateAction {
     /// Show what is and what is not.
     List,
     /// Revert what came after a version.
-    RevertTo(i64),
+    RevertTo {
+        /// The version.
+        version: i64,
+        /// Whether nobody is to be asked.
+        confirmed: bool,
+    },
 }
 
 /// Where the configuration comes from.
@@ -67,21 +81,6 @@ pub struct Source {
     pub file: Option<PathBuf>,
     /// Keys set by flags.
     pub overrides: Overrides,
-}
-
-/// Which stuck resources are printed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StuckFilter {
-    /// Only this kind.
-    pub kind: Option<String>,
-    /// Only those that wait on this adapter.
-    pub adapter: Option<String>,
-    /// Only those that are being deleted, or only the others.
-    pub deleting: Option<bool>,
-    /// Whether resources without the condition are looked for where that takes a pass over all resources.
-    pub missing: bool,
-    /// The most that are printed.
-    pub limit: u32,
 }
 
 /// Parses the arguments.
@@ -94,7 +93,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some(("serve", matches)) => Invocation::Serve(source(matches)),
         Some(("migrate", matches)) => {
             let action = match matches.get_one::<i64>("revert-to") {
-                Some(&version) => MigrateAction::RevertTo(version),
+                Some(&version) => MigrateAction::RevertTo { version, confirmed: matches.get_flag("yes") },
                 None if matches.get_flag("list") => MigrateAction::List,
                 None => MigrateAction::Apply,
             };
@@ -103,16 +102,18 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some(("index", matches)) => Invocation::Index { source: source(matches), dry_run: matches.get_flag("dry-run") },
         Some(("stuck", matches)) => Invocation::Stuck {
             source: source(matches),
-            filter: StuckFilter {
+            filter: Filter {
                 kind: matches.get_one::<String>("kind").cloned(),
                 adapter: matches.get_one::<String>("adapter").cloned(),
                 deleting: matches.get_one::<bool>("deleting").copied(),
                 missing: matches.get_flag("missing"),
-                limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
             },
+            limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
             json: matches.get_one::<String>("output").is_some_and(|output| output == "json"),
         },
-        Some(("check", matches)) => Invocation::Check(source(matches)),
+        Some(("check", matches)) => {
+            Invocation::Check { source: source(matches), database: matches.get_flag("database") }
+        }
         Some(("schema", _)) => Invocation::Schema,
         _ => Invocation::Version,
     })
@@ -132,14 +133,15 @@ pub fn command() -> Command {
                 .value_name("VERSION")
                 .value_parser(value_parser!(i64))
                 .conflicts_with("list")
-                .help("Reverts every migration after this version; 0 reverts all, and drops the tables with what is in them"),
-        );
-    let index = configured(
-        Command::new("index").about("Builds the index that makes scrapes cheap on a schema that is not ours"),
-    )
+                .help("Reverts every migration after this version, and drops its tables with what is in them; 0 reverts all"),
+        )
+        .arg(switch("yes", "Reverts without asking").requires("revert-to"));
+    let index = configured(Command::new("index").about(
+        "Builds the index that makes scrapes cheap on a schema that is not ours, and says whether it was there",
+    ))
     .arg(switch("dry-run", "Only shows the statements"));
     let stuck = configured(Command::new("stuck").about("Prints the stuck resources and what they wait on"))
-        .arg(text("kind", "KIND", "Only this kind"))
+        .arg(text("kind", "KIND", "Only this kind, in any case; other: kinds that are not configured"))
         .arg(text("adapter", "NAME", "Only those that wait on this adapter"))
         .arg(
             Arg::new("deleting")
@@ -165,13 +167,19 @@ pub fn command() -> Command {
         .arg(
             Arg::new("output")
                 .long("output")
+                .short('o')
+                .value_name("FORMAT")
                 .value_parser(["text", "json"])
                 .default_value("text")
-                .help("How they are printed"),
+                .help("For people (text) or for machines (json)"),
         );
-    let check = configured(Command::new("check").about("Says every mistake of the configuration"));
+    let check = configured(Command::new("check").about("Says every mistake of the configuration")).arg(switch(
+        "database",
+        "Also reads the database as a scrape does: which schema it has, and kinds that are not configured as they are spelled there",
+    ));
     Command::new("reconcile-metrics")
         .about("Says which resources are not reconciled, since when, and what they wait on, from PostgreSQL")
+        .version(THIS.number)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands([
@@ -236,14 +244,15 @@ mod tests {
     #[test]
     fn flags_become_keys_and_filters() {
         let invocation = parsed("stuck --db-host db --kind Cluster --deleting --limit 5 --output json");
-        let Invocation::Stuck { source, filter, json } = invocation else { panic!("{invocation:?}") };
+        let Invocation::Stuck { source, filter, limit, json } = invocation else { panic!("{invocation:?}") };
         assert_eq!(source.overrides, Overrides::from([("database.host", "db".to_owned())]));
-        assert_eq!(
-            (filter.kind.as_deref(), filter.deleting, filter.limit, json),
-            (Some("Cluster"), Some(true), 5, true)
-        );
-        let invocation = parsed("migrate --revert-to 20260901000000");
-        let Invocation::Migrate { action, .. } = invocation else { panic!("{invocation:?}") };
-        assert_eq!(action, MigrateAction::RevertTo(20_260_901_000_000));
+        assert_eq!((filter.kind.as_deref(), filter.deleting, limit, json), (Some("Cluster"), Some(true), 5, true));
+        for (arguments, confirmed) in
+            [("--revert-to 20260901000000", false), ("--revert-to 20260901000000 --yes", true)]
+        {
+            let invocation = parsed(&format!("migrate {arguments}"));
+            let Invocation::Migrate { action, .. } = invocation else { panic!("{invocation:?}") };
+            assert_eq!(action, MigrateAction::RevertTo { version: 20_260_901_000_000, confirmed });
+        }
     }
 }

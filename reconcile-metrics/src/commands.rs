@@ -3,22 +3,28 @@
 //! In: an invocation and the environment. Out: text on standard output, logs on standard error, an exit code. What can
 //! fail ends in one error with its causes.
 
+use std::collections::BTreeSet;
+use std::io::{BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use lifecycle_core::diagnostics::{Diagnostics, Mistake};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::{shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Invocation, MigrateAction, Source, StuckFilter};
-use crate::config::{self, Config, Environment};
-use crate::diagnosis::diagnose;
+use crate::args::{Invocation, MigrateAction, Source};
+use crate::causes::chain;
+use crate::config::{self, Config, Environment, Kind, Kinds};
+use crate::figures::Edges;
+use crate::index::Built;
+use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
-use crate::store::{Selection, Store, connect};
+use crate::store::{Store, connect};
 use crate::{index, migrations, stuck_text};
 
 /// The time that running scrapes get on shutdown.
@@ -31,17 +37,20 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
     // One thread: the work is waiting for the database, and each thread of a runtime costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match invocation {
             Invocation::Serve(source) => serve(load(&source, environment)?).await,
             Invocation::Migrate { source, action } => migrate(&load(&source, environment)?, action).await,
             Invocation::Index { source, dry_run } => build_index(&load(&source, environment)?, dry_run).await,
-            Invocation::Stuck { source, filter, json } => stuck(&load(&source, environment)?, &filter, json).await,
-            Invocation::Check(source) => check(&source, environment),
+            Invocation::Stuck { source, filter, limit, json } => {
+                stuck(&load(&source, environment)?, &filter, limit, json).await
+            }
+            Invocation::Check { source, database } => check(&source, environment, database).await,
             Invocation::Schema => print(&format!("{:#}\n", config::schema())),
             Invocation::Version => print(&format!("{}\n", version::THIS)),
         }
-    })
+    });
+    done.map_err(|error| anyhow::anyhow!(chain(&*error)))
 }
 
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
@@ -55,14 +64,44 @@ fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-fn check(source: &Source, environment: &Environment) -> anyhow::Result<ExitCode> {
+async fn check(source: &Source, environment: &Environment, database: bool) -> anyhow::Result<ExitCode> {
     match config::load(source.file.as_deref(), environment, &source.overrides) {
-        Ok((_, remarks)) => print(&format!("{remarks}\n")),
+        Ok((config, mut remarks)) => {
+            if database {
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                let store = Store::new(&config.database, &config.kinds);
+                let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
+                let snapshot = store.snapshot(&edges, None, config.scrape_timeout).await?;
+                print(&format!("the database has {}\n", snapshot.layout.describe()))?;
+                let found: BTreeSet<_> = snapshot.kinds().collect();
+                remarks.extend(remarks_on(&found, &config.kinds));
+            }
+            print(&format!("{remarks}\n"))
+        }
         Err(mistakes) => {
             print(&format!("{mistakes}\n"))?;
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Kinds in the database that the configuration does not have, if it has any.
+fn remarks_on(found: &BTreeSet<&str>, kinds: &Kinds) -> Diagnostics {
+    let mut remarks = Diagnostics::default();
+    for kind in found.iter().filter(|kind| !kinds.all().is_empty() && kinds.get(kind).is_none()) {
+        let (message, help) = match kinds.spelled_otherwise(kind) {
+            Some(Kind { name, .. }) => (
+                format!("kind {kind:?} is configured as {name:?}: its thresholds and adapters do not apply"),
+                format!("write `kind: {kind:?}`"),
+            ),
+            None => (
+                format!("kind {kind:?} is not configured: it has the default threshold, and no adapters"),
+                "list it under `kinds`, as the API does".to_owned(),
+            ),
+        };
+        remarks.push(Mistake::outside("database", "kinds", message, Some(help)).as_warning());
+    }
+    remarks
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
@@ -89,7 +128,16 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
     let mut connection = connect(&config.database).await?;
     match action {
         MigrateAction::Apply => migrations::apply(&mut connection).await?,
-        MigrateAction::RevertTo(version) => migrations::revert_to(&mut connection, version).await?,
+        MigrateAction::RevertTo { version, confirmed } => {
+            let listed = migrations::list(&mut connection).await?;
+            let to_revert: Vec<_> =
+                listed.iter().filter(|one| one.applied && one.version > version).map(|one| one.name).collect();
+            if !confirmed && !to_revert.is_empty() {
+                let database = sqlx::query_scalar("SELECT current_database()::text").fetch_one(&mut connection).await?;
+                confirm(&to_revert, database)?;
+            }
+            migrations::revert_to(&mut connection, version).await?;
+        }
         MigrateAction::List => {}
     }
     let mut text = String::new();
@@ -98,6 +146,28 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
         text.push_str(&format!("{}  {state}  {}\n", migration.version, migration.name));
     }
     print(&text)
+}
+
+/// Asks at a terminal whether migrations are to be reverted.
+///
+/// # Errors
+/// The answer was no, or there is nobody to ask.
+fn confirm(migrations: &[&str], database: String) -> anyhow::Result<()> {
+    let what = format!("reverting {} drops tables of `{database}` with all that is in them", migrations.join(", "));
+    let terminal = std::io::stdin();
+    anyhow::ensure!(terminal.is_terminal(), "{what}: confirm it by --yes");
+    let question = format!("{what}. Type the database's name to go on: ");
+    let confirmed = ask(&question, &database, &mut terminal.lock(), &mut std::io::stderr());
+    anyhow::ensure!(confirmed.context("failed to ask")?, "not confirmed, so nothing was reverted");
+    Ok(())
+}
+
+fn ask(question: &str, expected: &str, from: &mut impl BufRead, to: &mut impl Write) -> std::io::Result<bool> {
+    write!(to, "{question}")?;
+    to.flush()?;
+    let mut answer = String::new();
+    from.read_line(&mut answer)?;
+    Ok(answer.trim() == expected)
 }
 
 async fn build_index(config: &Config, dry_run: bool) -> anyhow::Result<ExitCode> {
@@ -109,37 +179,60 @@ async fn build_index(config: &Config, dry_run: bool) -> anyhow::Result<ExitCode>
     for offered in indexes {
         print(&format!("{};\n", offered.statement))?;
         if !dry_run {
-            index::build(&mut connection, &offered).await?;
+            let built = match index::build(&mut connection, &offered).await? {
+                Built::Now => "was built",
+                Built::Before => "was there already",
+            };
+            print(&format!("{} {built}\n", offered.name))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn stuck(config: &Config, filter: &StuckFilter, json: bool) -> anyhow::Result<ExitCode> {
+async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
     let store = Store::new(&config.database, &config.kinds);
-    // Who waits on an adapter is decided after reading, so that filter needs more to choose from.
-    let limit = if filter.adapter.is_some() { config.details.max_resources.max(filter.limit) } else { filter.limit };
-    let selection = Selection {
-        kind: filter.kind.clone(),
-        deleting: filter.deleting,
-        limit: limit.saturating_add(1),
-        missing: filter.missing,
-    };
-    let resources = store.stuck(&selection, config.scrape_timeout).await?;
-    let read_all = resources.len() <= limit as usize;
-    let mut stuck = diagnose(&resources, store.kinds());
-    if let Some(adapter) = &filter.adapter {
-        stuck.retain(|stuck| stuck.waits_on.iter().any(|wait| wait.adapter == *adapter));
+    let chooses = filter.chooses_after_reading(&config.kinds);
+    let most = if chooses { config.details.max_resources.max(limit) } else { limit };
+    let mut listing = filter.list(&store, most, config.scrape_timeout).await?;
+    let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
+    if let Some(remark) = filter.remark(&config.kinds).filter(|_| listing.found.is_empty()) {
+        writeln!(std::io::stderr(), "warning: {remark}").context("failed to write")?;
     }
-    let more = !read_all || stuck.len() > filter.limit as usize;
-    stuck.truncate(filter.limit as usize);
+    listing.found.truncate(limit as usize);
+    let (items, read, truncated) = (&listing.found, listing.read, beyond || listing.truncated);
     if json {
-        let body = serde_json::json!({"items": stuck, "size": stuck.len(), "truncated": more});
+        let body = serde_json::json!({"items": items, "size": items.len(), "read": read, "truncated": truncated});
         return print(&format!("{body:#}\n"));
     }
-    if stuck.is_empty() {
-        return print("nothing is stuck\n");
+    if items.is_empty() {
+        return print(&format!("{}\n", listing.why_empty(filter)));
     }
-    print(&stuck_text::table(&stuck))?;
-    if more { print("there are more; see --limit\n") } else { Ok(ExitCode::SUCCESS) }
+    print(&stuck_text::table(items))?;
+    match (beyond, listing.truncated) {
+        (true, _) => print("there are more; see --limit\n"),
+        (false, true) => print(&format!("only the {read} oldest were looked into; see details.max_resources\n")),
+        (false, false) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn only_the_databases_name_confirms() {
+        let cases = [
+            ("hyperfleet\n", "hyperfleet", true),
+            ("yes\n", "hyperfleet", false),
+            ("\n", "hyperfleet", false),
+            ("", "hyperfleet", false),
+        ];
+        for (answer, database, confirmed) in cases {
+            let mut asked = Vec::new();
+            assert_eq!(ask("Sure? ", database, &mut answer.as_bytes(), &mut asked).unwrap(), confirmed, "{answer:?}");
+            assert_eq!(asked, b"Sure? ");
+        }
+    }
 }

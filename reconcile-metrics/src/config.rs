@@ -5,7 +5,7 @@
 //! from its default. Nothing is connected to here, and no secret is read: a file that holds one is read when it is used,
 //! so that it can be renewed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -52,6 +52,7 @@ pub const PASSWORD_VARIABLE: &str = "HYPERFLEET_DATABASE_PASSWORD";
 pub const SETTINGS: &[Setting] = &[
     setting("log.level", "log-level", "HYPERFLEET_LOG_LEVEL"),
     setting("log.format", "log-format", "HYPERFLEET_LOG_FORMAT"),
+    setting("log.output", "log-output", "HYPERFLEET_LOG_OUTPUT"),
     setting("database.url", "db-url", "HYPERFLEET_DATABASE_URL"),
     setting("database.host", "db-host", "HYPERFLEET_DATABASE_HOST"),
     setting("database.port", "db-port", "HYPERFLEET_DATABASE_PORT"),
@@ -73,7 +74,7 @@ pub const SETTINGS: &[Setting] = &[
 /// What the process runs with; every default is in place.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Logging, to standard error: standard output is left to what commands print.
+    /// Logging.
     pub log: LogSettings,
     /// The database.
     pub database: DatabaseConfig,
@@ -236,6 +237,26 @@ impl Kinds {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
+    /// The kind of that name in any case, as labels and filters have it.
+    #[must_use]
+    pub fn by_label(&self, name: &str) -> Option<&Kind> {
+        let label = name.to_lowercase();
+        self.kinds.iter().find(|kind| kind.name.to_lowercase() == label)
+    }
+
+    /// The kind that differs from `name` by case alone. None of what is configured for it applies to `name`: the API tells
+    /// the two apart.
+    #[must_use]
+    pub fn spelled_otherwise(&self, name: &str) -> Option<&Kind> {
+        self.by_label(name).filter(|kind| kind.name != name)
+    }
+
+    /// Every adapter that some kind requires, in alphabetical order.
+    #[must_use]
+    pub fn adapters(&self) -> BTreeSet<&str> {
+        self.kinds.iter().flat_map(|kind| &kind.required_adapters).map(String::as_str).collect()
+    }
+
     /// How long a resource may stay unreconciled before it is stuck.
     #[must_use]
     pub fn stuck_after(&self, kind: &str, deleting: bool) -> Duration {
@@ -310,7 +331,7 @@ pub fn parse(
             return Err(diagnostics);
         }
     };
-    let config = settle::settle(&spec, &document, environment, &mut diagnostics);
+    let config = settle::settle(&spec, &document, environment, overrides, &mut diagnostics);
     diagnostics.sort();
     match config {
         Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),

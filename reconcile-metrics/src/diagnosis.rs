@@ -20,6 +20,8 @@ pub enum Cause {
     NeverReported,
     /// It reported on an older generation.
     OlderGeneration,
+    /// It reported on a newer generation than there is, as after a restore: the API counts only the very one.
+    NewerGeneration,
     /// It does not say `Available=True`.
     NotAvailable,
     /// The resource is being deleted, and it does not say `Finalized=True`.
@@ -28,7 +30,8 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 4] = [Self::NeverReported, Self::OlderGeneration, Self::NotAvailable, Self::NotFinalized];
+    pub const ALL: [Self; 5] =
+        [Self::NeverReported, Self::OlderGeneration, Self::NewerGeneration, Self::NotAvailable, Self::NotFinalized];
 
     /// The value of the label `reason`.
     #[must_use]
@@ -36,6 +39,7 @@ impl Cause {
         match self {
             Self::NeverReported => "never_reported",
             Self::OlderGeneration => "older_generation",
+            Self::NewerGeneration => "newer_generation",
             Self::NotAvailable => "not_available",
             Self::NotFinalized => "not_finalized",
         }
@@ -45,7 +49,7 @@ impl Cause {
     #[must_use]
     pub fn is_of(self, is_delete: bool) -> bool {
         match self {
-            Self::NeverReported | Self::OlderGeneration => true,
+            Self::NeverReported | Self::OlderGeneration | Self::NewerGeneration => true,
             Self::NotAvailable => !is_delete,
             Self::NotFinalized => is_delete,
         }
@@ -158,6 +162,7 @@ fn cause(resource: &Resource, report: Option<&Report>) -> Option<Cause> {
     match report {
         None => Some(Cause::NeverReported),
         Some(report) if report.observed_generation < resource.generation => Some(Cause::OlderGeneration),
+        Some(report) if report.observed_generation > resource.generation => Some(Cause::NewerGeneration),
         Some(report) if resource.deleting => (!report.finalized).then_some(Cause::NotFinalized),
         Some(report) => (!report.available).then_some(Cause::NotAvailable),
     }

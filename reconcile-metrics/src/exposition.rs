@@ -29,6 +29,7 @@ impl Collector for Families {
             let kind = match family.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
+                // Not a `gaugehistogram`, although it falls, too: its series would have other names in the classic format.
                 Kind::Histogram => MetricType::Histogram,
             };
             // The library appends `_total` by itself.

@@ -108,29 +108,45 @@ pub struct Population {
 }
 
 /// Names types: the configured ones, some that were found, and [`OTHER`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Types(BTreeSet<String>);
+///
+/// A name once given stays: whoever counts, and whenever, says the same of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Types {
+    named: BTreeSet<String>,
+    /// How many of them nobody configured.
+    discovered: usize,
+}
 
 impl Types {
     /// The configured kinds, and of `found` as many as are named, in alphabetical order.
     #[must_use]
     pub fn new<'k>(kinds: &Kinds, found: impl IntoIterator<Item = &'k str>) -> Self {
-        let known: BTreeSet<_> = kinds.all().iter().map(|kind| kind.name.to_lowercase()).collect();
+        let named = kinds.all().iter().map(|kind| kind.name.to_lowercase()).collect();
+        let mut types = Self { named, discovered: 0 };
+        types.name(found);
+        types
+    }
+
+    /// Names what was found, too, in alphabetical order and as long as there is room.
+    pub fn name<'k>(&mut self, found: impl IntoIterator<Item = &'k str>) {
         let found: BTreeSet<_> = found.into_iter().map(str::to_lowercase).collect();
-        let named: Vec<_> = found.difference(&known).take(DISCOVERED_KINDS).cloned().collect();
-        Self(known.into_iter().chain(named).collect())
+        for kind in found {
+            if self.discovered < DISCOVERED_KINDS && self.named.insert(kind) {
+                self.discovered += 1;
+            }
+        }
     }
 
     /// The label of a kind.
     #[must_use]
     pub fn label(&self, kind: &str) -> String {
         let label = kind.to_lowercase();
-        if self.0.contains(&label) { label } else { OTHER.to_owned() }
+        if self.named.contains(&label) { label } else { OTHER.to_owned() }
     }
 
     /// Every label, without [`OTHER`].
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+        self.named.iter().map(String::as_str)
     }
 }
 

@@ -18,6 +18,15 @@ pub struct Index {
     pub statement: String,
 }
 
+/// What became of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Built {
+    /// It was built.
+    Now,
+    /// It was there already, and is left as it is.
+    Before,
+}
+
 /// An index that was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
@@ -68,19 +77,29 @@ pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(La
     Ok((layout, indexes))
 }
 
-/// Builds an index; one that is there already is left as it is.
+/// Builds an index, unless it is there.
 ///
 /// # Errors
 /// See [`IndexError`].
-pub async fn build(connection: &mut PgConnection, index: &Index) -> Result<(), IndexError> {
+pub async fn build(connection: &mut PgConnection, index: &Index) -> Result<Built, IndexError> {
     let failed = |error| IndexError::Failed(index.name.clone(), error);
-    let statement = AssertSqlSafe(index.statement.as_str());
-    sqlx::raw_sql(statement).execute(&mut *connection).await.map_err(failed)?;
-    let valid: Option<bool> =
-        sqlx::query_scalar("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident($1))")
-            .bind(&index.name)
-            .fetch_optional(connection)
-            .await
-            .map_err(failed)?;
-    if valid == Some(true) { Ok(()) } else { Err(IndexError::Invalid(index.name.clone())) }
+    let before = is_valid(connection, index).await?;
+    if before.is_none() {
+        let statement = AssertSqlSafe(index.statement.as_str());
+        sqlx::raw_sql(statement).execute(&mut *connection).await.map_err(failed)?;
+    }
+    match (before, is_valid(connection, index).await?) {
+        (None, Some(true)) => Ok(Built::Now),
+        (Some(true), Some(true)) => Ok(Built::Before),
+        _ => Err(IndexError::Invalid(index.name.clone())),
+    }
+}
+
+/// Whether PostgreSQL uses it, if it is there.
+async fn is_valid(connection: &mut PgConnection, index: &Index) -> Result<Option<bool>, IndexError> {
+    sqlx::query_scalar("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident($1))")
+        .bind(&index.name)
+        .fetch_optional(connection)
+        .await
+        .map_err(|error| IndexError::Failed(index.name.clone(), error))
 }

@@ -13,12 +13,14 @@
 //! that write, each by a command of its own.
 
 pub mod args;
+pub mod causes;
 pub mod commands;
 pub mod config;
 pub mod diagnosis;
 pub mod exposition;
 pub mod figures;
 pub mod index;
+pub mod listing;
 pub mod migrations;
 pub mod samples;
 pub mod scrape;

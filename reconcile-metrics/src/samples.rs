@@ -185,18 +185,16 @@ fn of_flow(flow: &Flow) -> Vec<(&'static str, String)> {
 #[must_use]
 pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &str) -> Vec<Family> {
     let mut page = Page(BTreeMap::new());
-    let found = scrape.snapshot.as_ref().map(|snapshot| snapshot.groups.as_slice()).unwrap_or_default();
-    let counted = scrape.transitions.keys().map(|(kind, _)| kind.as_str());
-    let types = Types::new(kinds, found.iter().map(|group| group.kind.as_str()).chain(counted));
+    let types = &scrape.types;
 
     if let Some(snapshot) = &scrape.snapshot {
         let edges = crate::figures::Edges::new(&exposure.age_buckets, kinds);
-        pending(&mut page, &population(&snapshot.groups, &edges, &exposure.age_buckets, kinds, &types), exposure);
-        transitions(&mut page, scrape, &types, exposure);
+        pending(&mut page, &population(&snapshot.groups, &edges, &exposure.age_buckets, kinds, types), exposure);
+        transitions(&mut page, scrape, types, exposure);
         schema(&mut page, &snapshot.layout);
     }
     if let Some(missing_conditions) = &scrape.missing {
-        missing(&mut page, missing_conditions, kinds, &types);
+        missing(&mut page, missing_conditions, kinds, types);
     }
     if let Some(details) = &scrape.details {
         waiting(&mut page, details);

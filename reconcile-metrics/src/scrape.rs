@@ -4,7 +4,7 @@
 //! renewed by [`Scraper::keep_details`] on their own time, so that no scrape waits for them; they are dropped when they
 //! could not be renewed for three intervals. No figure of a failed reading is ever served.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ use crate::store::{Layout, Missing, Selection, Snapshot, Store, StoreError, Tran
 /// After so many intervals without a good reading, details are no more served.
 const STALE_INTERVALS: u32 = 3;
 
+/// The most spellings of kinds that are warned of.
+const MAX_SPELLINGS: usize = 20;
+
 /// What one scrape found out.
 #[derive(Debug, Clone, Default)]
 pub struct Scrape {
@@ -40,6 +43,8 @@ pub struct Scrape {
     pub shared: u64,
     /// The configured kinds as written.
     pub known_kinds: Vec<String>,
+    /// What kinds are called in labels.
+    pub types: Types,
 }
 
 /// What takes more than a scrape has time for.
@@ -67,12 +72,17 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 struct State {
     layout: Option<Layout>,
+    types: Types,
+    /// Kinds that were found, and are configured in another spelling, as far as it was logged.
+    spelled_otherwise: BTreeSet<String>,
     /// When the last good snapshot was taken, by the database's clock.
     previous: Option<f64>,
     transitions: BTreeMap<(String, bool), u64>,
     details: Option<(Instant, Details)>,
     missing: Option<(Instant, Vec<Missing>)>,
     attempts: BTreeMap<&'static str, Attempt>,
+    /// Why readings fail, as it was logged last.
+    failing: BTreeMap<&'static str, &'static str>,
     last_answer: Option<Instant>,
 }
 
@@ -98,7 +108,7 @@ impl Scraper {
             store,
             limit: config.scrape_timeout,
             details: config.details,
-            state: Mutex::default(),
+            state: Mutex::new(State { types: Types::new(&config.kinds, []), ..State::default() }),
             flight: Mutex::default(),
             shared: AtomicU64::new(0),
         })
@@ -132,6 +142,7 @@ impl Scraper {
         state.note("snapshot", started, result.as_ref().err());
         if let Ok(snapshot) = &result {
             state.take(snapshot, started);
+            state.name(self.kinds(), snapshot.kinds());
         }
         // On our schema one reading answers both.
         if state.layout == Some(Layout::Tracked) {
@@ -149,6 +160,7 @@ impl Scraper {
                 .map(|(_, details)| details.clone()),
             attempts: state.attempts.clone(),
             shared: self.shared.load(Ordering::Relaxed),
+            types: state.types.clone(),
             known_kinds: self.kinds().all().iter().map(|kind| kind.name.clone()).collect(),
         })
     }
@@ -192,8 +204,8 @@ impl Scraper {
                 std::iter::once(resource.kind.as_str())
                     .chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
             });
-            let types = Types::new(self.kinds(), found);
-            let waits = count(&resources, self.kinds(), &types);
+            state.name(self.kinds(), found);
+            let waits = count(&resources, self.kinds(), &state.types);
             state.details = Some((started.0, Details { waits, truncated }));
         }
     }
@@ -219,6 +231,12 @@ impl Scraper {
         self.state().last_answer.map(|at| at.elapsed())
     }
 
+    /// The schema of the last good snapshot.
+    #[must_use]
+    pub fn layout(&self) -> Option<Layout> {
+        self.state().layout.clone()
+    }
+
     /// The kinds that are read.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
@@ -234,26 +252,39 @@ impl State {
     fn note(&mut self, collector: &'static str, started: (Instant, Timestamp), error: Option<&StoreError>) {
         let attempt = self.attempts.entry(collector).or_default();
         attempt.seconds = started.0.elapsed().as_secs_f64();
-        let before = attempt.success.replace(error.is_none());
+        attempt.success = Some(error.is_none());
         match error {
             None => {
                 attempt.last_success = started.1.as_duration().as_secs_f64();
                 self.last_answer = Some(Instant::now());
-                if before == Some(false) {
+                if self.failing.remove(collector).is_some() {
                     tracing::info!(collector, "The database answers again");
                 }
             }
             Some(error) => {
                 *attempt.errors.entry(error.reason()).or_default() += 1;
-                // Once when it begins: the metrics say that it goes on.
-                if before != Some(false) {
-                    tracing::warn!(
-                        collector,
-                        reason = error.reason(),
-                        error = error.chain(),
-                        "The database cannot be read"
-                    );
+                // When it begins, and when it becomes another: the metrics say that it goes on.
+                let reason = error.reason();
+                if self.failing.insert(collector, reason) != Some(reason) {
+                    tracing::warn!(collector, reason, error = error.chain(), "The database cannot be read");
                 }
+            }
+        }
+    }
+
+    /// Names kinds that were found, and warns of those that somebody meant to configure.
+    fn name<'k>(&mut self, kinds: &Kinds, found: impl IntoIterator<Item = &'k str> + Clone) {
+        self.types.name(found.clone());
+        for kind in found {
+            let Some(configured) = kinds.spelled_otherwise(kind) else { continue };
+            // Once for each, and not for ever where somebody makes spellings up.
+            if self.spelled_otherwise.len() < MAX_SPELLINGS && self.spelled_otherwise.insert(kind.to_owned()) {
+                let configured = configured.name.as_str();
+                tracing::warn!(
+                    kind,
+                    configured,
+                    "A kind is spelled otherwise in the configuration, which does not apply to it"
+                );
             }
         }
     }

@@ -32,7 +32,7 @@ pub struct Shared {
     scraper: Arc<Scraper>,
     store: Arc<Store>,
     stopping: Arc<AtomicBool>,
-    /// One reader of `/stuck` at a time: the others' scrape must find a connection.
+    /// One reader of `/stuck` at a time: the others would only wait for its connection.
     readers: Arc<tokio::sync::Semaphore>,
 }
 

@@ -18,8 +18,8 @@ pub mod layout;
 mod snapshot;
 mod stuck;
 
-use connections::Connections;
 pub(crate) use connections::quoted as quoted_identifier;
+use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
 pub use layout::Layout;
 pub use snapshot::{Missing, Snapshot, Transition, Transitions, query};
@@ -51,7 +51,16 @@ impl Store {
         limit: Duration,
         read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.connections.read(limit, read).await
+        self.connections.read(Reader::Beside, limit, read).await
+    }
+
+    /// The same for a scrape, which waits for no other reader.
+    async fn read_for_scrape<T>(
+        &self,
+        limit: Duration,
+        read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.connections.read(Reader::Scrape, limit, read).await
     }
 }
 

@@ -2,54 +2,47 @@
 //!
 //! In: one page of diagnosed resources, and what was asked for. Out: HTML without scripts; its form asks for other
 //! filters and pages, so that the browser encodes them. Nothing can fail, and nothing that an adapter wrote reaches
-//! the browser as markup.
-
-use std::fmt::Write as _;
+//! the browser as markup: the template escapes whatever it is given.
 
 use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::config::Kinds;
 use crate::diagnosis::Stuck;
+use crate::figures::OTHER;
+use crate::listing::{Filter, Listing};
 use crate::stuck_text::{age, notes, waits};
 
 /// The longest message that is shown: a page has room for more than a terminal, and wraps.
 const MESSAGE_WIDTH: usize = 500;
 
-const HEAD: &str = "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\">\
-    <meta name=\"viewport\" content=\"width=device-width\"><title>Stuck resources</title><style>\
-    :root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:2em}\
+const STYLE: &str = ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:2em}\
     form>*{margin-right:1em}input:not([type]){width:11em}table{border-collapse:collapse}\
     th,td{text-align:left;vertical-align:top;padding:.3em .8em}.first td{border-top:1px solid #8888}\
-    .id,.age{white-space:nowrap}.id{font-family:monospace}.note{font-style:italic}\
-    </style><h1>Stuck resources</h1>";
+    .id,.age{white-space:nowrap}.id{font-family:monospace}.note{font-style:italic}";
 
-/// What the reader asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Only this kind.
-    pub kind: Option<String>,
-    /// Only those that wait on this adapter.
-    pub adapter: Option<String>,
-    /// Only those that are being deleted, or only the others.
-    pub deleting: Option<bool>,
-    /// Whether resources without the condition are looked for where that takes a pass over all resources.
-    pub missing: bool,
-}
+const HEADINGS: [&str; 9] =
+    ["Id", "Kind", "Name", "Age", "Flow", "Generation", "Waits on", "Cause", "Last reason and message"];
 
 /// One page of the stuck resources.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
-    /// The resources on it.
+    /// All resources that match.
+    pub listing: &'a Listing,
+    /// Those of them that are on it.
     pub items: &'a [Stuck],
     /// Its number, from 1.
     pub number: usize,
     /// How many resources a page has at most.
     pub size: usize,
-    /// How many resources there are on all pages.
-    pub total: usize,
-    /// Whether more are stuck than were looked into.
-    pub truncated: bool,
     /// What was asked for.
     pub filter: &'a Filter,
+    /// What was hardly meant by it.
+    pub remark: Option<&'a str>,
+    /// The kinds and adapters that the form offers.
+    pub kinds: &'a Kinds,
+    /// Whether resources without the condition would have been found.
+    pub looked_for_missing: bool,
     /// When the database was read.
     pub read_at: Timestamp,
 }
@@ -58,105 +51,122 @@ impl Page<'_> {
     /// The page as HTML.
     #[must_use]
     pub fn html(&self) -> String {
-        let mut page = String::from(HEAD);
-        self.form(&mut page);
-        self.summary(&mut page);
-        if !self.items.is_empty() {
-            page.push_str(
-                "<table><tr><th>Id<th>Kind<th>Name<th>Age<th>Flow<th>Generation<th>Waits on<th>Cause\
-                 <th>Last reason and message",
-            );
-            for stuck in self.items {
-                resource(&mut page, stuck);
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width";
+                    title { "Stuck resources" }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    h1 { "Stuck resources" }
+                    (self.form())
+                    (self.summary())
+                    @if !self.items.is_empty() {
+                        table {
+                            tr { @for heading in HEADINGS { th { (heading) } } }
+                            @for stuck in self.items { (resource(stuck)) }
+                        }
+                    }
+                }
             }
-            page.push_str("</table>");
-        }
-        page.push_str("</html>\n");
-        page
+        };
+        page.into_string()
     }
 
-    fn form(&self, page: &mut String) {
-        page.push_str("<form>");
-        for (label, name, value) in [("Kind", "kind", &self.filter.kind), ("Adapter", "adapter", &self.filter.adapter)]
-        {
-            let value = escape(value.as_deref().unwrap_or_default());
-            let _ = write!(page, "<label>{label} <input name=\"{name}\" value=\"{value}\"></label>");
+    fn form(&self) -> Markup {
+        let kinds: Vec<_> = self.kinds.all().iter().map(|kind| kind.name.as_str()).chain([OTHER]).collect();
+        let adapters: Vec<_> = self.kinds.adapters().into_iter().collect();
+        let texts =
+            [("Kind", "kind", &self.filter.kind, kinds), ("Adapter", "adapter", &self.filter.adapter, adapters)];
+        let flows = [("", "all", None), ("true", "deleting", Some(true)), ("false", "not deleting", Some(false))];
+        let pages = self.listing.found.len().div_ceil(self.size);
+        // From past the end back to the last page that there is.
+        let previous = (self.number - 1).min(pages);
+        html! {
+            form {
+                @for (label, name, value, known) in texts {
+                    label { (label) " " input name=(name) value=(value.as_deref().unwrap_or_default()) list={ (name) "s" }; }
+                    datalist id={ (name) "s" } { @for known in known { option value=(known); } }
+                }
+                label {
+                    "Flow "
+                    select name="deleting" {
+                        @for (value, text, is) in flows {
+                            option value=(value) selected[self.filter.deleting == is] { (text) }
+                        }
+                    }
+                }
+                label {
+                    input type="checkbox" name="missing" value="true" checked[self.filter.missing];
+                    " look for missing conditions"
+                }
+                input type="hidden" name="size" value=(self.size);
+                button { "Show" }
+                @if previous > 0 { button name="page" value=(previous) { "Previous page" } }
+                @if self.number < pages { button name="page" value=(self.number + 1) { "Next page" } }
+            }
         }
-        page.push_str("<label>Flow <select name=\"deleting\">");
-        for (value, text, is) in
-            [("", "all", None), ("true", "deleting", Some(true)), ("false", "not deleting", Some(false))]
-        {
-            let selected = if self.filter.deleting == is { " selected" } else { "" };
-            let _ = write!(page, "<option value=\"{value}\"{selected}>{text}");
-        }
-        let checked = if self.filter.missing { " checked" } else { "" };
-        let _ = write!(
-            page,
-            "</select></label><label><input type=\"checkbox\" name=\"missing\" value=\"true\"{checked}> \
-             look for missing conditions</label><input type=\"hidden\" name=\"size\" value=\"{}\"><button>Show</button>",
-            self.size
-        );
-        if self.number > 1 {
-            let _ = write!(page, "<button name=\"page\" value=\"{}\">Previous page</button>", self.number - 1);
-        }
-        if self.number.saturating_mul(self.size) < self.total {
-            let _ = write!(page, "<button name=\"page\" value=\"{}\">Next page</button>", self.number + 1);
-        }
-        page.push_str("</form>");
     }
 
-    fn summary(&self, page: &mut String) {
+    fn summary(&self) -> Markup {
+        let (total, shown) = (self.listing.found.len(), self.items.len());
         let before = (self.number - 1).saturating_mul(self.size);
-        match (self.total, self.items.len()) {
-            (0, _) if *self.filter == Filter::default() => page.push_str("<p>Nothing is stuck."),
-            (0, _) => page.push_str("<p>Nothing that is stuck fits the filter."),
-            (total, 0) => {
-                let _ = write!(page, "<p>None of {total} is on this page.");
+        let without = self.listing.without_condition();
+        html! {
+            p {
+                @if total == 0 {
+                    (sentence(&self.listing.why_empty(self.filter)))
+                } @else {
+                    @if shown == 0 { "None of " (total) " is on this page." }
+                    @else { (before + 1) "–" (before + shown) " of " (total) ", the oldest first." }
+                    @if without > 0 { " " (without) " of them without the condition Reconciled." }
+                    @if self.listing.truncated {
+                        " There are more: only the " (self.listing.read) " oldest were looked into."
+                    }
+                }
+                " Read at " (format!("{:.0}", self.read_at)) "."
             }
-            (total, shown) => {
-                let _ = write!(page, "<p>{}–{} of {total}, the oldest first.", before + 1, before + shown);
+            @if let Some(remark) = self.remark { p { (sentence(remark)) } }
+            @if !self.looked_for_missing {
+                p { "Resources without the condition Reconciled were not looked for: that takes a pass over all resources here." }
             }
         }
-        if self.truncated {
-            page.push_str(" There are more: only the oldest were looked into.");
-        }
-        let _ = write!(page, " Read at {:.0}.</p>", self.read_at);
     }
 }
 
 /// A line for each adapter that it waits on, and for each note.
-fn resource(page: &mut String, stuck: &Stuck) {
+fn resource(stuck: &Stuck) -> Markup {
     let (waits, notes) = (waits(stuck, MESSAGE_WIDTH), notes(stuck));
     let lines = waits.len() + notes.len();
-    let owner = stuck.owner_id.as_ref().map(|id| format!("<br><small>of {}</small>", escape(id)));
-    let _ = write!(
-        page,
-        "<tr class=\"first\"><td class=\"id\" rowspan=\"{lines}\">{}{}<td rowspan=\"{lines}\">{}<td rowspan=\"{lines}\">{}\
-         <td class=\"age\" rowspan=\"{lines}\" title=\"since {:.0}\">{}<td rowspan=\"{lines}\">{}",
-        escape(&stuck.id),
-        owner.unwrap_or_default(),
-        escape(&stuck.kind),
-        escape(&stuck.name),
-        stuck.since,
-        age(stuck.age_seconds),
-        if stuck.deleting { "deleting" } else { "" },
-    );
-    for (index, wait) in waits.iter().enumerate() {
-        if index > 0 {
-            page.push_str("<tr>");
+    html! {
+        @for (index, wait) in waits.iter().enumerate() {
+            tr class=[(index == 0).then_some("first")] {
+                @if index == 0 {
+                    td.id rowspan=(lines) {
+                        (stuck.id)
+                        @if let Some(owner) = &stuck.owner_id { br; small { "of " (owner) } }
+                    }
+                    td rowspan=(lines) { (stuck.kind) }
+                    td rowspan=(lines) { (stuck.name) }
+                    td.age rowspan=(lines) title=(format!("since {:.0}", stuck.since)) { (age(stuck.age_seconds)) }
+                    td rowspan=(lines) { @if stuck.deleting { "deleting" } }
+                }
+                @for text in [&wait.generation, &wait.on, &wait.cause, &wait.said] { td { (text) } }
+            }
         }
-        for text in [&wait.generation, &wait.on, &wait.cause, &wait.said] {
-            let _ = write!(page, "<td>{}", escape(text));
+        @for note in notes {
+            tr { td.note colspan="4" { (note) } }
         }
-    }
-    for note in notes {
-        let _ = write!(page, "<tr><td class=\"note\" colspan=\"4\">{}", escape(&note));
     }
 }
 
-/// Text that a browser shows as it is.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(characters).chain(['.']).collect()
 }
 
 #[cfg(test)]

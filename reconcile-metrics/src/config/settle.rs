@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use lifecycle_core::diagnostics::{Diagnostics, Severity};
@@ -11,14 +11,14 @@ use lifecycle_core::document::{Document, Path};
 use lifecycle_core::duration;
 use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::level_filters::LevelFilter;
 
-use super::spec::{DatabaseSpec, ExporterSpec, KindSpec, LogSpec, MetricsSpec, TableSpec};
-use super::{
-    Config, DatabaseConfig, DetailsConfig, Environment, Exposure, Kind, Kinds, PASSWORD_VARIABLE, PasswordSource,
-    SETTINGS, StuckAccess, Table,
-};
+use super::spec::{ExporterSpec, KindSpec, LogSpec, MetricsSpec, TableSpec};
+use super::{Config, DetailsConfig, Environment, Exposure, Kind, Kinds, Overrides, SETTINGS, StuckAccess, Table};
+
+mod database;
+
+use database::database;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -26,16 +26,24 @@ const MINUTE: Duration = Duration::from_secs(60);
 const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
 /// The metrics standard's most.
 const MAX_BUCKETS: usize = 15;
-/// The exporter must never be the load that tips the database over.
-const MAX_CONNECTIONS: u32 = 16;
 const MAX_RESOURCES: u32 = 10_000;
 /// The metrics standard allows fewer than 100 values of a label.
 const MAX_KINDS: usize = 50;
+/// Of all kinds together: each is a value of the label `adapter`.
 const MAX_ADAPTERS: usize = 50;
+
+/// Where a value comes from; a later one wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    File,
+    Environment,
+    Flag,
+}
 
 struct Settler<'s> {
     document: &'s Document,
     environment: &'s Environment,
+    overrides: &'s Overrides,
     diagnostics: &'s mut Diagnostics,
 }
 
@@ -47,15 +55,27 @@ impl Settler<'_> {
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: &str) {
         let mut mistake = self.document.mistake(severity, path, message, Some(help.to_owned()));
         // A value that does not stand in the file has no place in it.
-        let setting = SETTINGS.iter().find(|setting| setting.key == path.to_string());
-        if self.document.node(path).is_none()
-            && let Some(setting) = setting
-        {
-            let variable = self.environment.get(setting.variable).is_some_and(|value| !value.is_empty());
-            mistake.file = if variable { setting.variable.to_owned() } else { format!("--{}", setting.flag) };
-            (mistake.line, mistake.column) = (None, None);
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path.to_string()) {
+            let outside = match self.origin(setting.key) {
+                Origin::File => None,
+                Origin::Environment => Some(setting.variable.to_owned()),
+                Origin::Flag => Some(format!("--{}", setting.flag)),
+            };
+            if let Some(outside) = outside {
+                (mistake.file, mistake.line, mistake.column, mistake.snippet) = (outside, None, None, None);
+            }
         }
         self.diagnostics.push(mistake);
+    }
+
+    /// Where the value of a key comes from, if it has one.
+    fn origin(&self, key: &str) -> Origin {
+        let is_set = |variable: &str| self.environment.get(variable).is_some_and(|value| !value.is_empty());
+        match SETTINGS.iter().find(|setting| setting.key == key) {
+            Some(setting) if self.overrides.contains_key(setting.key) => Origin::Flag,
+            Some(setting) if is_set(setting.variable) => Origin::Environment,
+            Some(_) | None => Origin::File,
+        }
     }
 
     /// A duration above zero. Text that is none was reported when it was read.
@@ -87,10 +107,11 @@ impl Settler<'_> {
         default
     }
 
-    fn at_most(&mut self, path: &Path, given: Option<u32>, default: u32, most: u32) -> u32 {
+    fn within(&mut self, path: &Path, given: Option<u32>, default: u32, range: RangeInclusive<u32>) -> u32 {
         match given {
-            Some(given) if given == 0 || given > most => {
-                self.error(path, format!("is {given}"), &format!("write a number from 1 to {most}"));
+            Some(given) if !range.contains(&given) => {
+                let help = format!("write a number from {} to {}", range.start(), range.end());
+                self.error(path, format!("is {given}"), &help);
                 default
             }
             Some(given) => given,
@@ -104,9 +125,10 @@ pub(super) fn settle(
     spec: &ExporterSpec,
     document: &Document,
     environment: &Environment,
+    overrides: &Overrides,
     diagnostics: &mut Diagnostics,
 ) -> Option<Config> {
-    let s = &mut Settler { document, environment, diagnostics };
+    let s = &mut Settler { document, environment, overrides, diagnostics };
     let key = Path::of_keys;
     let stuck_after = s.duration(
         &key("metrics.reconciliation_stuck_threshold"),
@@ -135,7 +157,7 @@ pub(super) fn settle(
     let details = DetailsConfig {
         interval: s.duration(&key("details.interval"), details.interval.as_deref(), 30 * SECOND),
         missing_interval: s.duration(&key("details.missing_interval"), missing_interval, 10 * MINUTE),
-        max_resources: s.at_most(&key("details.max_resources"), details.max_resources, 2000, MAX_RESOURCES),
+        max_resources: s.within(&key("details.max_resources"), details.max_resources, 2000, 1..=MAX_RESOURCES),
     };
     // Last, as there is nothing to go on with where it fails.
     let database = database(s, &spec.database)?;
@@ -161,67 +183,12 @@ fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogSettings {
         ("error", LevelFilter::ERROR),
     ];
     let formats = [("json", Format::Json), ("text", Format::Text)];
+    let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
     LogSettings {
         level: s.choice(&Path::of_keys("log.level"), spec.level.as_deref(), &levels, LevelFilter::INFO),
         format: s.choice(&Path::of_keys("log.format"), spec.format.as_deref(), &formats, Format::Json),
-        output: Output::Stderr,
+        output: s.choice(&Path::of_keys("log.output"), spec.output.as_deref(), &outputs, Output::Stderr),
     }
-}
-
-fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<DatabaseConfig> {
-    let key = |name: &str| Path::of_keys(&format!("database.{name}"));
-    let modes = [
-        ("disable", PgSslMode::Disable),
-        ("prefer", PgSslMode::Prefer),
-        ("require", PgSslMode::Require),
-        ("verify-ca", PgSslMode::VerifyCa),
-        ("verify-full", PgSslMode::VerifyFull),
-    ];
-    let mut options = match &spec.url {
-        Some(url) => {
-            let parts = [("host", spec.host.is_some()), ("port", spec.port.is_some()), ("name", spec.name.is_some())];
-            for (name, _) in parts.into_iter().filter(|(_, given)| *given) {
-                s.error(&key(name), "contradicts database.url", "keep the address or its parts");
-            }
-            match PgConnectOptions::from_str(url) {
-                Ok(options) if url.starts_with("postgres://") || url.starts_with("postgresql://") => options,
-                Ok(_) | Err(_) => {
-                    // The address may hold a password, and so may the error that quotes it.
-                    let help = "write postgres://user@host:5432/name, with special characters percent-encoded";
-                    s.error(&key("url"), "is not an address of PostgreSQL", help);
-                    return None;
-                }
-            }
-        }
-        None => PgConnectOptions::new_without_pgpass()
-            .host(spec.host.as_deref().unwrap_or("localhost"))
-            .port(spec.port.unwrap_or(5432))
-            .database(spec.name.as_deref().unwrap_or("hyperfleet"))
-            .username("hyperfleet"),
-    };
-    if let Some(username) = &spec.username {
-        options = options.username(username);
-    }
-    if spec.ssl_mode.is_some() {
-        options = options.ssl_mode(s.choice(&key("ssl_mode"), spec.ssl_mode.as_deref(), &modes, PgSslMode::VerifyFull));
-    }
-    if let Some(file) = &spec.ssl_root_cert_file {
-        options = options.ssl_root_cert(file);
-    }
-    let given = s.environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
-    let password = match (&spec.password_file, given) {
-        (Some(file), _) => PasswordSource::File(PathBuf::from(file)),
-        (None, Some(password)) => PasswordSource::Given(password.clone()),
-        (None, None) => PasswordSource::Address,
-    };
-    Some(DatabaseConfig {
-        options: options.application_name("reconcile-metrics"),
-        password,
-        schema: spec.schema.clone().filter(|schema| !schema.is_empty()),
-        max_connections: s.at_most(&key("max_connections"), spec.max_connections, 2, MAX_CONNECTIONS),
-        connect_timeout: s.duration(&key("connect_timeout"), spec.connect_timeout.as_deref(), 3 * SECOND),
-        statement_timeout: s.duration(&key("statement_timeout"), spec.statement_timeout.as_deref(), 5 * SECOND),
-    })
 }
 
 fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec) -> Exposure {
@@ -289,6 +256,11 @@ fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) -> Kinds {
     if specs.len() > MAX_KINDS {
         s.error(&root, format!("has {} kinds", specs.len()), &format!("at most {MAX_KINDS} may be listed"));
     }
+    let adapters: BTreeSet<_> = specs.iter().flat_map(|spec| &spec.required_adapters).collect();
+    if adapters.len() > MAX_ADAPTERS {
+        let message = format!("require {} different adapters", adapters.len());
+        s.error(&root, message, &format!("at most {MAX_ADAPTERS} may be named, by all kinds together"));
+    }
     let mut labels = BTreeSet::new();
     let mut kinds = Vec::new();
     for (index, spec) in specs.iter().enumerate() {
@@ -300,9 +272,8 @@ fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) -> Kinds {
         let adapters: BTreeSet<_> = spec.required_adapters.iter().collect();
         let wrong =
             adapters.len() != spec.required_adapters.len() || spec.required_adapters.iter().any(String::is_empty);
-        if wrong || adapters.len() > MAX_ADAPTERS {
-            let help = format!("name each adapter once, and at most {MAX_ADAPTERS}");
-            s.error(&at.key("required_adapters"), "has empty, repeated or too many names", &help);
+        if wrong {
+            s.error(&at.key("required_adapters"), "has empty or repeated names", "name each adapter once");
         }
         let stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
         let deleting = spec.stuck_after_deleting.as_deref();

@@ -44,6 +44,8 @@ pub struct LogSpec {
     pub level: Option<String>,
     /// json or text; json by default.
     pub format: Option<String>,
+    /// stdout or stderr; stderr by default, as commands print on standard output.
+    pub output: Option<String>,
 }
 
 /// The database. Either `url`, or the parts.
@@ -68,7 +70,7 @@ pub struct DatabaseSpec {
     pub ssl_root_cert_file: Option<String>,
     /// The schema that holds the tables; the role's search path decides by default.
     pub schema: Option<String>,
-    /// The most connections at once, for everything together; 2 by default, 16 at most.
+    /// The most connections at once, for everything together, one of which scrapes have to themselves; 2 by default and at least, 16 at most.
     pub max_connections: Option<u32>,
     /// The time for a connection, its handshake included; 3s by default.
     #[schemars(extend("format" = "go-duration"))]

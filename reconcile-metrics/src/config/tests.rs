@@ -56,7 +56,7 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
 
 #[test]
 fn every_mistake_comes_at_once_with_its_place_and_cure() {
-    let text = "database: {url: 'mysql://x:hunter2@y/z', host: h, max_connections: 99}\n\
+    let text = "database: {url: 'mysql://x:hunter2@y/z', host: h}\n\
                 metrics: {listen: nowhere, age_buckets: [5m, 1m], transition_counters: [begun], \
                 reconciliation_stuck_threshold: 0s}\n\
                 log: {level: loud}\nstuck: {anonymous: true, token_file: t}\nkindz: []\n\
@@ -71,10 +71,84 @@ fn every_mistake_comes_at_once_with_its_place_and_cure() {
 }
 
 #[test]
+fn scrapes_have_a_connection_of_their_own_and_no_more_than_a_few_are_opened() {
+    for (given, allowed) in [(1, false), (2, true), (16, true), (17, false)] {
+        let loaded = load_text(&format!("database: {{max_connections: {given}}}"));
+        assert_eq!(loaded.is_ok(), allowed, "{given}");
+        if let Err(mistakes) = loaded {
+            assert!(mistakes.to_string().contains("write a number from 2 to 16"), "{mistakes}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_says_how_to_name_one() {
     let mistakes = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Overrides::new()).unwrap_err();
     let text = mistakes.to_string();
     assert!(text.contains("/nonexistent.yaml") && text.contains("--config or HYPERFLEET_CONFIG"), "{text}");
+}
+
+#[test]
+fn a_password_comes_from_where_every_value_comes_from() {
+    let password = |text: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]| {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let flags = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        parse("exporter.yaml", text, &variables.iter().map(owned).collect(), &flags).unwrap().0.database.password
+    };
+    let file = |name: &str| PasswordSource::File(name.into());
+    let given = PasswordSource::Given("v".to_owned());
+    let (in_file, in_address) = ("database: {password_file: f}", "database: {url: 'postgres://u:p@h/d'}");
+    let variable = (PASSWORD_VARIABLE, "v");
+    let names_file = ("HYPERFLEET_DATABASE_PASSWORD_FILE", "e");
+    let address = ("HYPERFLEET_DATABASE_URL", "postgres://h/d?password=p");
+    let cases = [
+        ("nowhere", password("{}", &[], &[]), PasswordSource::Address),
+        ("the file names one", password(in_file, &[], &[]), file("f")),
+        ("a variable wins over the file", password(in_file, &[variable], &[]), given.clone()),
+        ("and over an address in it", password(in_address, &[variable], &[]), given.clone()),
+        ("an address in a variable, too", password(in_file, &[address], &[]), PasswordSource::Address),
+        (
+            "an address without one does not",
+            password(in_file, &[("HYPERFLEET_DATABASE_URL", "postgres://u@h/d:x")], &[]),
+            file("f"),
+        ),
+        ("of two variables the file's", password("{}", &[variable, names_file], &[]), file("e")),
+        (
+            "a flag wins over all",
+            password(in_file, &[variable, address], &[("database.password_file", "g")]),
+            file("g"),
+        ),
+    ];
+    for (name, found, expected) in cases {
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_mistake_is_where_the_value_comes_from() {
+    let environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "nowhere".to_owned())]);
+    let mistakes = parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Overrides::new()).unwrap_err();
+    assert!(
+        mistakes.to_string().contains("HYPERFLEET_METRICS_LISTEN: error: metrics.listen: \"nowhere\""),
+        "{mistakes}"
+    );
+    let flag = Overrides::from([("metrics.listen", "elsewhere".to_owned())]);
+    let mistakes = parse("exporter.yaml", "{}", &environment, &flag).unwrap_err();
+    assert!(mistakes.to_string().contains("--metrics-listen: error: metrics.listen: \"elsewhere\""), "{mistakes}");
+}
+
+#[test]
+fn adapters_are_bounded_over_all_kinds() {
+    let load = |kinds: usize, adapters: usize| {
+        let kind = |kind: usize| {
+            let names: Vec<_> = (0..adapters).map(|adapter| format!("a{kind}-{adapter}")).collect();
+            format!("- {{kind: K{kind}, required_adapters: [{}]}}\n", names.join(", "))
+        };
+        load_text(&format!("kinds:\n{}", (0..kinds).map(kind).collect::<String>()))
+    };
+    assert!(load(1, 50).is_ok() && load(5, 10).is_ok());
+    let mistakes = load(3, 17).unwrap_err().to_string();
+    assert!(mistakes.contains("kinds: require 51 different adapters"), "{mistakes}");
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn a_resource_waits_on_each_adapter_that_has_not_done_its_part() {
         ("not finalized", true, vec![good(), report("dns", 3, true, false)], vec![Cause::NotFinalized]),
         ("finalized", true, vec![good(), report("dns", 3, false, true)], vec![]),
         ("an older deletion", true, vec![good(), report("dns", 2, false, true)], vec![Cause::OlderGeneration]),
-        ("a newer generation", false, vec![good(), report("dns", 4, true, false)], vec![]),
+        ("a newer generation", false, vec![good(), report("dns", 4, true, false)], vec![Cause::NewerGeneration]),
+        ("a newer deletion", true, vec![good(), report("dns", 4, false, true)], vec![Cause::NewerGeneration]),
         (
             "a stranger does not count",
             false,
@@ -84,8 +85,8 @@ fn counts_are_closed_by_the_configuration() {
     let types = Types::new(&kinds, ["Channel"]);
     let strangers = [resource("x", "Channel", false, vec![report("a-name-from-the-database", 3, false, false)])];
     let waits = count(&strangers, &kinds, &types);
-    // Two adapters and one, each with three causes in both flows.
-    assert_eq!(waits.on_adapters.len(), 3 * 3 * 2);
+    // Two adapters and one, each with four causes in both flows.
+    assert_eq!(waits.on_adapters.len(), 3 * 4 * 2);
     assert!(waits.on_adapters.values().all(|count| *count == 0), "{waits:?}");
     assert_eq!(waits.on_children, BTreeMap::from([(("cluster".to_owned(), "nodepool".to_owned()), 0)]));
 }

@@ -142,6 +142,17 @@ proptest! {
 }
 
 #[test]
+fn a_name_once_given_stays() {
+    let kinds = kinds();
+    let names: Vec<_> = (0..DISCOVERED_KINDS).map(|number| format!("K{number}")).collect();
+    let mut types = Types::new(&kinds, names.iter().map(String::as_str));
+    let before = types.clone();
+    types.name(["Aardvark", "K3", "cluster"]);
+    assert_eq!(types, before, "there is no room, and what came first keeps its name");
+    assert_eq!((types.label("Aardvark").as_str(), types.label("K3").as_str()), (OTHER, "k3"));
+}
+
+#[test]
 fn bands_count_the_edges_below() {
     let edges = Edges::new(&[60.0, 3600.0], &kinds());
     assert_eq!(edges.as_slice(), [60.0, 300.0, 600.0, 1800.0, 3600.0]);

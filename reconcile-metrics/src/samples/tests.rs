@@ -32,6 +32,7 @@ fn exposure() -> Exposure {
 }
 
 fn scrape(groups: Vec<Group>) -> Scrape {
+    let types = Types::new(&kinds(), groups.iter().map(|group| group.kind.as_str()));
     let snapshot = Snapshot {
         layout: Layout::Tracked,
         taken: 1e9,
@@ -39,7 +40,7 @@ fn scrape(groups: Vec<Group>) -> Scrape {
         transitions: Transitions::Total(Vec::new()),
         missing: Some(Vec::new()),
     };
-    Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), ..Scrape::default() }
+    Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), types, ..Scrape::default() }
 }
 
 fn number(families: &[Family], name: &str, labels: &[(&'static str, String)]) -> Option<f64> {

@@ -1,10 +1,10 @@
 //! `/stuck`: the stuck resources by name, as JSON and as a page.
 //!
 //! In: filters and a page's number, and who asks. Out: the resources with what they wait on, the oldest first. It can
-//! fail because nobody may read it, because the asker has no token, or because the database does not answer; it never
-//! fails a scrape, because one asker at a time may hold a connection.
+//! fail because nobody may read it, because the asker has no token, or because the database does not answer; no scrape
+//! waits for it, because the last connection is left to scrapes.
 
-use std::fmt::Display;
+use std::fmt;
 use std::str::FromStr;
 
 use axum::extract::{Query, State};
@@ -19,39 +19,47 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
+use subtle::ConstantTimeEq as _;
 
 use super::{Shared, json_body};
 use crate::config::StuckAccess;
-use crate::diagnosis::{Stuck, diagnose};
-use crate::store::Selection;
-use crate::stuck_page::{Filter, Page};
+use crate::listing::Filter;
+use crate::store::Layout;
+use crate::stuck_page::Page;
 
 const DEFAULT_SIZE: usize = 100;
 const MAX_SIZE: usize = 500;
+/// More resources are never looked into, so that more pages than these have nothing on them.
+const MAX_PAGE: usize = 10_000;
 
+/// What is asked for. A form sends what was left empty, too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
-    #[serde(default, deserialize_with = "unless_empty")]
+    #[serde(default, deserialize_with = "filled_in")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "unless_empty")]
+    #[serde(default, deserialize_with = "filled_in")]
     adapter: Option<String>,
-    #[serde(default, deserialize_with = "unless_empty")]
+    #[serde(default, deserialize_with = "filled_in")]
     deleting: Option<bool>,
-    #[serde(default)]
-    missing: bool,
+    #[serde(default, deserialize_with = "filled_in")]
+    missing: Option<bool>,
+    #[serde(default, deserialize_with = "filled_in")]
     page: Option<usize>,
+    #[serde(default, deserialize_with = "filled_in")]
     size: Option<usize>,
 }
 
-/// A browser sends a field of the form that nobody filled in as an empty text.
-fn unless_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+fn filled_in<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
+    T: FromStr<Err: fmt::Display>,
     D: Deserializer<'de>,
-    T: FromStr<Err: Display>,
 {
     let text = String::deserialize(deserializer)?;
-    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(D::Error::custom) }
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
 }
 
 /// What may be read by whom.
@@ -69,7 +77,7 @@ pub(super) async fn page(
     headers: HeaderMap,
     parameters: Result<Query<Parameters>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    match admit(&shared.config.stuck_access, &headers) {
+    match admit(&shared.config.stuck_access, &headers).await {
         Admission::Granted => {}
         Admission::Off => {
             let message = "/stuck is off: set stuck.token_file, or stuck.anonymous to open it to all";
@@ -92,23 +100,22 @@ pub(super) async fn page(
         Err(rejection) => return problem(StatusCode::BAD_REQUEST, &rejection.body_text()),
     };
     let (number, size) = (parameters.page.unwrap_or(1), parameters.size.unwrap_or(DEFAULT_SIZE));
-    if number == 0 || size == 0 || size > MAX_SIZE {
-        return problem(StatusCode::BAD_REQUEST, &format!("page is from 1, size from 1 to {MAX_SIZE}"));
+    if !(1..=MAX_PAGE).contains(&number) || !(1..=MAX_SIZE).contains(&size) {
+        let message = format!("page is from 1 to {MAX_PAGE}, size from 1 to {MAX_SIZE}");
+        return problem(StatusCode::BAD_REQUEST, &message);
     }
     let Ok(_reader) = shared.readers.try_acquire() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
     };
-    let most = shared.config.details.max_resources;
     let filter = Filter {
         kind: parameters.kind,
         adapter: parameters.adapter,
         deleting: parameters.deleting,
-        missing: parameters.missing,
+        missing: parameters.missing.unwrap_or_default(),
     };
-    let selection =
-        Selection { kind: filter.kind.clone(), deleting: filter.deleting, limit: most + 1, missing: filter.missing };
-    let mut resources = match shared.store.stuck(&selection, shared.config.scrape_timeout).await {
-        Ok(resources) => resources,
+    let config = &shared.config;
+    let listing = match filter.list(&shared.store, config.details.max_resources, config.scrape_timeout).await {
+        Ok(listing) => listing,
         Err(error) => {
             // The chain may quote data: it is for the log.
             tracing::warn!(reason = error.reason(), error = error.chain(), "Stuck resources cannot be read");
@@ -116,25 +123,36 @@ pub(super) async fn page(
         }
     };
     let read_at = Timestamp::now();
-    let truncated = resources.len() > most as usize;
-    resources.truncate(most as usize);
-    let mut stuck = diagnose(&resources, shared.store.kinds());
-    if let Some(adapter) = &filter.adapter {
-        stuck.retain(|stuck| stuck.waits_on.iter().any(|wait| wait.adapter == *adapter));
-    }
-    let total = stuck.len();
-    let items: Vec<Stuck> = stuck.into_iter().skip((number - 1).saturating_mul(size)).take(size).collect();
+    let first = (number - 1) * size;
+    let items = listing.found.get(first..).unwrap_or_default();
+    let items = items.get(..size).unwrap_or(items);
+    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
     let html = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|a| a.contains("text/html"));
     let mut response = if html {
-        let type_and_policy = [
-            (CONTENT_TYPE, "text/html; charset=utf-8"),
-            (CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
-        ];
-        let page = Page { items: &items, number, size, total, truncated, filter: &filter, read_at };
-        (type_and_policy, page.html()).into_response()
+        let page = Page {
+            listing: &listing,
+            items,
+            number,
+            size,
+            filter: &filter,
+            remark: remark.as_deref(),
+            kinds: &config.kinds,
+            looked_for_missing: filter.missing || shared.scraper.layout() == Some(Layout::Tracked),
+            read_at,
+        };
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+        let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, policy)];
+        (headers, page.html()).into_response()
     } else {
-        let body = json!({"items": items, "page": number, "size": items.len(), "total": total, "truncated": truncated});
-        json_body(StatusCode::OK, &body)
+        let (total, read, truncated) = (listing.found.len(), listing.read, listing.truncated);
+        let without = listing.without_condition();
+        json_body(
+            StatusCode::OK,
+            &json!({
+                "items": items, "page": number, "size": items.len(), "total": total, "without_condition": without,
+                "read": read, "truncated": truncated, "remark": remark,
+            }),
+        )
     };
     response.headers_mut().insert(CACHE_CONTROL, axum::http::HeaderValue::from_static("no-store"));
     response
@@ -144,19 +162,20 @@ fn problem(status: StatusCode, message: &str) -> Response {
     json_body(status, &json!({"status": "error", "message": message}))
 }
 
-fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
+async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
     let file = match access {
         StuckAccess::Off => return Admission::Off,
         StuckAccess::Anonymous => return Admission::Granted,
         StuckAccess::Token(file) => file,
     };
-    let token = match std::fs::read_to_string(file) {
+    let token = match tokio::fs::read_to_string(file).await {
         Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
         Ok(_) => return Admission::Broken(format!("`{}` is empty", file.display())),
         Err(error) => return Admission::Broken(format!("`{}`: {error}", file.display())),
     };
     let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok()).and_then(presented);
-    if given.is_some_and(|given| same(given.as_bytes(), token.as_bytes())) {
+    // Without telling by its time where the two differ.
+    if given.is_some_and(|given| given.as_bytes().ct_eq(token.as_bytes()).into()) {
         Admission::Granted
     } else {
         Admission::Refused
@@ -174,11 +193,6 @@ fn presented(header: &str) -> Option<String> {
     }
     let pair = String::from_utf8(BASE64_STANDARD.decode(rest.trim()).ok()?).ok()?;
     pair.split_once(':').map(|(_, password)| password.to_owned())
-}
-
-/// Compares without telling by its time where two texts differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -199,8 +213,8 @@ mod tests {
         headers
     }
 
-    #[test]
-    fn the_page_opens_to_who_presents_the_token() {
+    #[tokio::test]
+    async fn the_page_opens_to_who_presents_the_token() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "s3cret").unwrap();
         let access = StuckAccess::Token(file.path().to_owned());
@@ -218,18 +232,18 @@ mod tests {
             ("another scheme", Some("Digest s3cret".to_owned()), Admission::Refused),
         ];
         for (name, given, expected) in cases {
-            assert_eq!(admit(&access, &headers(given.as_deref())), expected, "{name}");
+            assert_eq!(admit(&access, &headers(given.as_deref())).await, expected, "{name}");
         }
     }
 
-    #[test]
-    fn an_empty_or_missing_token_file_opens_nothing() {
+    #[tokio::test]
+    async fn an_empty_or_missing_token_file_opens_nothing() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for path in [file.path().to_owned(), "/nonexistent".into()] {
-            let admission = admit(&StuckAccess::Token(path), &headers(Some("Bearer ")));
+            let admission = admit(&StuckAccess::Token(path), &headers(Some("Bearer "))).await;
             assert!(matches!(admission, Admission::Broken(_)), "{admission:?}");
         }
-        assert_eq!(admit(&StuckAccess::Off, &headers(Some("Bearer x"))), Admission::Off);
-        assert_eq!(admit(&StuckAccess::Anonymous, &headers(None)), Admission::Granted);
+        assert_eq!(admit(&StuckAccess::Off, &headers(Some("Bearer x"))).await, Admission::Off);
+        assert_eq!(admit(&StuckAccess::Anonymous, &headers(None)).await, Admission::Granted);
     }
 }

@@ -7,10 +7,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lifecycle_service::logging::Chain;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::{DatabaseConfig, PasswordSource};
@@ -62,7 +61,7 @@ impl StoreError {
     /// The error and everything that caused it.
     #[must_use]
     pub fn chain(&self) -> String {
-        Chain(self).to_string()
+        crate::causes::chain(self)
     }
 }
 
@@ -88,27 +87,43 @@ fn is_statement_timeout(error: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.code() == "57014")
 }
 
+/// Who reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// A scrape, of which there is one at a time. It waits for nobody.
+    Scrape,
+    /// Everything else.
+    Beside,
+}
+
 #[derive(Debug)]
 pub(super) struct Connections {
     config: DatabaseConfig,
     permits: Semaphore,
+    /// One fewer: whatever else is read, a scrape finds a connection. Scrapes share theirs.
+    beside_scrapes: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
 }
 
 impl Connections {
     pub(super) fn new(config: DatabaseConfig) -> Self {
         let permits = Semaphore::new(config.max_connections as usize);
-        Self { config, permits, idle: Mutex::default() }
+        let beside_scrapes = Semaphore::new(config.max_connections.saturating_sub(1) as usize);
+        Self { config, permits, beside_scrapes, idle: Mutex::default() }
     }
 
     pub(super) async fn read<T>(
         &self,
+        reader: Reader,
         limit: Duration,
         read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + limit;
-        let permit = timeout_at(deadline, self.permits.acquire()).await;
-        let _permit = permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Busy)?;
+        let _beside = match reader {
+            Reader::Scrape => None,
+            Reader::Beside => Some(permit(&self.beside_scrapes, deadline).await?),
+        };
+        let _permit = permit(&self.permits, deadline).await?;
         // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
         let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| StoreError::Timeout(limit))??;
         let work = async {
@@ -171,6 +186,11 @@ impl Connections {
     }
 }
 
+async fn permit(permits: &Semaphore, deadline: Instant) -> Result<SemaphorePermit<'_>, StoreError> {
+    let permit = timeout_at(deadline, permits.acquire()).await;
+    permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Busy)
+}
+
 /// Opens a connection for a command that writes.
 ///
 /// # Errors
@@ -185,20 +205,21 @@ pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError
 }
 
 async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
-    let options = options(config)?.disable_statement_logging();
-    timeout(config.connect_timeout, PgConnection::connect_with(&options))
-        .await
-        .map_err(|_| StoreError::Timeout(config.connect_timeout))?
-        .map_err(StoreError::Connect)
+    let connect = async {
+        let options = options(config).await?.disable_statement_logging();
+        PgConnection::connect_with(&options).await.map_err(StoreError::Connect)
+    };
+    timeout(config.connect_timeout, connect).await.map_err(|_| StoreError::Timeout(config.connect_timeout))?
 }
 
-fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError> {
+async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError> {
     let options = config.options.clone();
     Ok(match &config.password {
         PasswordSource::Address => options,
         PasswordSource::Given(password) => options.password(password),
         PasswordSource::File(path) => {
-            let text = std::fs::read_to_string(path)
+            let text = tokio::fs::read_to_string(path)
+                .await
                 .map_err(|source| StoreError::Password { file: path.display().to_string(), source })?;
             options.password(text.trim_end_matches(['\r', '\n']))
         }

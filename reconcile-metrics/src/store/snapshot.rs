@@ -45,6 +45,15 @@ pub struct Snapshot {
     pub missing: Option<Vec<Missing>>,
 }
 
+impl Snapshot {
+    /// The kinds in it, as written.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> + Clone {
+        let (Transitions::Total(transitions) | Transitions::Fresh(transitions)) = &self.transitions;
+        let counted = transitions.iter().map(|transition| transition.kind.as_str());
+        self.groups.iter().map(|group| group.kind.as_str()).chain(counted)
+    }
+}
+
 /// Transitions of Reconciled to False.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transitions {
@@ -87,7 +96,7 @@ impl Store {
         previous: Option<f64>,
         limit: Duration,
     ) -> Result<Snapshot, StoreError> {
-        self.read(limit, async |connection: &mut PgConnection| {
+        self.read_for_scrape(limit, async |connection: &mut PgConnection| {
             let layout = detect(connection, self.kinds()).await?;
             match &layout {
                 Layout::Tracked => self.tracked(connection, edges).await,

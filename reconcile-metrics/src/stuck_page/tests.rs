@@ -1,5 +1,31 @@
+use std::time::Duration;
+
 use super::*;
+use crate::config::Kind;
 use crate::diagnosis::{Cause, Wait};
+
+fn kinds() -> Kinds {
+    let kind = |name: &str, adapters: &[&str]| Kind {
+        name: name.to_owned(),
+        required_adapters: adapters.iter().map(|&adapter| adapter.to_owned()).collect(),
+        stuck_after: Duration::from_secs(600),
+        stuck_after_deleting: Duration::from_secs(600),
+        parent: None,
+        table: None,
+    };
+    Kinds::new(vec![kind("Cluster", &["dns"]), kind("NodePool", &["hypershift"])], Duration::from_secs(600))
+}
+
+fn wait(adapter: &str, message: &str) -> Wait {
+    Wait {
+        adapter: adapter.to_owned(),
+        cause: Cause::NotFinalized,
+        observed_generation: Some(4),
+        last_report_time: None,
+        reason: Some("CleanupInProgress".to_owned()),
+        message: Some(message.to_owned()),
+    }
+}
 
 fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
     Stuck {
@@ -20,54 +46,93 @@ fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
     }
 }
 
-fn page<'a>(items: &'a [Stuck], number: usize, total: usize, filter: &'a Filter) -> Page<'a> {
-    Page { items, number, size: 2, total, truncated: false, filter, read_at: Timestamp::UNIX_EPOCH }
+/// The page of that number, of two resources each.
+fn html(found: &[Stuck], number: usize, filter: &Filter, truncated: bool, looked_for_missing: bool) -> String {
+    let listing = Listing { found: found.to_vec(), read: 9, truncated };
+    let kinds = kinds();
+    let items = found.chunks(2).nth(number - 1).unwrap_or_default();
+    let remark = filter.remark(&kinds).filter(|_| found.is_empty());
+    let remark = remark.as_deref();
+    let read_at = Timestamp::UNIX_EPOCH;
+    Page { listing: &listing, items, number, size: 2, filter, remark, kinds: &kinds, looked_for_missing, read_at }
+        .html()
+}
+
+fn filter(kind: Option<&str>, adapter: Option<&str>) -> Filter {
+    Filter { kind: kind.map(str::to_owned), adapter: adapter.map(str::to_owned), ..Filter::default() }
 }
 
 #[test]
 fn a_page_shows_what_is_waited_on_and_what_waits_in_turn() {
-    let wait = |adapter: &str, message: &str| Wait {
-        adapter: adapter.to_owned(),
-        cause: Cause::NotFinalized,
-        observed_generation: Some(4),
-        last_report_time: None,
-        reason: Some("CleanupInProgress".to_owned()),
-        message: Some(message.to_owned()),
-    };
-    let items = [
+    let without = Stuck { no_condition: true, owner_id: None, blocks: Vec::new(), ..stuck("b", vec![wait("dns", "")]) };
+    let found = [
+        stuck("earlier", Vec::new()),
+        stuck("earlier", Vec::new()),
         stuck("0198f1c2-aaaa", vec![wait("dns", "<a href='x'>&\""), wait("hypershift", "")]),
-        Stuck {
-            no_condition: true,
-            owner_id: None,
-            blocks: Vec::new(),
-            ..stuck("0198f1c2-bbbb", vec![wait("dns", "")])
-        },
+        Stuck { id: "0198f1c2-bbbb".to_owned(), ..without },
+        stuck("later", Vec::new()),
     ];
-    let filter = Filter { kind: Some("<Node\"Pool>".to_owned()), deleting: Some(true), ..Filter::default() };
-    let html = Page { truncated: true, ..page(&items, 2, 5, &filter) }.html();
-    insta::assert_snapshot!(html.replace("<tr", "\n<tr").replace("<form", "\n<form").replace("<p>", "\n<p>"));
+    let filter = Filter { deleting: Some(true), ..filter(Some("<Node\"Pool>"), None) };
+    let html = html(&found, 2, &filter, true, true);
+    insta::assert_snapshot!(
+        ["<tr", "<form", "<p>", "</form", "</p>", "</table"]
+            .iter()
+            .fold(html, |html, tag| { html.replace(tag, &format!("\n{tag}")) })
+    );
 }
 
 #[test]
 fn a_page_says_how_many_there_are_and_offers_the_others() {
-    let one = [stuck("a", Vec::new())];
-    let all = Filter::default();
-    let some = Filter { adapter: Some("dns".to_owned()), ..Filter::default() };
-    let (previous, next) = ("Previous page", "Next page");
+    let of = |count: usize| vec![stuck("a", Vec::new()); count];
+    let all = filter(None, None);
+    let some = filter(None, Some("dns"));
     let cases = [
-        ("nothing is stuck", page(&[], 1, 0, &all), "Nothing is stuck.", vec![]),
-        ("nothing fits", page(&[], 1, 0, &some), "Nothing that is stuck fits the filter.", vec![]),
-        ("the only page", page(&one, 1, 1, &all), "1–1 of 1,", vec![]),
-        ("a full page that is the last", page(&one, 1, 2, &all), "1–1 of 2,", vec![]),
-        ("the first of two", page(&one, 1, 3, &all), "1–1 of 3,", vec![next]),
-        ("the last of two", page(&one, 2, 3, &all), "3–3 of 3,", vec![previous]),
-        ("in between", page(&one, 2, 5, &all), "3–3 of 5,", vec![previous, next]),
-        ("past the end", page(&[], usize::MAX, 3, &all), "None of 3 is on this page.", vec![previous]),
+        ("nothing is stuck", 1, 0, &all, "Nothing is stuck.", None, None),
+        ("nothing matches", 1, 0, &some, "Nothing that is stuck matches.", None, None),
+        ("the only page", 1, 1, &all, "1–1 of 1,", None, None),
+        ("a full page that is the last", 1, 2, &all, "1–2 of 2,", None, None),
+        ("the first of two", 1, 3, &all, "1–2 of 3,", None, Some(2)),
+        ("the last of two", 2, 3, &all, "3–3 of 3,", Some(1), None),
+        ("in between", 2, 5, &all, "3–4 of 5,", Some(1), Some(3)),
+        ("past the end", usize::MAX, 3, &all, "None of 3 is on this page.", Some(2), None),
+        ("past the end of nothing", 7, 0, &all, "Nothing is stuck.", None, None),
     ];
-    for (name, page, summary, buttons) in cases {
-        let html = page.html();
+    for (name, number, count, filter, summary, previous, next) in cases {
+        let html = html(&of(count), number, filter, false, true);
         assert!(html.contains(&format!("<p>{summary}")), "{name}: {html}");
-        let offered: Vec<_> = [previous, next].into_iter().filter(|button| html.contains(button)).collect();
-        assert_eq!(offered, buttons, "{name}");
+        for (text, page) in [("Previous page", previous), ("Next page", next)] {
+            let button = page.map(|page: usize| format!("<button name=\"page\" value=\"{page}\">{text}</button>"));
+            assert_eq!(html.contains(text), button.is_some(), "{name}: {html}");
+            assert!(html.contains(&button.unwrap_or_default()), "{name}: {html}");
+        }
+    }
+}
+
+#[test]
+fn a_page_claims_no_more_than_is_known() {
+    let typo = html(&[], 1, &filter(Some("Clutser"), None), false, false);
+    for text in ["did you mean `Cluster`?", "were not looked for"] {
+        assert!(typo.contains(text), "{text}: {typo}");
+    }
+    let younger = html(&[], 1, &filter(None, Some("dns")), true, true);
+    assert!(younger.contains("None of the 9 oldest matches; there are more"), "{younger}");
+    assert!(!younger.contains("not looked for") && !younger.contains("did you mean"), "{younger}");
+}
+
+#[test]
+fn nothing_that_a_row_or_a_filter_holds_is_obeyed() {
+    let evil = "\"><script>alert('x')</script>&amp;";
+    let wait = Wait { adapter: evil.to_owned(), reason: Some(evil.to_owned()), ..wait(evil, evil) };
+    let row = Stuck {
+        kind: evil.to_owned(),
+        name: evil.to_owned(),
+        owner_id: Some(evil.to_owned()),
+        blocks: vec![evil.to_owned()],
+        ..stuck(evil, vec![wait])
+    };
+    for found in [Vec::new(), vec![row]] {
+        let html = html(&found, 1, &filter(Some(evil), Some(evil)), false, false);
+        assert!(!html.contains("<script") && html.contains("&lt;script&gt;"), "{html}");
+        assert!(html.contains("value=\"&quot;&gt;&lt;script&gt;alert('x')&lt;/script&gt;&amp;amp;\""), "{html}");
     }
 }

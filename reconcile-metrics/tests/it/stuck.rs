@@ -77,6 +77,24 @@ async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
     assert_eq!(samples.flow("cluster", false).1, 2.0, "the figures themselves are complete");
 }
 
+/// Twenty kinds that are not configured have a name; a figure that is read later finds no other twenty.
+#[tokio::test]
+async fn gauges_and_details_call_a_kind_the_same() {
+    let mut world = World::ours().await;
+    for number in 0..20 {
+        world.resource(&format!("k{number:02}"), &format!("K{number:02}"), Some("False"), "1 hour").await;
+    }
+    world.resource("a1", "Aardvark", Some("True"), "1 hour").await;
+    world.sql("UPDATE resources SET owner_id = 'a1' WHERE id = 'k19'").await;
+    world.sql("UPDATE resources SET deleted_time = now() WHERE id IN ('a1', 'k19')").await;
+    let exporter = world.exporter(KINDS).await;
+    assert_eq!(exporter.scrape().await.flow("k19", true).1, 1.0);
+    exporter.scraper.renew_details().await;
+    let blocked =
+        "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"k19\",resource_type=\"other\"}";
+    assert_eq!(exporter.scrape().await.get(blocked), 1.0);
+}
+
 #[tokio::test]
 async fn a_cycle_of_owners_is_no_endless_loop() {
     let mut world = World::ours().await;
@@ -121,18 +139,33 @@ async fn the_page_leads_from_a_figure_to_names() {
             ("/stuck?adapter=dns", if ours { vec!["c5", "c1", "c2"] } else { vec!["c1", "c2"] }),
             ("/stuck?kind=NodePool&page=2&size=1", vec!["n2"]),
             ("/stuck?kind=NodePool&page=3&size=1", vec![]),
+            ("/stuck?page=10000&size=500", vec![]),
             // As the page's own form asks when only one field is filled in.
             ("/stuck?kind=nodepool&adapter=&deleting=&size=1", vec!["n1"]),
         ];
         for (path, expected) in cases {
             assert_eq!(ids(&exporter.get(path, &[]).await.1), expected, "{path}");
         }
-        for path in ["/stuck?page=0", "/stuck?size=501", "/stuck?kindred=x", "/stuck?deleting=perhaps"] {
-            assert_eq!(exporter.get(path, &[]).await.0, 400, "{path}");
+        let browser = [("accept", "text/html,*/*")];
+        let wrong = ["page=0", "size=501", "kindred=x", "deleting=perhaps", "page=18446744073709551615&size=500"];
+        for query in wrong {
+            let (status, body) = exporter.get(&format!("/stuck?{query}"), &browser).await;
+            assert!(status == 400 && body.contains("message"), "{query}: {status} {body}");
         }
-        let (_, page) = exporter.get("/stuck", &[("accept", "text/html,*/*")]).await;
+        let (_, page) = exporter.get("/stuck", &browser).await;
         assert!(page.contains("&lt;b&gt;quota&lt;/b&gt;") && !page.contains("<b>"), "{page}");
         assert!(page.contains("blocks the deletion of c3"), "{page}");
+        // Elsewhere it takes a pass over all resources, which somebody has to ask for.
+        exporter.scrape().await;
+        let (_, page) = exporter.get("/stuck", &browser).await;
+        assert_eq!(page.contains("1 of them without the condition Reconciled."), ours, "{page}");
+        assert_eq!(page.contains("were not looked for"), !ours, "{page}");
+        let (_, page) = exporter.get("/stuck?page=3&size=2&missing=true", &browser).await;
+        assert!(page.contains("5–5 of 5, the oldest first."), "{page}");
+        let (_, page) = exporter.get("/stuck?page=4&size=2&missing=true", &browser).await;
+        assert!(page.contains("None of 5 is on this page."), "{page}");
+        let (_, body) = exporter.get("/stuck?kind=Clutser", &[]).await;
+        assert!(body.contains("did you mean `Cluster`?"), "{body}");
     }
 }
 

@@ -128,6 +128,33 @@ async fn concurrent_scrapes_share_one_query_and_few_connections() {
     holder.close().await.unwrap();
 }
 
+/// Details and a reader of `/stuck` both wait for a table that no scrape reads.
+#[tokio::test]
+async fn a_scrape_waits_for_no_other_reader() {
+    let mut world = World::ours().await;
+    crate::stuck::troubled(&mut world).await;
+    let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE adapter_statuses IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let scrape = async {
+        await_condition("both to be under way", PATIENCE, async || {
+            let (_, body) = exporter.get("/stuck", &[]).await;
+            anyhow::ensure!(body.contains("somebody else is reading"), "{body}");
+            anyhow::ensure!(world.number(waiting).await >= 1, "none waits");
+            Ok(())
+        })
+        .await
+        .unwrap();
+        assert_eq!(exporter.scrape().await.success(), 1.0);
+        assert_eq!(world.number(waiting).await, 1, "the scrape did not wait for it");
+        sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
+    };
+    let ((), (status, body), ()) = tokio::join!(exporter.scraper.renew_details(), exporter.get("/stuck", &[]), scrape);
+    assert_eq!(status, 200, "{body}");
+}
+
 #[tokio::test]
 async fn the_exporter_needs_no_more_than_to_read() {
     let mut world = World::ours().await;

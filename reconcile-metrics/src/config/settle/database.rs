@@ -1,0 +1,90 @@
+//! How the database is reached, and where its password comes from.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use lifecycle_core::document::Path;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+
+use super::{Origin, SECOND, Settler};
+use crate::config::spec::DatabaseSpec;
+use crate::config::{DatabaseConfig, PASSWORD_VARIABLE, PasswordSource};
+
+/// One for scrapes and one for everything else at least; and the exporter must never be the load that tips the database
+/// over.
+const CONNECTIONS: RangeInclusive<u32> = 2..=16;
+
+pub(super) fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<DatabaseConfig> {
+    let key = |name: &str| Path::of_keys(&format!("database.{name}"));
+    let modes = [
+        ("disable", PgSslMode::Disable),
+        ("prefer", PgSslMode::Prefer),
+        ("require", PgSslMode::Require),
+        ("verify-ca", PgSslMode::VerifyCa),
+        ("verify-full", PgSslMode::VerifyFull),
+    ];
+    let mut options = match &spec.url {
+        Some(url) => {
+            let parts = [("host", spec.host.is_some()), ("port", spec.port.is_some()), ("name", spec.name.is_some())];
+            for (name, _) in parts.into_iter().filter(|(_, given)| *given) {
+                s.error(&key(name), "contradicts database.url", "keep the address or its parts");
+            }
+            match PgConnectOptions::from_str(url) {
+                Ok(options) if url.starts_with("postgres://") || url.starts_with("postgresql://") => options,
+                Ok(_) | Err(_) => {
+                    // The address may hold a password, and so may the error that quotes it.
+                    let help = "write postgres://user@host:5432/name, with special characters percent-encoded";
+                    s.error(&key("url"), "is not an address of PostgreSQL", help);
+                    return None;
+                }
+            }
+        }
+        None => PgConnectOptions::new_without_pgpass()
+            .host(spec.host.as_deref().unwrap_or("localhost"))
+            .port(spec.port.unwrap_or(5432))
+            .database(spec.name.as_deref().unwrap_or("hyperfleet"))
+            .username("hyperfleet"),
+    };
+    if let Some(username) = &spec.username {
+        options = options.username(username);
+    }
+    if spec.ssl_mode.is_some() {
+        options = options.ssl_mode(s.choice(&key("ssl_mode"), spec.ssl_mode.as_deref(), &modes, PgSslMode::VerifyFull));
+    }
+    if let Some(file) = &spec.ssl_root_cert_file {
+        options = options.ssl_root_cert(file);
+    }
+    let password = password(s, spec);
+    Some(DatabaseConfig {
+        options: options.application_name("reconcile-metrics"),
+        password,
+        schema: spec.schema.clone().filter(|schema| !schema.is_empty()),
+        max_connections: s.within(&key("max_connections"), spec.max_connections, 2, CONNECTIONS),
+        connect_timeout: s.duration(&key("connect_timeout"), spec.connect_timeout.as_deref(), 3 * SECOND),
+        statement_timeout: s.duration(&key("statement_timeout"), spec.statement_timeout.as_deref(), 5 * SECOND),
+    })
+}
+
+/// A password comes from where all other values come from; of two that were set at the same place, a file wins over the
+/// variable, and that over what the address holds.
+fn password(s: &Settler<'_>, spec: &DatabaseSpec) -> PasswordSource {
+    let variable = s.environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
+    let file = spec.password_file.as_ref().filter(|file| !file.is_empty());
+    let address = spec.url.as_ref().filter(|url| holds_password(url));
+    let sources = [
+        address.map(|_| (s.origin("database.url"), PasswordSource::Address)),
+        variable.map(|password| (Origin::Environment, PasswordSource::Given(password.clone()))),
+        file.map(|file| (s.origin("database.password_file"), PasswordSource::File(PathBuf::from(file)))),
+    ];
+    // The last of equals.
+    let nearest = sources.into_iter().flatten().max_by_key(|(origin, _)| *origin);
+    nearest.map_or(PasswordSource::Address, |(_, password)| password)
+}
+
+fn holds_password(url: &str) -> bool {
+    let (address, query) = url.split_once('?').unwrap_or((url, ""));
+    let host = address.split_once("://").map_or("", |(_, rest)| rest).split('/').next().unwrap_or_default();
+    host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+        || query.split('&').any(|parameter| parameter.starts_with("password="))
+}
