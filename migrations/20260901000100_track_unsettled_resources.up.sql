@@ -4,26 +4,46 @@
 -- one row's change: deferred triggers compare, at commit, what the transaction leaves behind with what is recorded
 -- here. A rewrite that changes nothing finds the record right and writes nothing.
 
+-- Writers of resources and conditions wait from the first trigger to the end, and a pass over all resources is in between:
+-- see migrations/README.md. The limit keeps them from queueing behind this while it waits for its own locks.
+SET LOCAL lock_timeout = '5s';
+-- The functions below keep this path, so that they find these tables whatever path a writer has, and nothing of the writer's.
+SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
 -- One row for each resource that is
 --   pending:  its condition Reconciled is False,
---   missing:  it has no condition Reconciled that is True or False (also: all resources of kinds without adapters),
---   deleting: it is Reconciled, but is being deleted and still there.
+--   missing:  it has no condition Reconciled that is True or False (also: all resources of kinds without adapters).
 CREATE TABLE unsettled_resources (
     resource_id varchar(255) PRIMARY KEY REFERENCES resources (id) ON DELETE CASCADE,
     kind        varchar(100) NOT NULL,
-    owner_id    varchar(255),
     deleting    boolean      NOT NULL,
-    state       text         NOT NULL CHECK (state IN ('pending', 'missing', 'deleting')),
-    -- pending: the condition's last transition; missing: creation, or when the condition went; deleting: deletion.
-    since       timestamptz  NOT NULL
+    state       text         NOT NULL CHECK (state IN ('pending', 'missing')),
+    -- pending: the condition's last transition; missing: creation, or when the condition went.
+    since       timestamptz  NOT NULL,
+    -- It is pending, and the condition has no time of transition: the creation's stands in.
+    undated     boolean      NOT NULL
 );
--- A scrape counts ranges of this index, and reads nothing else.
+-- A scrape counts ranges of this index, and reads nothing else that grows.
 CREATE INDEX unsettled_resources_pending ON unsettled_resources (kind, deleting, since) WHERE state = 'pending';
 -- Separate, because kinds without adapters fill it.
 CREATE INDEX unsettled_resources_missing ON unsettled_resources (kind, since, deleting) WHERE state = 'missing';
 -- The oldest first, for people.
 CREATE INDEX unsettled_resources_since ON unsettled_resources (since, resource_id) WHERE state = 'pending';
-CREATE INDEX unsettled_resources_owner ON unsettled_resources (owner_id) WHERE deleting;
+-- Next to always empty.
+CREATE INDEX unsettled_resources_undated ON unsettled_resources (kind, deleting) WHERE undated;
+
+-- What the record is to be: the one place that says so.
+CREATE VIEW unsettled_resources_now AS
+SELECT
+    r.id AS resource_id,
+    r.kind,
+    r.deleted_time IS NOT NULL AS deleting,
+    CASE WHEN c.status = 'False' THEN 'pending' ELSE 'missing' END AS state,
+    CASE WHEN c.status = 'False' THEN coalesce(c.last_transition_time, r.created_time) ELSE r.created_time END AS since,
+    c.status IS NOT DISTINCT FROM 'False' AND c.last_transition_time IS NULL AS undated
+FROM resources r
+LEFT JOIN resource_conditions c ON c.resource_id = r.id AND c.type = 'Reconciled'
+WHERE c.status IS DISTINCT FROM 'True';
 
 -- Transitions of Reconciled to False. A pair has as many rows as transactions counted it at the same time: each takes
 -- a row that nobody holds, so counting neither waits nor deadlocks. The pair's counter is the sum.
@@ -51,32 +71,15 @@ BEGIN
 END
 $$;
 
--- Makes the record of one resource true. `missing_since` counts if the condition is found to be missing.
-CREATE FUNCTION settle_resource(subject varchar, missing_since timestamptz) RETURNS void
+-- Makes the record of one resource true. `missing_since` counts if the condition is found to be missing; a transition to
+-- False is counted if `counts`.
+CREATE FUNCTION settle_resource(subject varchar, missing_since timestamptz, counts boolean) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     was unsettled_resources;
     now_is unsettled_resources;
 BEGIN
-    SELECT r.id, r.kind, r.owner_id, r.deleted_time IS NOT NULL,
-        CASE
-            WHEN c.status = 'False' THEN 'pending'
-            WHEN c.status IS DISTINCT FROM 'True' THEN 'missing'
-            WHEN r.deleted_time IS NOT NULL THEN 'deleting'
-        END,
-        CASE
-            WHEN c.status = 'False' THEN coalesce(c.last_transition_time, r.created_time)
-            WHEN c.status IS DISTINCT FROM 'True' THEN missing_since
-            ELSE r.deleted_time
-        END
-    INTO now_is
-    FROM resources r
-    LEFT JOIN resource_conditions c ON c.resource_id = r.id AND c.type = 'Reconciled'
-    WHERE r.id = subject;
-    IF NOT FOUND THEN
-        RETURN; -- Its record went with it.
-    END IF;
-
+    SELECT * INTO now_is FROM unsettled_resources_now WHERE resource_id = subject;
     SELECT * INTO was FROM unsettled_resources WHERE resource_id = subject;
     IF now_is.state IS NULL THEN
         IF was.state IS NOT NULL THEN
@@ -84,8 +87,8 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    IF now_is.state = 'missing' AND was.state = 'missing' THEN
-        now_is.since := was.since;
+    IF now_is.state = 'missing' THEN
+        now_is.since := CASE WHEN was.state = 'missing' THEN was.since ELSE missing_since END;
     END IF;
     IF now_is IS NOT DISTINCT FROM was THEN
         RETURN;
@@ -93,19 +96,27 @@ BEGIN
 
     INSERT INTO unsettled_resources VALUES (now_is.*)
     ON CONFLICT (resource_id) DO UPDATE SET
-        kind = excluded.kind, owner_id = excluded.owner_id, deleting = excluded.deleting,
-        state = excluded.state, since = excluded.since;
-    IF now_is.state = 'pending' AND was.state IS DISTINCT FROM 'pending' THEN
+        kind = excluded.kind, deleting = excluded.deleting, state = excluded.state, since = excluded.since,
+        undated = excluded.undated;
+    IF counts AND now_is.state = 'pending' AND was.state IS DISTINCT FROM 'pending' THEN
         PERFORM count_reconciliation_transition(now_is.kind, now_is.deleting);
     END IF;
 END
 $$;
 
+-- The triggers' functions run as the owner of the record: who writes resources needs no grants on it, and may not touch it.
+
 CREATE FUNCTION reconciled_was_written() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     known unsettled_resources;
 BEGIN
+    IF TG_OP = 'UPDATE' AND (OLD.resource_id <> NEW.resource_id OR OLD.type <> NEW.type) THEN
+        -- It became another condition, or another resource's.
+        PERFORM settle_resource(OLD.resource_id, now(), true);
+        PERFORM settle_resource(NEW.resource_id, now(), true);
+        RETURN NULL;
+    END IF;
     -- The two rewrites that change nothing end here. The row may be outdated by a later write of the same
     -- transaction; that one has an event of its own.
     SELECT * INTO known FROM unsettled_resources WHERE resource_id = NEW.resource_id;
@@ -113,35 +124,44 @@ BEGIN
         IF NEW.status = 'True' THEN
             RETURN NULL;
         END IF;
-    ELSIF known.state = 'pending' AND NEW.status = 'False' AND known.since = NEW.last_transition_time THEN
+    ELSIF known.state = 'pending' AND NEW.status = 'False' AND known.since = NEW.last_transition_time
+        AND NOT known.undated
+    THEN
         RETURN NULL;
     END IF;
-    PERFORM settle_resource(NEW.resource_id, now());
+    PERFORM settle_resource(NEW.resource_id, now(), true);
     RETURN NULL;
 END
 $$;
 
 CREATE FUNCTION reconciled_was_removed() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM FROM resource_conditions WHERE resource_id = OLD.resource_id AND type = 'Reconciled';
     IF NOT FOUND THEN
-        PERFORM settle_resource(OLD.resource_id, now());
+        PERFORM settle_resource(OLD.resource_id, now(), true);
     END IF;
     RETURN NULL;
 END
 $$;
 
 CREATE FUNCTION resource_was_written() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM settle_resource(NEW.id, CASE WHEN TG_OP = 'INSERT' THEN NEW.created_time ELSE now() END);
+    PERFORM settle_resource(NEW.id, CASE WHEN TG_OP = 'INSERT' THEN NEW.created_time ELSE now() END, true);
     RETURN NULL;
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER reconciled_written AFTER INSERT OR UPDATE ON resource_conditions
+REVOKE EXECUTE ON FUNCTION
+    count_reconciliation_transition, settle_resource, reconciled_was_written, reconciled_was_removed, resource_was_written
+    FROM PUBLIC;
+
+CREATE CONSTRAINT TRIGGER reconciled_written AFTER INSERT ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.type = 'Reconciled')
+    EXECUTE FUNCTION reconciled_was_written();
+CREATE CONSTRAINT TRIGGER reconciled_changed AFTER UPDATE ON resource_conditions
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled' OR NEW.type = 'Reconciled')
     EXECUTE FUNCTION reconciled_was_written();
 CREATE CONSTRAINT TRIGGER reconciled_removed AFTER DELETE ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled')
@@ -152,19 +172,8 @@ CREATE CONSTRAINT TRIGGER resource_created AFTER INSERT ON resources
 CREATE CONSTRAINT TRIGGER resource_changed AFTER UPDATE ON resources
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (OLD.deleted_time IS DISTINCT FROM NEW.deleted_time
-        OR OLD.kind IS DISTINCT FROM NEW.kind
-        OR OLD.owner_id IS DISTINCT FROM NEW.owner_id)
+        OR OLD.kind IS DISTINCT FROM NEW.kind)
     EXECUTE FUNCTION resource_was_written();
 
 -- What is there already. It is not counted: nobody saw these transitions.
-INSERT INTO unsettled_resources
-SELECT r.id, r.kind, r.owner_id, r.deleted_time IS NOT NULL,
-    CASE WHEN c.status = 'False' THEN 'pending' WHEN c.status = 'True' THEN 'deleting' ELSE 'missing' END,
-    CASE
-        WHEN c.status = 'False' THEN coalesce(c.last_transition_time, r.created_time)
-        WHEN c.status = 'True' THEN r.deleted_time
-        ELSE r.created_time
-    END
-FROM resources r
-LEFT JOIN resource_conditions c ON c.resource_id = r.id AND c.type = 'Reconciled'
-WHERE c.status IS DISTINCT FROM 'True' OR r.deleted_time IS NOT NULL;
+INSERT INTO unsettled_resources SELECT * FROM unsettled_resources_now;

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::config::{FILE, Overrides, SETTINGS, schema};
 use crate::listing::Filter;
+use crate::store::Trouble;
 
 /// What the process was asked to do.
 #[derive(Debug)]
@@ -72,6 +73,8 @@ pub enum MigrateAction {
         /// Whether nobody is to be asked.
         confirmed: bool,
     },
+    /// Make the record of unsettled resources true again.
+    Repair,
 }
 
 /// Where the configuration comes from.
@@ -95,6 +98,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             let action = match matches.get_one::<i64>("revert-to") {
                 Some(&version) => MigrateAction::RevertTo { version, confirmed: matches.get_flag("yes") },
                 None if matches.get_flag("list") => MigrateAction::List,
+                None if matches.get_flag("repair") => MigrateAction::Repair,
                 None => MigrateAction::Apply,
             };
             Invocation::Migrate { source: source(matches), action }
@@ -106,7 +110,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
                 kind: matches.get_one::<String>("kind").cloned(),
                 adapter: matches.get_one::<String>("adapter").cloned(),
                 deleting: matches.get_one::<bool>("deleting").copied(),
-                missing: matches.get_flag("missing"),
+                trouble: match (matches.get_flag("missing"), matches.get_flag("lingering")) {
+                    (true, _) => Trouble::Missing,
+                    (false, true) => Trouble::Lingering,
+                    (false, false) => Trouble::Pending,
+                },
             },
             limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
             json: matches.get_one::<String>("output").is_some_and(|output| output == "json"),
@@ -127,6 +135,10 @@ pub fn command() -> Command {
     let serve = configured(Command::new("serve").about("Serves metrics, probes and the page of stuck resources"));
     let migrate = configured(Command::new("migrate").about("Brings the schema of a database of ours up to date"))
         .arg(switch("list", "Only shows what is applied"))
+        .arg(
+            switch("repair", "Makes the record of unsettled resources true again, after something went past its triggers")
+                .conflicts_with_all(["list", "revert-to"]),
+        )
         .arg(
             Arg::new("revert-to")
                 .long("revert-to")
@@ -152,10 +164,11 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(bool))
                 .help("Only those that are being deleted; with false only the others"),
         )
-        .arg(switch(
-            "missing",
-            "Also looks for resources without the condition where that takes a pass over all resources",
-        ))
+        .arg(switch("missing", "Instead, those that have no condition Reconciled at all"))
+        .arg(
+            switch("lingering", "Instead, those whose deletion goes on although nothing is pending")
+                .conflicts_with("missing"),
+        )
         .arg(
             Arg::new("limit")
                 .long("limit")

@@ -73,6 +73,14 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
                 let snapshot = store.snapshot(&edges, None, config.scrape_timeout).await?;
                 print(&format!("the database has {}\n", snapshot.layout.describe()))?;
+                for (kind, table) in snapshot.layout.tables() {
+                    print(&format!("kind {kind} is read from table `{table}`\n"))?;
+                }
+                for unread in snapshot.layout.unread() {
+                    let (kind, problem) = (&unread.kind, &unread.problem);
+                    let message = format!("kind {kind:?} is not read: {problem}");
+                    remarks.push(Mistake::outside("database", "kinds", message, None).as_warning());
+                }
                 let found: BTreeSet<_> = snapshot.kinds().collect();
                 remarks.extend(remarks_on(&found, &config.kinds));
             }
@@ -137,6 +145,10 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
                 confirm(&to_revert, database)?;
             }
             migrations::revert_to(&mut connection, version).await?;
+        }
+        MigrateAction::Repair => {
+            let wrong = migrations::repair(&mut connection).await?;
+            return print(&format!("the record was wrong about {wrong} resources, and is right now\n"));
         }
         MigrateAction::List => {}
     }

@@ -19,7 +19,7 @@ use serde_json::Value;
 mod settle;
 pub mod spec;
 
-pub(crate) use settle::known_table;
+pub(crate) use settle::{KNOWN_TABLES, known_table};
 
 use spec::ExporterSpec;
 
@@ -207,13 +207,23 @@ pub struct Kind {
     pub table: Option<Table>,
 }
 
-/// A table of the older schema.
+/// A table of the older schema. A column that is not named here has one of the names that the API gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// Its JSONB column of conditions.
+    /// Its column of conditions, and the keys that lead to the list within it: `status.conditions`.
     pub conditions: String,
+    /// The column of ids.
+    pub id: Option<String>,
+    /// The column of names.
+    pub resource_name: Option<String>,
+    /// The column of the wanted generation.
+    pub generation: Option<String>,
+    /// The column of the time of creation.
+    pub created: Option<String>,
+    /// The column of the time of deletion.
+    pub deleted: Option<String>,
     /// The column of the parent's id.
     pub owner: Option<String>,
 }

@@ -105,6 +105,9 @@ pub struct Stuck {
     pub required_adapters_known: bool,
     /// The adapters that it waits on.
     pub waits_on: Vec<Wait>,
+    /// Whether it has children left, of a deletion that lingers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has_children: Option<bool>,
     /// The deletions that wait for it: ids of its ancestors.
     pub blocks: Vec<String>,
 }
@@ -130,6 +133,7 @@ pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
                 message: resource.message.clone(),
                 required_adapters_known: kind.is_some(),
                 waits_on: waits_on(resource, kind),
+                has_children: resource.has_children,
                 blocks: resource.parents.iter().map(|parent| parent.id.clone()).collect(),
             }
         })
@@ -199,7 +203,8 @@ pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
             waits.on_children.insert((types.label(parent), types.label(&kind.name)), 0);
         }
     }
-    for resource in resources.iter().filter(|resource| kinds.get(&resource.kind).is_some()) {
+    // One without the condition only holds up others: it has a gauge of its own.
+    for resource in resources.iter().filter(|resource| !resource.missing && kinds.get(&resource.kind).is_some()) {
         let flow = Flow { resource_type: types.label(&resource.kind), is_delete: resource.deleting };
         for wait in waits_on(resource, kinds.get(&resource.kind)) {
             *waits.on_adapters.entry((flow.clone(), wait.adapter, wait.cause)).or_default() += 1;

@@ -7,7 +7,7 @@
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::config::Kinds;
-use crate::store::{Layout, StoreError, quoted_identifier};
+use crate::store::{Beside, Layout, StoreError, quoted_identifier};
 
 /// An index that is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub enum IndexError {
 pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(Layout, Vec<Index>), IndexError> {
     let layout = crate::store::layout::detect(connection, kinds).await?;
     let indexes = match &layout {
-        Layout::Tracked => Vec::new(),
-        Layout::Rows { .. } => {
+        Layout::Tracked | Layout::Rows { beside: Beside::UnkeptRecord } => Vec::new(),
+        Layout::Rows { beside: Beside::Nothing | Beside::OlderTables } => {
             let name = "idx_reconcile_metrics_pending".to_owned();
             let statement = format!(
                 "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON resource_conditions (resource_id) \
@@ -60,15 +60,17 @@ pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(La
             vec![Index { name, statement }]
         }
         Layout::Documents(tables) => tables
+            .read
             .iter()
             .map(|table| {
                 let name = format!("idx_reconcile_metrics_pending_{}", table.name);
                 let statement = format!(
-                    "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} (id) \
+                    "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} ({}) \
                      WHERE {} @> '[{{\"type\": \"Reconciled\", \"status\": \"False\"}}]'",
                     quoted_identifier(&name),
                     quoted_identifier(&table.name),
-                    quoted_identifier(&table.conditions),
+                    quoted_identifier(&table.id),
+                    table.conditions(""),
                 );
                 Index { name, statement }
             })

@@ -11,7 +11,7 @@ use lifecycle_core::decode::suggest;
 use crate::config::Kinds;
 use crate::diagnosis::{Stuck, diagnose};
 use crate::figures::OTHER;
-use crate::store::{Selection, Store, StoreError};
+use crate::store::{Selection, Store, StoreError, Trouble};
 
 /// Which stuck resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct Filter {
     pub adapter: Option<String>,
     /// Only those that are being deleted, or only the others.
     pub deleting: Option<bool>,
-    /// Whether resources without the condition are looked for where that takes a pass over all resources.
-    pub missing: bool,
+    /// What is the matter with them.
+    pub trouble: Trouble,
 }
 
 /// What was found.
@@ -48,7 +48,7 @@ impl Filter {
             kind: self.kind.clone().filter(|_| !self.asks_for_others(kinds)),
             deleting: self.deleting,
             limit: most.saturating_add(1),
-            missing: self.missing,
+            trouble: self.trouble,
         };
         let mut resources = store.stuck(&selection, limit).await?;
         let truncated = resources.len() > most as usize;
@@ -91,12 +91,6 @@ impl Filter {
 }
 
 impl Listing {
-    /// How many of those that match have no condition Reconciled at all.
-    #[must_use]
-    pub fn without_condition(&self) -> usize {
-        self.found.iter().filter(|stuck| stuck.no_condition).count()
-    }
-
     /// Why it is empty, in words that claim no more than is known.
     #[must_use]
     pub fn why_empty(&self, filter: &Filter) -> String {
@@ -106,8 +100,15 @@ impl Listing {
                 "none of the {} oldest matches; there are more, which were not looked into (details.max_resources)",
                 self.read
             ),
-            (false, true) => "nothing that is stuck matches".to_owned(),
-            (false, false) => "nothing is stuck".to_owned(),
+            (false, narrowed) => match (filter.trouble, narrowed) {
+                (Trouble::Pending, true) => "nothing that is stuck matches",
+                (Trouble::Pending, false) => "nothing is stuck",
+                (Trouble::Missing, true) => "nothing that lacks the condition Reconciled matches",
+                (Trouble::Missing, false) => "nothing lacks the condition Reconciled",
+                (Trouble::Lingering, true) => "no deletion that lingers matches",
+                (Trouble::Lingering, false) => "no deletion lingers",
+            }
+            .to_owned(),
         }
     }
 }

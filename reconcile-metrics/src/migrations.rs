@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
-use sqlx::PgConnection;
-use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migrate as _, MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqlSafeStr as _};
+
+use crate::store::disabled_triggers;
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
@@ -30,6 +31,18 @@ const RECORD: &str = "_sqlx_migrations";
 /// A file that begins with it is not run in a transaction.
 const NO_TRANSACTION: &str = "-- no-transaction";
 
+/// Resources whose record is not what it is to be.
+const DISAGREEMENTS: &str = "
+    SELECT coalesce(is_now.resource_id, was.resource_id)
+    FROM unsettled_resources_now is_now
+    FULL JOIN unsettled_resources was ON was.resource_id = is_now.resource_id
+    WHERE (is_now.kind, is_now.deleting, is_now.state, is_now.undated)
+            IS DISTINCT FROM (was.kind, was.deleting, was.state, was.undated)
+        OR (is_now.state = 'pending' AND is_now.since <> was.since)
+    ORDER BY 1";
+/// How long a repair waits for a lock; writers queue behind it meanwhile.
+const PATIENCE: &str = "SET lock_timeout = '5s'";
+
 /// Migrations that were not applied, or not reverted.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
@@ -39,6 +52,9 @@ pub enum MigrationError {
          the exporter reads it as it is, and `reconcile-metrics index` offers the index that helps"
     )]
     NotOurs,
+    /// There is nothing to repair.
+    #[error("the database has no record of unsettled resources yet; run `reconcile-metrics migrate` first")]
+    NoRecord,
     /// There is no such migration.
     #[error("there is no migration {0}; `migrate --list` shows them")]
     Unknown(i64),
@@ -64,8 +80,9 @@ pub struct Listed {
 /// Lists every migration.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not answer, or belongs to another program: then none of them is pending, either.
 pub async fn list(connection: &mut PgConnection) -> Result<Vec<Listed>, MigrationError> {
+    refuse_others(connection).await?;
     let recorded: bool =
         sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(RECORD).fetch_one(&mut *connection).await?;
     let applied = if recorded { connection.list_applied_migrations(RECORD).await? } else { Vec::new() };
@@ -94,6 +111,38 @@ pub async fn revert_to(connection: &mut PgConnection, version: i64) -> Result<()
     }
     refuse_others(connection).await?;
     Ok(migrator().undo(&mut *connection, version).await?)
+}
+
+/// Makes the record true after something went past the triggers that keep it, and enables these again: how many
+/// resources it was wrong about. Writers go on meanwhile: one resource at a time is locked.
+///
+/// # Errors
+/// See [`MigrationError`]; what was put right until then stays so.
+pub async fn repair(connection: &mut PgConnection) -> Result<usize, MigrationError> {
+    refuse_others(connection).await?;
+    if !list(connection).await?.iter().all(|migration| migration.applied) {
+        return Err(MigrationError::NoRecord);
+    }
+    sqlx::raw_sql(PATIENCE).execute(&mut *connection).await?;
+    // First, so that nothing goes past while the rest is put right.
+    for (trigger, table) in disabled_triggers(connection).await? {
+        let sql = format!("ALTER TABLE {table} ENABLE TRIGGER {trigger}");
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await?;
+    }
+    let wrong: Vec<String> = sqlx::query_scalar(DISAGREEMENTS).fetch_all(&mut *connection).await?;
+    for id in &wrong {
+        let mut transaction = connection.begin().await?;
+        // As writers do before they rewrite conditions. What they committed until then is seen by the next statement.
+        sqlx::query("SELECT FROM resources WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(id)
+            .execute(&mut *transaction)
+            .await?;
+        let settle =
+            "SELECT settle_resource($1, coalesce((SELECT created_time FROM resources WHERE id = $1), now()), false)";
+        sqlx::query(settle).bind(id).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
+    Ok(wrong.len())
 }
 
 async fn refuse_others(connection: &mut PgConnection) -> Result<(), MigrationError> {

@@ -9,7 +9,11 @@ use crate::config::{Exposure, Kinds};
 use crate::diagnosis::Waits;
 use crate::figures::{Flow, Population, Types, population};
 use crate::scrape::{Attempt, Details, Scrape};
-use crate::store::{Layout, Missing, StoreError};
+use crate::store::{Layout, Lingering, Missing, StoreError};
+
+mod families;
+
+pub use families::FAMILIES;
 
 /// What kind of metric it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,113 +67,27 @@ pub enum Value {
 /// The label of what a reading is for: each fails, and is timed, on its own.
 pub const COLLECTORS: [&str; 3] = ["details", "missing", "snapshot"];
 
-/// Every family of the exporter, in the order of exposition: names, types and meanings.
-pub const FAMILIES: &[(&str, Kind, &str)] = &[
-    (
-        "hyperfleet_api_resource_pending_reconciliation",
-        Kind::Gauge,
-        "Resources whose condition Reconciled is False now",
-    ),
-    (
-        "hyperfleet_api_resource_pending_reconciliation_stuck",
-        Kind::Gauge,
-        "Of these, how many have been so for longer than their threshold",
-    ),
-    (
-        "hyperfleet_api_resource_pending_reconciliation_stuck_duration_seconds",
-        Kind::Gauge,
-        "The longest time that a stuck resource has been unreconciled; 0 if none is stuck",
-    ),
-    (
-        "hyperfleet_api_resource_pending_reconciliation_age_seconds",
-        Kind::Histogram,
-        "How long resources that are pending now have been so; rises and falls, so read it without rate()",
-    ),
-    ("hyperfleet_api_reconciliation_started_total", Kind::Counter, "Transitions of the condition Reconciled to False"),
-    (
-        "hyperfleet_api_reconciliation_requests_total",
-        Kind::Counter,
-        "The same as hyperfleet_api_reconciliation_started_total, by the name of the design proposal",
-    ),
-    (
-        "hyperfleet_api_resource_without_reconciled_condition",
-        Kind::Gauge,
-        "Resources past their threshold that have no condition Reconciled, of kinds with required adapters",
-    ),
-    (
-        "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on",
-        Kind::Gauge,
-        "Stuck resources that wait on an adapter, by what the adapter has not done; one that waits on two counts at both",
-    ),
-    (
-        "hyperfleet_api_resource_deletion_waiting_on_child",
-        Kind::Gauge,
-        "Resources whose deletion waits on a stuck descendant, by the type of that root cause",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_stuck_threshold_seconds",
-        Kind::Gauge,
-        "How long a resource may be unreconciled before it is stuck",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_required_adapters",
-        Kind::Gauge,
-        "How many adapters the configuration requires for a type",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_odd_rows",
-        Kind::Gauge,
-        "Pending resources whose row is odd: of a kind that is not configured, without a time of transition, or with one \
-         in the future",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_schema_info",
-        Kind::Gauge,
-        "1 for the schema that the database has: tracked (ours), rows (the API's) or documents (the API's before v0.3.1)",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_transitions_exact",
-        Kind::Gauge,
-        "1 if transitions are counted by the database, 0 if only those are that a scrape found still pending",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_details_truncated",
-        Kind::Gauge,
-        "1 if more resources are stuck than details.max_resources, so that details are of the oldest only",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_scrape_success",
-        Kind::Gauge,
-        "1 if the last reading was good, 0 if not: figures of the snapshot are then left out, others once they are three \
-         intervals old",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_scrape_duration_seconds",
-        Kind::Gauge,
-        "How long the last reading took, failed or not",
-    ),
-    (
-        "hyperfleet_reconcile_metrics_last_success_timestamp_seconds",
-        Kind::Gauge,
-        "When the last good reading began, since the epoch; 0 if there was none",
-    ),
-    ("hyperfleet_reconcile_metrics_scrape_errors_total", Kind::Counter, "Readings that failed, by reason"),
-    (
-        "hyperfleet_reconcile_metrics_scrapes_shared_total",
-        Kind::Counter,
-        "Scrapes that were answered by a reading which another scrape had begun",
-    ),
-    ("hyperfleet_reconcile_metrics_up", Kind::Gauge, "1 while the exporter runs"),
-    ("hyperfleet_reconcile_metrics_build_info", Kind::Gauge, "The build that is running"),
-];
+/// What begins so tells of the API's resources; the rest tells of the exporter.
+const FIGURES: &str = "hyperfleet_api_";
 
 /// Collects samples by family.
-struct Page(BTreeMap<&'static str, Vec<Sample>>);
+#[derive(Default)]
+struct Page {
+    samples: BTreeMap<&'static str, Vec<Sample>>,
+    /// Types of which nothing is known: their figures are left out.
+    unread: BTreeSet<String>,
+}
 
 impl Page {
     fn add(&mut self, name: &'static str, labels: Vec<(&'static str, String)>, value: Value) {
         debug_assert!(FAMILIES.iter().any(|(known, _, _)| *known == name), "{name} is in the list of families");
-        self.0.entry(name).or_default().push(Sample { labels, value });
+        let is_unread = |(label, value): &(&str, String)| {
+            label.ends_with("resource_type") && self.unread.contains(&value.to_lowercase())
+        };
+        if name.starts_with(FIGURES) && labels.iter().any(is_unread) {
+            return;
+        }
+        self.samples.entry(name).or_default().push(Sample { labels, value });
     }
 
     fn number(&mut self, name: &'static str, labels: Vec<(&'static str, String)>, value: f64) {
@@ -184,26 +102,28 @@ fn of_flow(flow: &Flow) -> Vec<(&'static str, String)> {
 /// Everything that is exposed about one scrape.
 #[must_use]
 pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &str) -> Vec<Family> {
-    let mut page = Page(BTreeMap::new());
+    let unread = scrape.layout.iter().flat_map(|layout| layout.unread()).map(|unread| unread.kind.to_lowercase());
+    let mut page = Page { unread: unread.collect(), ..Page::default() };
     let types = &scrape.types;
 
     if let Some(snapshot) = &scrape.snapshot {
         let edges = crate::figures::Edges::new(&exposure.age_buckets, kinds);
         pending(&mut page, &population(&snapshot.groups, &edges, &exposure.age_buckets, kinds, types), exposure);
         transitions(&mut page, scrape, types, exposure);
-        schema(&mut page, &snapshot.layout);
+        schema(&mut page, &snapshot.layout, kinds);
     }
     if let Some(missing_conditions) = &scrape.missing {
         missing(&mut page, missing_conditions, kinds, types);
     }
     if let Some(details) = &scrape.details {
         waiting(&mut page, details);
+        lingering(&mut page, &details.lingering, kinds, types);
     }
     configuration(&mut page, kinds);
     health(&mut page, scrape, commit);
     FAMILIES
         .iter()
-        .filter_map(|&(name, kind, help)| Some(Family { name, help, kind, samples: page.0.remove(name)? }))
+        .filter_map(|&(name, kind, help)| Some(Family { name, help, kind, samples: page.samples.remove(name)? }))
         .collect()
 }
 
@@ -268,10 +188,15 @@ fn transitions(page: &mut Page, scrape: &Scrape, types: &Types, exposure: &Expos
     }
 }
 
-fn schema(page: &mut Page, layout: &Layout) {
+fn schema(page: &mut Page, layout: &Layout, kinds: &Kinds) {
     for label in Layout::LABELS {
         let value = if layout.label() == label { 1.0 } else { 0.0 };
         page.number("hyperfleet_reconcile_metrics_schema_info", vec![("schema", label.to_owned())], value);
+    }
+    for kind in kinds.all() {
+        let resource_type = kind.name.to_lowercase();
+        let value = if page.unread.contains(&resource_type) { 0.0 } else { 1.0 };
+        page.number("hyperfleet_reconcile_metrics_kind_read", vec![("resource_type", resource_type)], value);
     }
     let exact = if *layout == Layout::Tracked { 1.0 } else { 0.0 };
     page.number("hyperfleet_reconcile_metrics_transitions_exact", Vec::new(), exact);
@@ -306,6 +231,26 @@ fn waiting(page: &mut Page, details: &Details) {
     }
     let truncated = if details.truncated { 1.0 } else { 0.0 };
     page.number("hyperfleet_reconcile_metrics_details_truncated", Vec::new(), truncated);
+    if let Some(drift) = details.drift {
+        page.number("hyperfleet_reconcile_metrics_record_drift", Vec::new(), drift as f64);
+    }
+}
+
+fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Types) {
+    let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
+    let known = kinds.all().iter().map(|kind| &kind.name).chain(lingering.iter().map(|found| &found.kind));
+    for kind in known {
+        for has_children in [false, true] {
+            counts.insert((types.label(kind), has_children), 0);
+        }
+    }
+    for Lingering { kind, has_children, count } in lingering {
+        *counts.entry((types.label(kind), *has_children)).or_default() += count;
+    }
+    for ((resource_type, has_children), count) in counts {
+        let labels = vec![("resource_type", resource_type), ("has_children", has_children.to_string())];
+        page.number("hyperfleet_api_resource_deletion_lingering", labels, count as f64);
+    }
 }
 
 fn configuration(page: &mut Page, kinds: &Kinds) {

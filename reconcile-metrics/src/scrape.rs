@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, DetailsConfig, Kinds};
 use crate::diagnosis::{Waits, count};
 use crate::figures::{Edges, Types};
-use crate::store::{Layout, Missing, Selection, Snapshot, Store, StoreError, Transitions};
+use crate::store::{self, Beside, Layout, Lingering, Missing, Snapshot, Store, StoreError, Transitions};
 
 /// After so many intervals without a good reading, details are no more served.
 const STALE_INTERVALS: u32 = 3;
@@ -31,6 +31,8 @@ const MAX_SPELLINGS: usize = 20;
 pub struct Scrape {
     /// The reading of this scrape, if it was good.
     pub snapshot: Option<Snapshot>,
+    /// The schema that was read last.
+    pub layout: Option<Layout>,
     /// Transitions to False, by kind as written and whether it was a deletion.
     pub transitions: BTreeMap<(String, bool), u64>,
     /// Missing conditions, if they are known.
@@ -54,6 +56,10 @@ pub struct Details {
     pub waits: Waits,
     /// Whether there were more stuck resources than were looked into.
     pub truncated: bool,
+    /// Deletions that go on although nothing is pending.
+    pub lingering: Vec<Lingering>,
+    /// On how many resources our record and the conditions disagree, where there is a record.
+    pub drift: Option<u64>,
 }
 
 /// How readings of one kind went.
@@ -151,6 +157,7 @@ impl Scraper {
         }
         Arc::new(Scrape {
             snapshot: result.ok(),
+            layout: state.layout.clone(),
             transitions: state.transitions.clone(),
             missing: state.missing.as_ref().filter(|(at, _)| self.is_recent(*at, &state)).map(|(_, m)| m.clone()),
             details: state
@@ -175,38 +182,43 @@ impl Scraper {
 
     /// Renews details until told to stop.
     pub async fn keep_details(self: Arc<Self>, stop: CancellationToken) {
-        let mut details = tokio::time::interval(self.details.interval);
-        let mut missing = tokio::time::interval(self.details.missing_interval);
-        details.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        missing.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = details.tick() => self.renew_details().await,
-                _ = missing.tick() => self.renew_missing().await,
+        // Apart, as a pass over all resources may take longer than an interval of the details.
+        let details = async {
+            let mut interval = every(self.details.interval);
+            loop {
+                interval.tick().await;
+                self.renew_details().await;
             }
+        };
+        let missing = async {
+            let mut interval = every(self.details.missing_interval);
+            loop {
+                interval.tick().await;
+                self.renew_missing().await;
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = details => {}
+            () = missing => {}
         }
     }
 
     /// Asks who stuck resources wait on.
     pub async fn renew_details(&self) {
         let started = (Instant::now(), Timestamp::now());
-        let selection = Selection { limit: self.details.max_resources + 1, ..Selection::default() };
-        let result = self.store.stuck(&selection, self.limit).await;
+        let result = self.store.details(self.details.max_resources, self.limit).await;
         let mut state = self.state();
         state.note("details", started, result.as_ref().err());
-        if let Ok(mut resources) = result {
-            let most = self.details.max_resources as usize;
-            let truncated = resources.len() > most;
-            resources.truncate(most);
-            resources.retain(|resource| !resource.missing);
-            let found = resources.iter().flat_map(|resource| {
+        if let Ok(store::Details { stuck, truncated, lingering, drift }) = result {
+            let found = stuck.iter().flat_map(|resource| {
                 std::iter::once(resource.kind.as_str())
                     .chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
             });
+            let found = found.chain(lingering.iter().map(|lingering| lingering.kind.as_str()));
             state.name(self.kinds(), found);
-            let waits = count(&resources, self.kinds(), &state.types);
-            state.details = Some((started.0, Details { waits, truncated }));
+            let waits = count(&stuck, self.kinds(), &state.types);
+            state.details = Some((started.0, Details { waits, truncated, lingering, drift }));
         }
     }
 
@@ -231,12 +243,6 @@ impl Scraper {
         self.state().last_answer.map(|at| at.elapsed())
     }
 
-    /// The schema of the last good snapshot.
-    #[must_use]
-    pub fn layout(&self) -> Option<Layout> {
-        self.state().layout.clone()
-    }
-
     /// The kinds that are read.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
@@ -246,6 +252,12 @@ impl Scraper {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 impl State {
@@ -293,10 +305,18 @@ impl State {
         if self.layout.as_ref() != Some(&snapshot.layout) {
             let (schema, text) = (snapshot.layout.label(), snapshot.layout.describe());
             match snapshot.layout {
-                Layout::Rows { leftovers: true } => tracing::warn!(schema, "Reading {text}"),
-                Layout::Tracked | Layout::Rows { leftovers: false } | Layout::Documents(_) => {
+                Layout::Rows { beside: Beside::OlderTables | Beside::UnkeptRecord } => {
+                    tracing::warn!(schema, "Reading {text}");
+                }
+                Layout::Tracked | Layout::Rows { beside: Beside::Nothing } | Layout::Documents(_) => {
                     tracing::info!(schema, "Reading {text}");
                 }
+            }
+            for (kind, table) in snapshot.layout.tables() {
+                tracing::info!(kind, table, "Reading a table");
+            }
+            for unread in snapshot.layout.unread() {
+                tracing::warn!(kind = unread.kind, problem = unread.problem, "A kind is not read");
             }
             self.layout = Some(snapshot.layout.clone());
         }

@@ -15,15 +15,22 @@ use crate::config::{DatabaseConfig, Kinds};
 mod connections;
 mod documents;
 pub mod layout;
+mod missing;
+mod resource;
 mod snapshot;
 mod stuck;
+mod tables;
 
 pub(crate) use connections::quoted as quoted_identifier;
 use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
-pub use layout::Layout;
-pub use snapshot::{Missing, Snapshot, Transition, Transitions, query};
-pub use stuck::{Parent, Report, Resource, Selection};
+pub(crate) use layout::disabled_triggers;
+pub use layout::{Beside, Layout};
+pub use missing::Missing;
+pub use resource::{Parent, Report, Resource};
+pub use snapshot::{Snapshot, Transition, Transitions, query};
+pub use stuck::{Details, Lingering, Selection, Trouble};
+pub use tables::{DocumentTable, Tables, Unread};
 
 /// The database.
 #[derive(Debug)]

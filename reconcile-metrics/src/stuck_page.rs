@@ -11,6 +11,7 @@ use crate::config::Kinds;
 use crate::diagnosis::Stuck;
 use crate::figures::OTHER;
 use crate::listing::{Filter, Listing};
+use crate::store::Trouble;
 use crate::stuck_text::{age, notes, waits};
 
 /// The longest message that is shown: a page has room for more than a terminal, and wraps.
@@ -23,6 +24,12 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:14px system-ui,sans
 
 const HEADINGS: [&str; 9] =
     ["Id", "Kind", "Name", "Age", "Flow", "Generation", "Waits on", "Cause", "Last reason and message"];
+
+/// What can be listed instead of what is stuck: the parameter, and its label.
+const INSTEAD: [(&str, &str, Trouble); 2] = [
+    ("missing", "instead, without the condition Reconciled", Trouble::Missing),
+    ("lingering", "instead, lingering deletions", Trouble::Lingering),
+];
 
 /// One page of the stuck resources.
 #[derive(Debug, Clone)]
@@ -41,8 +48,6 @@ pub struct Page<'a> {
     pub remark: Option<&'a str>,
     /// The kinds and adapters that the form offers.
     pub kinds: &'a Kinds,
-    /// Whether resources without the condition would have been found.
-    pub looked_for_missing: bool,
     /// When the database was read.
     pub read_at: Timestamp,
 }
@@ -99,9 +104,8 @@ impl Page<'_> {
                         }
                     }
                 }
-                label {
-                    input type="checkbox" name="missing" value="true" checked[self.filter.missing];
-                    " look for missing conditions"
+                @for (name, text, trouble) in INSTEAD {
+                    label { input type="checkbox" name=(name) value="true" checked[self.filter.trouble == trouble]; " " (text) }
                 }
                 input type="hidden" name="size" value=(self.size);
                 button { "Show" }
@@ -114,7 +118,6 @@ impl Page<'_> {
     fn summary(&self) -> Markup {
         let (total, shown) = (self.listing.found.len(), self.items.len());
         let before = (self.number - 1).saturating_mul(self.size);
-        let without = self.listing.without_condition();
         html! {
             p {
                 @if total == 0 {
@@ -122,7 +125,6 @@ impl Page<'_> {
                 } @else {
                     @if shown == 0 { "None of " (total) " is on this page." }
                     @else { (before + 1) "–" (before + shown) " of " (total) ", the oldest first." }
-                    @if without > 0 { " " (without) " of them without the condition Reconciled." }
                     @if self.listing.truncated {
                         " There are more: only the " (self.listing.read) " oldest were looked into."
                     }
@@ -130,9 +132,6 @@ impl Page<'_> {
                 " Read at " (format!("{:.0}", self.read_at)) "."
             }
             @if let Some(remark) = self.remark { p { (sentence(remark)) } }
-            @if !self.looked_for_missing {
-                p { "Resources without the condition Reconciled were not looked for: that takes a pass over all resources here." }
-            }
         }
     }
 }

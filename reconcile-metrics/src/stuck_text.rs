@@ -59,6 +59,11 @@ pub fn notes(stuck: &Stuck) -> Vec<String> {
     if stuck.no_condition && !stuck.waits_on.is_empty() {
         notes.push("has no condition Reconciled".to_owned());
     }
+    match stuck.has_children {
+        Some(true) => notes.push("has children left".to_owned()),
+        Some(false) => notes.push("has no children left".to_owned()),
+        None => {}
+    }
     if !stuck.blocks.is_empty() {
         notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
     }
@@ -148,6 +153,7 @@ mod tests {
             message: None,
             required_adapters_known: true,
             waits_on,
+            has_children: None,
             blocks: blocks.iter().map(|&id| id.to_owned()).collect(),
         }
     }

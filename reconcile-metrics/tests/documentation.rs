@@ -98,8 +98,11 @@ fn labels(name: &str) -> &'static str {
             "`resource_type`, `is_delete`, `adapter`, `reason`"
         }
         "hyperfleet_api_resource_deletion_waiting_on_child" => "`resource_type`, `child_resource_type`",
+        "hyperfleet_api_resource_deletion_lingering" => "`resource_type`, `has_children`",
         "hyperfleet_reconcile_metrics_stuck_threshold_seconds" => "`resource_type`, `is_delete`",
-        "hyperfleet_reconcile_metrics_required_adapters" => "`resource_type`",
+        "hyperfleet_reconcile_metrics_required_adapters" | "hyperfleet_reconcile_metrics_kind_read" => {
+            "`resource_type`"
+        }
         "hyperfleet_reconcile_metrics_odd_rows" => "`reason`",
         "hyperfleet_reconcile_metrics_schema_info" => "`schema`",
         "hyperfleet_reconcile_metrics_scrape_errors_total" => "`collector`, `reason`",

@@ -301,16 +301,22 @@ fn table(spec: &TableSpec) -> Table {
     Table {
         name: spec.name.clone(),
         conditions: spec.conditions.clone().unwrap_or("status_conditions".to_owned()),
+        id: spec.id.clone(),
+        resource_name: spec.resource_name.clone(),
+        generation: spec.generation.clone(),
+        created: spec.created.clone(),
+        deleted: spec.deleted.clone(),
         owner: spec.owner.clone(),
     }
 }
 
-/// The two tables that the API had before it had generic ones.
+/// The tables that the API had before it had generic ones: the kind, the table's name, and the column of the owner.
+pub(crate) const KNOWN_TABLES: [(&str, &str, Option<&str>); 2] =
+    [("Cluster", "clusters", None), ("NodePool", "node_pools", Some("owner_id"))];
+
+/// The table of a kind, as the API had it.
 pub(crate) fn known_table(kind: &str) -> Option<Table> {
-    let (name, owner) = match kind {
-        "Cluster" => ("clusters", None),
-        "NodePool" => ("node_pools", Some("owner_id".to_owned())),
-        _ => return None,
-    };
-    Some(Table { name: name.to_owned(), conditions: "status_conditions".to_owned(), owner })
+    let (_, name, owner) = KNOWN_TABLES.iter().find(|(known, ..)| *known == kind)?;
+    let spec = TableSpec { name: (*name).to_owned(), owner: owner.map(str::to_owned), ..TableSpec::default() };
+    Some(table(&spec))
 }

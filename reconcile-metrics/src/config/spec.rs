@@ -160,14 +160,24 @@ pub struct KindSpec {
     pub table: Option<TableSpec>,
 }
 
-/// A table of the older schema, one for each kind.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+/// A table of the older schema, one for each kind. A column that it has by none of the names below makes the kind one that is not read.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
     /// The table's name.
     pub name: String,
-    /// The JSONB column of conditions; `status_conditions` by default.
+    /// The column of conditions, JSONB or JSON, and the keys that lead to the list where it is nested: `status.conditions`; `status_conditions` by default.
     pub conditions: Option<String>,
+    /// The column of ids; `id` by default.
+    pub id: Option<String>,
+    /// The column of names; `name` by default, and the id is shown for want of it.
+    pub resource_name: Option<String>,
+    /// The column of the wanted generation; `generation` by default, and the newest that was reported on for want of it.
+    pub generation: Option<String>,
+    /// The column of the time of creation; `created_time` or `created_at` by default.
+    pub created: Option<String>,
+    /// The column of the time of deletion, null until then; `deleted_time` or `deleted_at` by default.
+    pub deleted: Option<String>,
     /// The column that holds the parent's id; none by default.
     pub owner: Option<String>,
 }

@@ -33,6 +33,7 @@ fn resource(id: &str, kind: &str, deleting: bool, reports: Vec<Report>) -> Resou
         reason: None,
         message: None,
         reports,
+        has_children: None,
         parents: Vec::new(),
     }
 }

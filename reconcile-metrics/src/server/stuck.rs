@@ -24,7 +24,7 @@ use subtle::ConstantTimeEq as _;
 use super::{Shared, json_body};
 use crate::config::StuckAccess;
 use crate::listing::Filter;
-use crate::store::Layout;
+use crate::store::Trouble;
 use crate::stuck_page::Page;
 
 const DEFAULT_SIZE: usize = 100;
@@ -44,6 +44,8 @@ pub(super) struct Parameters {
     deleting: Option<bool>,
     #[serde(default, deserialize_with = "filled_in")]
     missing: Option<bool>,
+    #[serde(default, deserialize_with = "filled_in")]
+    lingering: Option<bool>,
     #[serde(default, deserialize_with = "filled_in")]
     page: Option<usize>,
     #[serde(default, deserialize_with = "filled_in")]
@@ -104,15 +106,16 @@ pub(super) async fn page(
         let message = format!("page is from 1 to {MAX_PAGE}, size from 1 to {MAX_SIZE}");
         return problem(StatusCode::BAD_REQUEST, &message);
     }
+    let trouble = match (parameters.missing.unwrap_or_default(), parameters.lingering.unwrap_or_default()) {
+        (true, true) => return problem(StatusCode::BAD_REQUEST, "ask for missing or for lingering"),
+        (true, false) => Trouble::Missing,
+        (false, true) => Trouble::Lingering,
+        (false, false) => Trouble::Pending,
+    };
     let Ok(_reader) = shared.readers.try_acquire() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
     };
-    let filter = Filter {
-        kind: parameters.kind,
-        adapter: parameters.adapter,
-        deleting: parameters.deleting,
-        missing: parameters.missing.unwrap_or_default(),
-    };
+    let filter = Filter { kind: parameters.kind, adapter: parameters.adapter, deleting: parameters.deleting, trouble };
     let config = &shared.config;
     let listing = match filter.list(&shared.store, config.details.max_resources, config.scrape_timeout).await {
         Ok(listing) => listing,
@@ -137,7 +140,6 @@ pub(super) async fn page(
             filter: &filter,
             remark: remark.as_deref(),
             kinds: &config.kinds,
-            looked_for_missing: filter.missing || shared.scraper.layout() == Some(Layout::Tracked),
             read_at,
         };
         let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -145,11 +147,10 @@ pub(super) async fn page(
         (headers, page.html()).into_response()
     } else {
         let (total, read, truncated) = (listing.found.len(), listing.read, listing.truncated);
-        let without = listing.without_condition();
         json_body(
             StatusCode::OK,
             &json!({
-                "items": items, "page": number, "size": items.len(), "total": total, "without_condition": without,
+                "items": items, "page": number, "size": items.len(), "total": total,
                 "read": read, "truncated": truncated, "remark": remark,
             }),
         )

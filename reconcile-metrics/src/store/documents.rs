@@ -1,7 +1,8 @@
 //! The older schema: one table for each kind, conditions in JSONB.
 //!
 //! In: the tables. Out: what is pending, row by row, because a time in a JSON text may be none, and a cast in SQL would
-//! fail over one such row. The names of tables and columns come from the configuration and are quoted.
+//! fail over one such row. Also the same rows in the shape of the newer schema, for questions that both can answer. The
+//! names of tables and columns are those that [`tables`](super::tables) found, and are quoted.
 
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::connections::{StoreError, quoted};
-use super::layout::DocumentTable;
+use super::tables::{DocumentTable, literal};
 
 /// What every pending resource's conditions contain; an index on it is what `index` offers.
 pub(super) const PENDING: &str = r#"'[{"type": "Reconciled", "status": "False"}]'"#;
@@ -62,8 +63,7 @@ pub(super) async fn each(
 }
 
 fn select(table: &DocumentTable, wanted: Wanted) -> String {
-    let conditions = format!("t.{}", quoted(&table.conditions));
-    let owner = table.owner.as_deref().map_or("NULL".to_owned(), |owner| format!("t.{}::text", quoted(owner)));
+    let conditions = table.conditions("t.");
     let condition = match wanted {
         Wanted::Pending => format!("{conditions} @> {PENDING}"),
         Wanted::Missing => format!(
@@ -71,38 +71,77 @@ fn select(table: &DocumentTable, wanted: Wanted) -> String {
         ),
     };
     format!(
-        "SELECT t.id::text, {kind} AS kind, t.name::text, {owner} AS owner, t.{deleted} IS NOT NULL,
-                r ->> 'last_transition_time', date_part('epoch', greatest(t.{created}, 'epoch')),
-                t.generation::bigint, r ->> 'reason', r ->> 'message'
-         FROM {name} t
-         LEFT JOIN LATERAL (
-             SELECT e AS r
-             FROM jsonb_array_elements(CASE jsonb_typeof({conditions}) WHEN 'array' THEN {conditions} ELSE '[]' END) AS e
-             WHERE e ->> 'type' = 'Reconciled' LIMIT 1
-         ) AS c ON true
+        "SELECT t.{id}::text, {kind} AS kind, {name}, {owner} AS owner, t.{deleted} IS NOT NULL,
+                r ->> 'last_transition_time', date_part('epoch', greatest({created}, 'epoch')),
+                {generation}, r ->> 'reason', r ->> 'message'
+         FROM {table} t {reconciled}
          WHERE {condition}",
+        id = quoted(&table.id),
         kind = literal(&table.kind),
-        name = quoted(&table.name),
-        deleted = quoted(&table.deleted),
-        created = quoted(&table.created),
+        name = name(table),
+        owner = owner(table),
+        deleted = quoted(&table.deleted.name),
+        created = table.created.instant("t."),
+        generation = generation(table),
+        table = quoted(&table.name),
+        reconciled = reconciled(table),
     )
 }
 
-/// The rows as the generic schema has them, for questions about parents.
-pub(super) fn as_resources(tables: &[DocumentTable]) -> String {
-    let selects: Vec<_> = tables
-        .iter()
-        .map(|table| {
-            let owner = table.owner.as_deref().map_or("NULL".to_owned(), |owner| format!("{}::text", quoted(owner)));
-            format!(
-                "SELECT id::text, {} AS kind, name::text, {owner} AS owner_id, {}::timestamptz AS deleted_time FROM {}",
-                literal(&table.kind),
-                quoted(&table.deleted),
-                quoted(&table.name)
-            )
-        })
-        .collect();
-    selects.join(" UNION ALL ")
+fn name(table: &DocumentTable) -> String {
+    format!("t.{}::text", quoted(table.resource_name.as_ref().unwrap_or(&table.id)))
+}
+
+fn owner(table: &DocumentTable) -> String {
+    table.owner.as_deref().map_or("NULL::text".to_owned(), |owner| format!("t.{}::text", quoted(owner)))
+}
+
+fn generation(table: &DocumentTable) -> String {
+    table.generation.as_deref().map_or("0::bigint".to_owned(), |generation| format!("t.{}::bigint", quoted(generation)))
+}
+
+/// Joins the condition Reconciled of each row as `r`.
+fn reconciled(table: &DocumentTable) -> String {
+    let conditions = table.conditions("t.");
+    format!(
+        "LEFT JOIN LATERAL (
+             SELECT e AS r
+             FROM jsonb_array_elements(CASE jsonb_typeof({conditions}) WHEN 'array' THEN {conditions} ELSE '[]' END) AS e
+             WHERE e ->> 'type' = 'Reconciled' LIMIT 1
+         ) AS c ON true"
+    )
+}
+
+/// A question about the newer schema's `resources` and `resource_conditions`, put to the older one's tables.
+pub(super) fn over(tables: &[DocumentTable], question: &str) -> String {
+    let union =
+        |select: fn(&DocumentTable) -> String| tables.iter().map(select).collect::<Vec<_>>().join(" UNION ALL ");
+    let resources = union(|table| {
+        format!(
+            "SELECT t.{}::text AS id, {} AS kind, {} AS name, {} AS owner_id, {} AS generation, {} AS deleted_time FROM {} t",
+            quoted(&table.id),
+            literal(&table.kind),
+            name(table),
+            owner(table),
+            generation(table),
+            table.deleted.instant("t."),
+            quoted(&table.name)
+        )
+    });
+    let conditions = union(|table| {
+        format!(
+            "SELECT t.{}::text AS resource_id, r ->> 'type' AS type, r ->> 'status' AS status, r ->> 'reason' AS reason,
+                    r ->> 'message' AS message
+             FROM {} t {}",
+            quoted(&table.id),
+            quoted(&table.name),
+            reconciled(table)
+        )
+    });
+    format!(
+        "WITH resources AS NOT MATERIALIZED ({resources}), resource_conditions AS NOT MATERIALIZED ({conditions})
+         SELECT * FROM ({question}) AS answer"
+    )
 }
 
 fn read(row: &PgRow, wanted: Wanted) -> Result<Pending, sqlx::Error> {
@@ -122,9 +161,4 @@ fn read(row: &PgRow, wanted: Wanted) -> Result<Pending, sqlx::Error> {
         message: row.try_get(9)?,
         missing: wanted == Wanted::Missing,
     })
-}
-
-fn literal(text: &str) -> String {
-    // With standard_conforming_strings, which has been on by default since 9.1, only the quote is special.
-    format!("'{}'::text", text.replace('\'', "''"))
 }

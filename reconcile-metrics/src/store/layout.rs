@@ -6,7 +6,8 @@
 use sqlx::{PgConnection, Row as _};
 
 use super::connections::StoreError;
-use crate::config::{Kinds, known_table};
+use super::tables::{self, Tables, Unread};
+use crate::config::Kinds;
 
 /// A schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,29 +16,32 @@ pub enum Layout {
     Tracked,
     /// The API's: conditions are rows.
     Rows {
-        /// Whether tables of the older schema are there, too.
-        leftovers: bool,
+        /// What else is there.
+        beside: Beside,
     },
     /// The API's before v0.3.1: a table for each kind, with conditions in a JSONB column.
-    Documents(Vec<DocumentTable>),
+    Documents(Tables),
 }
 
-/// A table of the older schema, by the names that it really has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DocumentTable {
-    /// The kind that it holds.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// The JSONB column of conditions.
-    pub conditions: String,
-    /// The column that is null until the resource is deleted.
-    pub deleted: String,
-    /// The column of the time of creation.
-    pub created: String,
-    /// The column of the parent's id.
-    pub owner: Option<String>,
+/// What is beside the rows of conditions, and not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing.
+    Nothing,
+    /// Tables of the older schema.
+    OlderTables,
+    /// Our record, which is not kept: triggers are disabled or gone. The conditions are right all the same.
+    UnkeptRecord,
 }
+
+/// The triggers that keep the record, and the table of each.
+pub(crate) const TRIGGERS: [(&str, &str); 5] = [
+    ("reconciled_written", "resource_conditions"),
+    ("reconciled_changed", "resource_conditions"),
+    ("reconciled_removed", "resource_conditions"),
+    ("resource_created", "resources"),
+    ("resource_changed", "resources"),
+];
 
 impl Layout {
     /// Every value of [`label`](Self::label).
@@ -58,12 +62,40 @@ impl Layout {
     pub fn describe(&self) -> &'static str {
         match self {
             Self::Tracked => "our schema: transitions are counted exactly",
-            Self::Rows { leftovers: false } => "the API's schema: transitions are counted between scrapes",
-            Self::Rows { leftovers: true } => {
+            Self::Rows { beside: Beside::Nothing } => "the API's schema: transitions are counted between scrapes",
+            Self::Rows { beside: Beside::OlderTables } => {
                 "the API's schema, beside tables of its older one, which are not read: resources that were not migrated \
                  are in nobody's figures"
             }
+            Self::Rows { beside: Beside::UnkeptRecord } => {
+                "our schema like the API's, as triggers that keep its record are disabled or gone: transitions are counted \
+                 between scrapes; `reconcile-metrics migrate --repair` is the cure"
+            }
             Self::Documents(_) => "the API's older schema: each scrape reads the pending rows one by one",
+        }
+    }
+
+    /// Whether there is a record of ours, kept or not.
+    #[must_use]
+    pub fn has_record(&self) -> bool {
+        matches!(self, Self::Tracked | Self::Rows { beside: Beside::UnkeptRecord })
+    }
+
+    /// The kinds that have a table each, and its name.
+    pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tables = match self {
+            Self::Tracked | Self::Rows { .. } => &[],
+            Self::Documents(tables) => tables.read.as_slice(),
+        };
+        tables.iter().map(|table| (table.kind.as_str(), table.name.as_str()))
+    }
+
+    /// The configured kinds whose rows cannot be read, so that nothing is known of them.
+    #[must_use]
+    pub fn unread(&self) -> &[Unread] {
+        match self {
+            Self::Tracked | Self::Rows { .. } => &[],
+            Self::Documents(tables) => &tables.unread,
         }
     }
 }
@@ -81,55 +113,33 @@ pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Resu
     .await?;
     let (tracked, rows): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
     if tracked && rows {
-        return Ok(Layout::Tracked);
+        let kept = disabled_triggers(connection).await?.is_empty();
+        return Ok(if kept { Layout::Tracked } else { Layout::Rows { beside: Beside::UnkeptRecord } });
     }
-    let documents = documents(connection, kinds).await?;
-    match (rows, documents.is_empty()) {
-        (true, nothing_else) => Ok(Layout::Rows { leftovers: !nothing_else }),
-        (false, false) => Ok(Layout::Documents(documents)),
-        (false, true) => Err(StoreError::UnknownSchema(
-            "there are no tables `resources` and `resource_conditions`, and no table of a kind has a JSONB column of \
-             conditions; is `database.name` or `database.schema` wrong, or `reconcile-metrics migrate` to be run?"
-                .to_owned(),
-        )),
+    let tables = tables::find(connection, kinds).await?;
+    match (rows, tables.read.is_empty()) {
+        (true, true) => Ok(Layout::Rows { beside: Beside::Nothing }),
+        (true, false) => Ok(Layout::Rows { beside: Beside::OlderTables }),
+        (false, false) => Ok(Layout::Documents(tables)),
+        (false, true) => {
+            let unread: String = tables.unread.iter().map(|unread| format!("; {unread}")).collect();
+            Err(StoreError::UnknownSchema(format!(
+                "there are no tables `resources` and `resource_conditions`, and no table of a kind that can be read; is \
+                 `database.name` or `database.schema` wrong, or `reconcile-metrics migrate` to be run?{unread}"
+            )))
+        }
     }
 }
 
-/// The tables of the older schema: those of the configured kinds, or the two that are known.
-async fn documents(connection: &mut PgConnection, kinds: &Kinds) -> Result<Vec<DocumentTable>, StoreError> {
-    let configured: Vec<_> =
-        kinds.all().iter().filter_map(|kind| Some((kind.name.clone(), kind.table.clone()?))).collect();
-    let candidates = if configured.is_empty() {
-        ["Cluster", "NodePool"].iter().filter_map(|kind| Some(((*kind).to_owned(), known_table(kind)?))).collect()
-    } else {
-        configured
-    };
-    let mut found = Vec::new();
-    for (kind, table) in candidates {
-        let columns: Vec<String> = sqlx::query_scalar(
-            "SELECT attname::text FROM pg_attribute
-             WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped",
-        )
-        .bind(&table.name)
-        .fetch_all(&mut *connection)
-        .await?;
-        let first =
-            |names: [&'static str; 2]| names.into_iter().find(|name| columns.iter().any(|column| column == name));
-        let (Some(deleted), Some(created), true) = (
-            first(["deleted_time", "deleted_at"]),
-            first(["created_time", "created_at"]),
-            columns.contains(&table.conditions),
-        ) else {
-            continue;
-        };
-        found.push(DocumentTable {
-            kind,
-            name: table.name,
-            conditions: table.conditions,
-            deleted: deleted.to_owned(),
-            created: created.to_owned(),
-            owner: table.owner.filter(|owner| columns.contains(owner)),
-        });
-    }
-    Ok(found)
+/// Those of [`TRIGGERS`] that do not keep the record: they are gone, disabled, or fire on replicas only.
+pub(crate) async fn disabled_triggers(
+    connection: &mut PgConnection,
+) -> Result<Vec<(&'static str, &'static str)>, sqlx::Error> {
+    let enabled: Vec<String> = sqlx::query_scalar(
+        "SELECT tgname::text FROM pg_trigger
+         WHERE tgrelid IN (to_regclass('resources'), to_regclass('resource_conditions')) AND tgenabled IN ('O', 'A')",
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(TRIGGERS.into_iter().filter(|(trigger, _)| !enabled.iter().any(|name| name == trigger)).collect())
 }

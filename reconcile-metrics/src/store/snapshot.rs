@@ -9,8 +9,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use super::documents::{self, Wanted};
-use super::layout::{DocumentTable, Layout, detect};
-use super::{Store, StoreError, Thresholds};
+use super::layout::{Layout, detect};
+use super::tables::DocumentTable;
+use super::{Missing, Store, StoreError};
 use crate::figures::{Edges, Group};
 
 /// The statements, for tests that read their plans.
@@ -23,7 +24,7 @@ pub mod query {
     pub const TRACKED_MISSING: &str = include_str!("sql/tracked_missing.sql");
     /// What is pending on the API's schema.
     pub const ROWS_PENDING: &str = include_str!("sql/rows_pending.sql");
-    /// Missing conditions on the API's schema.
+    /// Missing conditions in a part of the API's schema.
     pub const ROWS_MISSING: &str = include_str!("sql/rows_missing.sql");
 }
 
@@ -74,17 +75,6 @@ pub struct Transition {
     pub count: u64,
 }
 
-/// Resources without a condition Reconciled, past their threshold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    /// The kind as written.
-    pub kind: String,
-    /// Whether they are being deleted.
-    pub deleting: bool,
-    /// How many they are.
-    pub count: u64,
-}
-
 impl Store {
     /// Takes a snapshot; `previous` is when the one before was taken.
     ///
@@ -102,7 +92,7 @@ impl Store {
                 Layout::Tracked => self.tracked(connection, edges).await,
                 Layout::Rows { .. } => rows(connection, layout, edges, previous).await,
                 Layout::Documents(tables) => {
-                    let tables = tables.clone();
+                    let tables = tables.read.clone();
                     from_documents(connection, layout, &tables, edges, previous).await
                 }
             }
@@ -118,7 +108,7 @@ impl Store {
             Ok(Transition { kind: row.try_get(0)?, is_delete: row.try_get(1)?, count })
         });
         let transitions = transitions.collect::<Result<_, sqlx::Error>>()?;
-        let missing = missing(connection, query::TRACKED_MISSING, self).await?;
+        let missing = self.missing_on_record(connection).await?;
         Ok(Snapshot {
             layout: Layout::Tracked,
             taken: now(connection).await?,
@@ -126,38 +116,6 @@ impl Store {
             transitions: Transitions::Total(transitions),
             missing: Some(missing),
         })
-    }
-
-    /// Counts missing conditions by a pass over all resources; on our schema a snapshot has them already.
-    ///
-    /// # Errors
-    /// As [`snapshot`](Self::snapshot).
-    pub async fn missing(&self, limit: Duration) -> Result<Vec<Missing>, StoreError> {
-        self.read(limit, async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
-            allow_sequential_scans(connection).await?;
-            match &layout {
-                Layout::Tracked => missing(connection, query::TRACKED_MISSING, self).await,
-                Layout::Rows { .. } => missing(connection, query::ROWS_MISSING, self).await,
-                Layout::Documents(tables) => {
-                    let now = now(connection).await?;
-                    let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
-                    let of_kinds: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
-                    let tables: Vec<_> =
-                        tables.iter().filter(|table| of_kinds.contains(&table.kind)).cloned().collect();
-                    documents::each(connection, &tables, Wanted::Missing, |row| {
-                        let threshold = self.kinds().stuck_after(&row.kind, row.deleting).as_secs_f64();
-                        if now - row.since > threshold {
-                            *counts.entry((row.kind, row.deleting)).or_default() += 1;
-                        }
-                    })
-                    .await?;
-                    let missing = |((kind, deleting), count)| Missing { kind, deleting, count };
-                    Ok(counts.into_iter().map(missing).collect())
-                }
-            }
-        })
-        .await
     }
 }
 
@@ -215,25 +173,8 @@ fn group(row: &PgRow) -> Result<Group, sqlx::Error> {
     })
 }
 
-fn unsigned(row: &PgRow, column: usize) -> Result<u64, sqlx::Error> {
+pub(super) fn unsigned(row: &PgRow, column: usize) -> Result<u64, sqlx::Error> {
     Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default())
-}
-
-async fn missing(connection: &mut PgConnection, sql: &'static str, store: &Store) -> Result<Vec<Missing>, StoreError> {
-    let thresholds = Thresholds::of(store.kinds().with_adapters());
-    if thresholds.kinds.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = sqlx::query(sql)
-        .bind(&thresholds.kinds)
-        .bind(&thresholds.live)
-        .bind(&thresholds.deletion)
-        .fetch_all(connection)
-        .await?;
-    let missing = rows
-        .iter()
-        .map(|row| Ok(Missing { kind: row.try_get(0)?, deleting: row.try_get(1)?, count: unsigned(row, 2)? }));
-    Ok(missing.collect::<Result<_, sqlx::Error>>()?)
 }
 
 async fn from_documents(
@@ -250,7 +191,8 @@ async fn from_documents(
     documents::each(connection, tables, Wanted::Pending, |row| {
         let age = (taken - row.since).clamp(0.0, taken);
         let band = edges.band(age);
-        if !row.undated && previous.is_some_and(|previous| row.since > previous) {
+        // One that is dated ahead is fresh in the reading that reaches its time, and in no other.
+        if !row.undated && row.since <= taken && previous.is_some_and(|previous| row.since > previous) {
             *fresh.entry((row.kind.clone(), row.deleting)).or_default() += 1;
         }
         let key = (row.kind, row.deleting, band);

@@ -1,150 +1,212 @@
-//! The stuck resources by name, with what adapters said about them.
+//! The resources in trouble by name, with what adapters said about them.
 //!
 //! In: which ones are asked for. Out: the oldest of them, their adapters' last reports, and the ancestors whose deletion
-//! waits for them, all from one snapshot. Who a resource waits on is decided in [`crate::diagnosis`].
+//! waits for them, all from one snapshot. Also, for the figures by adapter and by child, those that are stuck, and what
+//! else holds a deletion. Who a resource waits on is decided in [`crate::diagnosis`].
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 
 use super::documents::{self, Pending, Wanted};
 use super::layout::{Layout, detect};
-use super::snapshot::{allow_sequential_scans, now};
-use super::{Store, StoreError, Thresholds};
+use super::resource::{complete, from_row, order, parents, put_to, reports, resource};
+use super::snapshot::{allow_sequential_scans, now, unsigned};
+use super::tables::Tables;
+use super::{Resource, Store, StoreError, Thresholds};
 
 const TRACKED_STUCK: &str = include_str!("sql/tracked_stuck.sql");
+const TRACKED_STUCK_MISSING: &str = include_str!("sql/tracked_stuck_missing.sql");
 const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
-const REPORTS: &str = include_str!("sql/reports.sql");
-const WAITING_PARENTS: &str = include_str!("sql/waiting_parents.sql");
-
-/// Which stuck resources are asked for.
+const DRIFT: &str = include_str!("sql/drift.sql");
+const DELETIONS: &str = include_str!("sql/deletions.sql");
+/// Which resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
+    /// What is the matter with them.
+    pub trouble: Trouble,
     /// Only this kind, in any case.
     pub kind: Option<String>,
     /// Only those that are being deleted, or only the others.
     pub deleting: Option<bool>,
     /// The most resources, the oldest first.
     pub limit: u32,
-    /// Whether resources without the condition are looked for where that takes a pass over all resources.
-    pub missing: bool,
 }
 
-/// A stuck resource.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resource {
-    /// Its id.
-    pub id: String,
-    /// Its kind as written.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// Its parent's id.
-    pub owner: Option<String>,
-    /// Whether it is being deleted.
-    pub deleting: bool,
-    /// Whether it has no condition Reconciled at all.
-    pub missing: bool,
-    /// Since when, in seconds since the epoch.
-    pub since: f64,
-    /// For how long, in seconds.
-    pub age: f64,
-    /// The generation that is wanted.
-    pub generation: i64,
-    /// The condition's reason.
-    pub reason: Option<String>,
-    /// The condition's message.
-    pub message: Option<String>,
-    /// What adapters last said, by the adapter's name.
-    pub reports: Vec<Report>,
-    /// Ancestors that are being deleted as well.
-    pub parents: Vec<Parent>,
+/// What is the matter with a resource. Each is counted by a gauge of its own, and listed apart from the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trouble {
+    /// Its condition Reconciled has been False for longer than the threshold.
+    #[default]
+    Pending,
+    /// It is to have the condition and has none, for longer than the threshold. On a schema that is not ours this takes a
+    /// pass over all resources.
+    Missing,
+    /// Its deletion was requested longer ago than the threshold, nothing of it is pending, and it is still there.
+    Lingering,
 }
 
-/// What an adapter last said about a resource.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The adapter.
-    pub adapter: String,
-    /// The generation that it spoke of.
-    pub observed_generation: i64,
-    /// When, in seconds since the epoch.
-    pub at: f64,
-    /// Whether it said `Available=True`.
-    pub available: bool,
-    /// Whether it said `Finalized=True`.
-    pub finalized: bool,
-    /// The reason of its condition.
-    pub reason: Option<String>,
-    /// The message of its condition.
-    pub message: Option<String>,
+/// What figures by adapter and by child are counted from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Details {
+    /// The oldest that are pending past their threshold, and at most as many that hold up deletions for want of the
+    /// condition.
+    pub stuck: Vec<Resource>,
+    /// Whether there are more of either.
+    pub truncated: bool,
+    /// Deletions that linger, all of them.
+    pub lingering: Vec<Lingering>,
+    /// On how many resources our record of what is pending and their conditions disagree, where there is a record.
+    pub drift: Option<u64>,
 }
 
-/// A parent that is being deleted.
+/// Deletions of one kind that go on although nothing is pending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
-    /// Its id.
-    pub id: String,
-    /// Its kind as written.
+pub struct Lingering {
+    /// The kind as written.
     pub kind: String,
-    /// Its name.
-    pub name: String,
+    /// Whether they still have children.
+    pub has_children: bool,
+    /// How many they are.
+    pub count: u64,
 }
 
 impl Store {
-    /// Lists stuck resources, the oldest first.
+    /// Lists resources in trouble, the oldest first. `limit` is the time for all of it, or for each part of a pass.
+    ///
+    /// # Errors
+    /// The database did not answer, has no schema that is known, or the kind that is asked for cannot be read.
+    pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Vec<Resource>, StoreError> {
+        let read = async |connection: &mut PgConnection| {
+            let layout = detect(connection, self.kinds()).await?;
+            let is_asked_for =
+                |kind: &str| selection.kind.as_ref().is_some_and(|asked| asked.eq_ignore_ascii_case(kind));
+            if let Some(unread) = layout.unread().iter().find(|unread| is_asked_for(&unread.kind)) {
+                return Err(StoreError::UnknownSchema(unread.to_string()));
+            }
+            let found = self.list(connection, &layout, selection).await?;
+            let Some(mut found) = found else { return Ok((layout, None)) };
+            complete(connection, &layout, &mut found).await?;
+            Ok((layout, Some(found)))
+        };
+        match self.read(limit, read).await? {
+            (_, Some(found)) => Ok(found),
+            (layout, None) => {
+                let mut found = self.list_missing_in_parts(selection, limit).await?;
+                self.read(limit, async |connection: &mut PgConnection| complete(connection, &layout, &mut found).await)
+                    .await?;
+                Ok(found)
+            }
+        }
+    }
+
+    /// What is behind the figures by adapter and by child; `most` limits each list.
     ///
     /// # Errors
     /// The database did not answer, or has no schema that is known.
-    pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Vec<Resource>, StoreError> {
+    pub async fn details(&self, most: u32, limit: Duration) -> Result<Details, StoreError> {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = detect(connection, self.kinds()).await?;
-            let mut found = match &layout {
-                Layout::Tracked => self.by_query(connection, TRACKED_STUCK, selection, None).await?,
-                Layout::Rows { .. } => {
-                    if selection.missing {
-                        allow_sequential_scans(connection).await?;
-                    }
-                    self.by_query(connection, ROWS_STUCK, selection, Some(selection.missing)).await?
-                }
-                Layout::Documents(tables) => {
-                    allow_sequential_scans(connection).await?;
-                    let now = now(connection).await?;
-                    let mut found = Vec::new();
-                    let wanted: &[Wanted] =
-                        if selection.missing { &[Wanted::Pending, Wanted::Missing] } else { &[Wanted::Pending] };
-                    for &wanted in wanted {
-                        documents::each(connection, tables, wanted, |row| {
-                            if self.is_wanted(&row, now, selection) {
-                                found.push(resource(row, now));
-                            }
-                        })
-                        .await?;
-                    }
-                    found.sort_by(|one, other| one.since.total_cmp(&other.since).then_with(|| one.id.cmp(&other.id)));
-                    found.truncate(selection.limit as usize);
-                    found
-                }
+            let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
+            let mut pending = self.list(connection, &layout, &selection).await?.unwrap_or_default();
+            let mut blocking =
+                self.deletions(connection, &layout, "missing AND owner_id IS NOT NULL", &selection).await?;
+            let truncated = pending.len().max(blocking.len()) > most as usize;
+            pending.truncate(most as usize);
+            blocking.truncate(most as usize);
+            reports(connection, &mut pending).await?;
+            let mut stuck = pending;
+            stuck.append(&mut blocking);
+            parents(connection, &layout, &mut stuck).await?;
+
+            let sql =
+                format!("SELECT kind, has_children, count(*) FROM ({DELETIONS}) AS d WHERE NOT missing GROUP BY 1, 2");
+            let rows = self.ask(&put_to(&layout, sql), &Selection::default()).fetch_all(&mut *connection).await?;
+            let lingering = rows.iter().map(|row| {
+                Ok(Lingering { kind: row.try_get(0)?, has_children: row.try_get(1)?, count: unsigned(row, 2)? })
+            });
+            let lingering = lingering.collect::<Result<_, sqlx::Error>>()?;
+            let drift = if layout.has_record() {
+                Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?)
+            } else {
+                None
             };
-            reports(connection, &mut found).await?;
-            parents(connection, &layout, &mut found).await?;
-            Ok(found)
+            Ok(Details { stuck, truncated, lingering, drift })
         })
         .await
     }
 
-    async fn by_query(
+    /// None where it takes a pass in parts.
+    async fn list(
         &self,
         connection: &mut PgConnection,
-        sql: &'static str,
+        layout: &Layout,
         selection: &Selection,
-        missing: Option<bool>,
+    ) -> Result<Option<Vec<Resource>>, StoreError> {
+        let sql = match (selection.trouble, layout) {
+            (Trouble::Lingering, _) => {
+                return self.deletions(connection, layout, "NOT missing", selection).await.map(Some);
+            }
+            (Trouble::Pending, Layout::Tracked) => TRACKED_STUCK,
+            (Trouble::Missing, Layout::Tracked) => TRACKED_STUCK_MISSING,
+            (Trouble::Pending, Layout::Rows { .. }) => ROWS_STUCK,
+            (Trouble::Missing, Layout::Rows { .. }) => return Ok(None),
+            (Trouble::Pending, Layout::Documents(tables)) => {
+                return self.list_documents(connection, tables, Wanted::Pending, selection).await.map(Some);
+            }
+            (Trouble::Missing, Layout::Documents(tables)) => {
+                return self.list_documents(connection, tables, Wanted::Missing, selection).await.map(Some);
+            }
+        };
+        let rows = self.ask(sql, selection).fetch_all(connection).await?;
+        Ok(Some(rows.iter().map(from_row).collect::<Result<_, _>>()?))
+    }
+
+    /// Deletions that go on although nothing is pending, the oldest first.
+    async fn deletions(
+        &self,
+        connection: &mut PgConnection,
+        layout: &Layout,
+        which: &'static str,
+        selection: &Selection,
     ) -> Result<Vec<Resource>, StoreError> {
+        if matches!(layout, Layout::Documents(_)) {
+            allow_sequential_scans(connection).await?;
+        }
+        let sql = format!("SELECT * FROM ({DELETIONS}) AS d WHERE {which} ORDER BY since, id LIMIT $8");
+        let rows = self.ask(&put_to(layout, sql), selection).fetch_all(connection).await?;
+        let deletion = |row| Ok(Resource { has_children: Some(PgRow::try_get(row, 11)?), ..from_row(row)? });
+        Ok(rows.iter().map(deletion).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    async fn list_documents(
+        &self,
+        connection: &mut PgConnection,
+        tables: &Tables,
+        wanted: Wanted,
+        selection: &Selection,
+    ) -> Result<Vec<Resource>, StoreError> {
+        allow_sequential_scans(connection).await?;
+        let now = now(connection).await?;
+        let mut found = Vec::new();
+        documents::each(connection, &tables.read, wanted, |row| {
+            if self.is_wanted(&row, now, selection) {
+                found.push(resource(row, now));
+            }
+        })
+        .await?;
+        found.sort_by(order);
+        found.truncate(selection.limit as usize);
+        Ok(found)
+    }
+
+    /// A statement with the parameters that all of them have.
+    pub(super) fn ask<'q>(&self, sql: &'q str, selection: &Selection) -> Query<'q, Postgres, PgArguments> {
         let thresholds = Thresholds::of(self.kinds().all().iter());
         let with_adapters: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
-        let mut query = sqlx::query(sql)
+        sqlx::query(AssertSqlSafe(sql))
             .bind(thresholds.kinds)
             .bind(thresholds.live)
             .bind(thresholds.deletion)
@@ -152,12 +214,7 @@ impl Store {
             .bind(with_adapters)
             .bind(selection.kind.as_ref().map(|kind| kind.to_lowercase()))
             .bind(selection.deleting)
-            .bind(i64::from(selection.limit));
-        if let Some(missing) = missing {
-            query = query.bind(missing);
-        }
-        let rows = query.fetch_all(connection).await?;
-        Ok(rows.iter().map(from_row).collect::<Result<_, _>>()?)
+            .bind(i64::from(selection.limit))
     }
 
     fn is_wanted(&self, row: &Pending, now: f64, selection: &Selection) -> bool {
@@ -168,103 +225,4 @@ impl Store {
             && selection.kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(&row.kind))
             && selection.deleting.is_none_or(|deleting| deleting == row.deleting)
     }
-}
-
-fn resource(row: Pending, now: f64) -> Resource {
-    Resource {
-        id: row.id,
-        kind: row.kind,
-        name: row.name,
-        owner: row.owner,
-        deleting: row.deleting,
-        missing: row.missing,
-        since: row.since,
-        age: now - row.since,
-        generation: row.generation,
-        reason: row.reason,
-        message: row.message,
-        reports: Vec::new(),
-        parents: Vec::new(),
-    }
-}
-
-fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
-    Ok(Resource {
-        id: row.try_get(0)?,
-        kind: row.try_get(1)?,
-        name: row.try_get(2)?,
-        owner: row.try_get(3)?,
-        deleting: row.try_get(4)?,
-        missing: row.try_get(5)?,
-        since: row.try_get(6)?,
-        age: row.try_get(7)?,
-        generation: row.try_get(8)?,
-        reason: row.try_get(9)?,
-        message: row.try_get(10)?,
-        reports: Vec::new(),
-        parents: Vec::new(),
-    })
-}
-
-async fn reports(connection: &mut PgConnection, resources: &mut [Resource]) -> Result<(), StoreError> {
-    if resources.is_empty() {
-        return Ok(());
-    }
-    let column = |of: fn(&Resource) -> &str| resources.iter().map(of).map(str::to_owned).collect::<Vec<_>>();
-    let rows = sqlx::query(REPORTS)
-        .bind(column(|resource| &resource.kind))
-        .bind(column(|resource| &resource.id))
-        .bind(resources.iter().map(|resource| resource.deleting).collect::<Vec<_>>())
-        .fetch_all(connection)
-        .await?;
-    for row in rows {
-        let Some(resource) = place(&row, resources)? else { continue };
-        resource.reports.push(Report {
-            adapter: row.try_get(1)?,
-            observed_generation: row.try_get(2)?,
-            at: row.try_get(3)?,
-            available: row.try_get(4)?,
-            finalized: row.try_get(5)?,
-            reason: row.try_get(6)?,
-            message: row.try_get(7)?,
-        });
-    }
-    Ok(())
-}
-
-async fn parents(connection: &mut PgConnection, layout: &Layout, resources: &mut [Resource]) -> Result<(), StoreError> {
-    let owners: BTreeMap<usize, String> = resources
-        .iter()
-        .enumerate()
-        .filter(|(_, resource)| resource.deleting)
-        .filter_map(|(index, resource)| Some((index, resource.owner.clone()?)))
-        .collect();
-    if owners.is_empty() {
-        return Ok(());
-    }
-    let sql = match layout {
-        Layout::Tracked | Layout::Rows { .. } => WAITING_PARENTS.to_owned(),
-        Layout::Documents(tables) => WAITING_PARENTS.replacen(
-            "WITH RECURSIVE",
-            &format!("WITH RECURSIVE resources AS ({}),", documents::as_resources(tables)),
-            1,
-        ),
-    };
-    let places: Vec<usize> = owners.keys().copied().collect();
-    let owners: Vec<String> = owners.into_values().collect();
-    for row in sqlx::query(AssertSqlSafe(sql)).bind(owners).fetch_all(connection).await? {
-        let index = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
-        let resource = index.checked_sub(1).and_then(|index| resources.get_mut(*places.get(index)?));
-        if let Some(resource) = resource {
-            let parent = Parent { id: row.try_get(1)?, kind: row.try_get(2)?, name: row.try_get(3)? };
-            resource.parents.push(parent);
-        }
-    }
-    Ok(())
-}
-
-/// The resource that a row of an answer belongs to; places count from 1.
-fn place<'r>(row: &PgRow, resources: &'r mut [Resource]) -> Result<Option<&'r mut Resource>, sqlx::Error> {
-    let place = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
-    Ok(place.checked_sub(1).and_then(|index| resources.get_mut(index)))
 }

@@ -30,6 +30,8 @@ async fn migrate_is_explicit_and_can_be_taken_back() {
     assert!(good && text.matches("pending").count() == 2, "{text}");
     let (good, text, error) = run(&world, &["migrate"]);
     assert!(good && text.matches("applied").count() == 2, "{text}{error}");
+    let (good, text, error) = run(&world, &["migrate", "--repair"]);
+    assert!(good && text.starts_with("the record was wrong about 0 resources"), "{text}{error}");
     let (good, _, error) = run(&world, &["migrate", "--revert-to", "0"]);
     assert!(!good && error.contains("drops tables") && error.contains("confirm it by --yes"), "{error}");
     let (_, text, _) = run(&world, &["migrate", "--list"]);
@@ -39,11 +41,13 @@ async fn migrate_is_explicit_and_can_be_taken_back() {
     let (good, text, error) = run(&world, &["migrate", "--revert-to", "20260901000000"]);
     assert!(good && text.contains("20260901000100  pending"), "there is nothing to confirm: {text}{error}");
     let theirs = World::theirs(ROWS).await;
-    let (good, _, error) = run(&theirs, &["migrate"]);
-    assert!(
-        !good && error.contains("belongs to another program") && error.contains("reconcile-metrics index"),
-        "{error}"
-    );
+    for arguments in [["migrate", "--list"].as_slice(), &["migrate"], &["migrate", "--repair"]] {
+        let (good, text, error) = run(&theirs, arguments);
+        assert!(
+            !good && error.contains("belongs to another program") && error.contains("reconcile-metrics index"),
+            "{arguments:?}: {text}{error}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,6 +220,31 @@ async fn a_kind_in_another_spelling_is_warned_of() {
     assert!(text.contains(r#"kind "Widget" is not configured"#), "{text}");
     let (good, _, error) = run(&World::empty().await, &["check", "--database"]);
     assert!(!good && error.contains("neither of the known schemas"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_are_read_and_kinds_that_are_not_are_named() {
+    let world = World::theirs(DOCUMENTS).await;
+    let serving = Serving::start(&world.database.url(), &[]);
+    serving.get("metrics", "/metrics").await;
+    let names = |said: Vec<Value>, key: &str| -> Vec<(Value, Value)> {
+        said.into_iter().map(|entry| (entry["kind"].clone(), entry[key].clone())).collect()
+    };
+    let read = names(serving.said("Reading a table"), "table");
+    assert_eq!(read, [("Cluster".into(), "clusters".into()), ("NodePool".into(), "node_pools".into())]);
+    let (good, text, error) = run(&world, &["check", "--database"]);
+    assert!(good && text.contains("kind NodePool is read from table `node_pools`"), "{text}{error}");
+    assert!(text.contains("kind \"Channel\" is not read: no table of it is known; set `table.name`"), "{text}");
+
+    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    file.write_all(KINDS.as_bytes()).unwrap();
+    let serving = Serving::start(&world.database.url(), &["--config", file.path().to_str().unwrap()]);
+    for _ in 0..2 {
+        serving.get("metrics", "/metrics").await;
+    }
+    let unread = serving.said("A kind is not read");
+    assert_eq!(unread.len(), 1, "once: {:#?}", serving.entries());
+    assert_eq!((&unread[0]["kind"], &unread[0]["level"]), (&"Channel".into(), &"warn".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

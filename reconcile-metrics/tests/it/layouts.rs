@@ -24,7 +24,6 @@ fn assert_fleet(samples: &Samples) {
     let (pending, stuck, longest) = samples.flow("nodepool", true);
     assert_eq!((pending, stuck), (1.0, 1.0), "its threshold is 5m");
     assert!((360.0..420.0).contains(&longest), "{longest}");
-    assert_eq!(samples.flow("channel", false), (0.0, 0.0, 0.0));
     let bucket = |le: &str| {
         let name = "hyperfleet_api_resource_pending_reconciliation_age_seconds_bucket";
         samples.get(&format!("{name}{{is_delete=\"false\",le=\"{le}\",resource_type=\"cluster\"}}"))
@@ -50,6 +49,7 @@ async fn our_schema() {
     fleet(&mut world).await;
     let samples = world.exporter(KINDS).await.scrape().await;
     assert_fleet(&samples);
+    assert_eq!(samples.flow("channel", false), (0.0, 0.0, 0.0));
     assert_eq!(schema(&samples), ["tracked"]);
     assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), 1.0);
     assert_eq!(samples.started("cluster", false), 2.0);
@@ -86,6 +86,33 @@ async fn transitions_on_the_apis_schema_are_those_that_a_scrape_finds_pending() 
     assert_eq!(exporter.scrape().await.started("cluster", false), 1.0, "once");
 }
 
+/// The API's clock, or a writer's, may be ahead of the database's.
+#[tokio::test]
+async fn a_transition_that_is_dated_ahead_is_counted_once_when_its_time_has_come() {
+    let rows = "UPDATE resource_conditions SET last_transition_time = TIME WHERE type = 'Reconciled'";
+    let documents = r#"UPDATE clusters SET status_conditions = jsonb_build_array(jsonb_build_object(
+        'type', 'Reconciled', 'status', 'False', 'last_transition_time', TIME))"#;
+    let create = "INSERT INTO clusters (id, name) VALUES ('c1', 'c1')";
+    for (schema, sql) in [(ROWS, rows), (DOCUMENTS, documents)] {
+        let mut world = World::theirs(schema).await;
+        let exporter = world.exporter(KINDS).await;
+        exporter.scrape().await;
+        if schema == ROWS {
+            world.resource("c1", "Cluster", Some("False"), "0s").await;
+        } else {
+            world.sql(create).await;
+        }
+        world.sql(&sql.replace("TIME", "now() + interval '1 day'")).await;
+        for _ in 0..3 {
+            assert_eq!(exporter.scrape().await.started("cluster", false), 0.0, "its time has not come");
+        }
+        world.sql(&sql.replace("TIME", "now()")).await;
+        for _ in 0..3 {
+            assert_eq!(exporter.scrape().await.started("cluster", false), 1.0, "once");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_apis_older_schema() {
     let mut world = World::theirs(DOCUMENTS).await;
@@ -112,6 +139,7 @@ async fn the_apis_older_schema() {
     let exporter = world.exporter(KINDS).await;
     let samples = exporter.scrape().await;
     assert_fleet(&samples);
+    assert!(!samples.0.keys().any(|s| s.starts_with("hyperfleet_api_") && s.contains("channel")), "it has no table");
     assert_eq!(schema(&samples), ["documents"]);
     exporter.scraper.renew_missing().await;
     assert_eq!(missing(&exporter.scrape().await, "cluster"), 1.0);
@@ -198,7 +226,7 @@ async fn odd_rows_are_counted_and_fail_nothing() {
         assert_eq!((pending, stuck), (5.0, 3.0), "past, zone and null are old; null by its creation");
         assert!(longest > 1.5e9, "an endless past begins with the epoch: {longest}");
         let odd = |reason: &str| samples.get(&format!("hyperfleet_reconcile_metrics_odd_rows{{reason=\"{reason}\"}}"));
-        assert_eq!((odd("unknown_kind"), odd("future_time")), (1.0, 2.0));
+        assert_eq!((odd("unknown_kind"), odd("future_time"), odd("no_time")), (1.0, 2.0, 1.0));
         let details = "hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}";
         assert_eq!(samples.get(details), 1.0, "reports that are no lists of conditions are read as saying nothing");
     }

@@ -4,10 +4,13 @@
 
 mod cli;
 mod dashboard;
+mod deletions;
+mod documents;
 mod figures;
 mod layouts;
 mod plans;
 mod promtool;
+mod record;
 mod soak;
 mod stuck;
 mod transitions;

@@ -10,6 +10,7 @@ async fn plan(world: &mut World, sql: &str, parameters: &str) -> String {
     let types = match parameters.matches("ARRAY").count() {
         0 => "",
         1 => "(float8[], float8)",
+        _ if parameters == PART => "(text[], float8[], float8[], text, text)",
         _ => "(text[], float8[], float8[])",
     };
     let execute = if parameters.is_empty() { String::new() } else { format!("({parameters})") };
@@ -38,6 +39,24 @@ async fn fill(world: &mut World) {
 
 const AGES: &str = "ARRAY[60, 600]::float8[], NULL";
 const KINDS: &str = "ARRAY['Cluster'], ARRAY[600]::float8[], ARRAY[600]::float8[]";
+
+const PART: &str = "ARRAY['Cluster'], ARRAY[600]::float8[], ARRAY[600]::float8[], '', '2'";
+
+#[tokio::test]
+async fn a_part_of_a_pass_reads_no_more_than_its_part() {
+    let mut world = World::theirs(ROWS).await;
+    fill(&mut world).await;
+    let plan = plan(&mut world, query::ROWS_MISSING, PART).await;
+    assert!(!plan.contains("Seq Scan"), "{plan}");
+    for index in ["resources_pkey", "resource_conditions_pkey"] {
+        assert!(plan.contains(index), "{plan}");
+    }
+    let mut bounds = plan.lines().filter(|line| line.trim_start().starts_with("Index Cond"));
+    assert!(
+        bounds.all(|bound| bound.contains("<= '2'::text")),
+        "both tables are read up to the end of the part: {plan}"
+    );
+}
 
 #[tokio::test]
 async fn a_scrape_of_our_schema_scans_no_table() {

@@ -23,7 +23,7 @@ fn pending() -> Record {
 async fn true_changes_are_counted_and_rewrites_are_not() {
     let mut world = World::ours().await;
     let create = resource("c", "Cluster") + &rewrite("c", "False", "1 hour");
-    let steps: [(&str, String, Record, i64); 16] = [
+    let steps: [(&str, String, Record, i64); 19] = [
         ("created", create, pending(), 1),
         ("rewritten unchanged", rewrite("c", "False", "1 hour"), pending(), 1),
         ("rewritten with another time", rewrite("c", "False", "1 minute"), pending(), 1),
@@ -45,11 +45,24 @@ async fn true_changes_are_counted_and_rewrites_are_not() {
             Some(("pending".to_owned(), true)),
             3,
         ),
-        ("finalized, with children left", rewrite("c", "True", "0s"), Some(("deleting".to_owned(), true)), 3),
+        ("finalized, with children left", rewrite("c", "True", "0s"), None, 3),
         ("and pending again", rewrite("c", "False", "0s"), Some(("pending".to_owned(), true)), 4),
         ("without conditions", "DELETE FROM resource_conditions".to_owned(), Some(("missing".to_owned(), true)), 4),
         ("with an odd status", rewrite("c", "Perhaps", "0s"), Some(("missing".to_owned(), true)), 4),
-        ("removed", "DELETE FROM resource_conditions; DELETE FROM resources".to_owned(), None, 4),
+        ("pending once more", rewrite("c", "False", "0s"), Some(("pending".to_owned(), true)), 5),
+        (
+            "made another condition",
+            "UPDATE resource_conditions SET type = 'Was' WHERE type = 'Reconciled'".to_owned(),
+            Some(("missing".to_owned(), true)),
+            5,
+        ),
+        (
+            "made that condition again",
+            "UPDATE resource_conditions SET type = 'Reconciled' WHERE type = 'Was'".to_owned(),
+            Some(("pending".to_owned(), true)),
+            6,
+        ),
+        ("removed", "DELETE FROM resource_conditions; DELETE FROM resources".to_owned(), None, 6),
     ];
     for (name, sql, state, total) in steps {
         world.sql(&format!("BEGIN; {sql}; COMMIT")).await;

@@ -1,5 +1,6 @@
 -- The same on the API's own schema: by the partial index of conditions that are False, and the key of resources.
 -- $2: when the previous snapshot was taken; transitions since then are counted as fresh. Null for none.
+-- One that is dated ahead is fresh in the reading that reaches its time, and in no other.
 WITH edge AS (
     SELECT array_agg(now() - make_interval(secs => age) ORDER BY age DESC) AS times FROM unnest($1::float8[]) AS age
 ), pending AS (
@@ -21,6 +22,6 @@ SELECT
     sum(date_part('epoch', now() - greatest(least(since, now()), 'epoch'))) AS age_sum,
     count(*) FILTER (WHERE undated) AS undated,
     count(*) FILTER (WHERE since > now() + interval '5 minutes') AS future,
-    count(*) FILTER (WHERE since > to_timestamp($2::float8) AND NOT undated) AS fresh
+    count(*) FILTER (WHERE since > to_timestamp($2::float8) AND since <= now() AND NOT undated) AS fresh
 FROM pending
 GROUP BY 1, 2, 3

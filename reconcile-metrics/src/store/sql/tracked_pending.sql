@@ -51,3 +51,9 @@ CROSS JOIN LATERAL (
         AND since BETWEEN newest.start AND newest.since
 ) AS counted
 WHERE $2::float8 IS NULL
+UNION ALL
+-- The few that have no time of transition are counted above, and told apart here.
+SELECT kind, deleting, 0, 0, 0, 0, count(*), 0, 0
+FROM unsettled_resources
+WHERE undated AND $2::float8 IS NULL
+GROUP BY kind, deleting

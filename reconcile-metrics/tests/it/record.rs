@@ -1,0 +1,201 @@
+//! The record of unsettled resources: who may write beside it, what goes past it, and how that is seen and put right.
+
+use reconcile_metrics::migrations::{self, MIGRATIONS, MigrationError};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use crate::world::{Exporter, KINDS, ROWS, Samples, World, resource, rewrite};
+
+const DRIFT: &str = "hyperfleet_reconcile_metrics_record_drift{}";
+
+async fn exporter(world: &World) -> (Exporter, Samples) {
+    let exporter = world.exporter(KINDS).await;
+    exporter.scrape().await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    (exporter, samples)
+}
+
+fn schema(samples: &Samples, schema: &str) -> f64 {
+    samples.get(&format!("hyperfleet_reconcile_metrics_schema_info{{schema=\"{schema}\"}}"))
+}
+
+/// As a restore or a logical replica writes: no trigger fires.
+async fn past_the_triggers(world: &mut World, sql: &str) {
+    world.sql(&format!("SET session_replication_role = replica; {sql}; SET session_replication_role = origin")).await;
+}
+
+#[tokio::test]
+async fn what_goes_past_the_triggers_is_seen_and_put_right() {
+    let mut world = World::ours().await;
+    world.resource("gone", "Cluster", Some("False"), "1 hour").await;
+    world.resource("settled", "Cluster", Some("False"), "1 hour").await;
+    world.resource("again", "Cluster", Some("True"), "1 hour").await;
+    world.resource("older", "Cluster", Some("False"), "1 hour").await;
+    world.resource("deleted", "NodePool", Some("False"), "1 hour").await;
+    world.resource("right", "Cluster", Some("False"), "1 hour").await;
+    let (_, samples) = exporter(&world).await;
+    assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).0), (0.0, 4.0));
+
+    let change = [
+        "DELETE FROM resource_conditions WHERE resource_id = 'gone'; DELETE FROM resources WHERE id = 'gone'"
+            .to_owned(),
+        rewrite("settled", "True", "0s"),
+        rewrite("again", "False", "2 hours"),
+        rewrite("older", "False", "3 hours"),
+        "UPDATE resources SET deleted_time = now() WHERE id = 'deleted'".to_owned(),
+        resource("new", "Cluster") + &rewrite("new", "False", "1 minute"),
+        resource("missing", "Cluster"),
+    ];
+    past_the_triggers(&mut world, &change.join(";")).await;
+    let (_, samples) = exporter(&world).await;
+    assert_eq!(samples.get(DRIFT), 6.0, "all but the missing one, which takes a pass over all to see");
+
+    let before = samples.started("cluster", false);
+    assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 7);
+    let (_, samples) = exporter(&world).await;
+    assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).0), (0.0, 4.0), "again, older, right, new");
+    assert_eq!(samples.flow("nodepool", true).0, 1.0);
+    assert_eq!(samples.started("cluster", false), before, "nobody saw the transitions");
+    let wrong = "SELECT count(*) FROM unsettled_resources_now n FULL JOIN unsettled_resources u USING (resource_id)
+                 WHERE (n.kind, n.deleting, n.state, n.since, n.undated) IS DISTINCT FROM (u.kind, u.deleting, u.state, u.since, u.undated)";
+    assert_eq!(world.number(wrong).await, 0);
+    assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_record_that_is_not_kept_is_not_read() {
+    for disable in [
+        "ALTER TABLE resource_conditions DISABLE TRIGGER reconciled_written",
+        "ALTER TABLE resources DISABLE TRIGGER USER",
+        "ALTER TABLE resource_conditions ENABLE REPLICA TRIGGER reconciled_changed",
+    ] {
+        let mut world = World::ours().await;
+        world.sql(disable).await;
+        past_the_triggers(&mut world, &(resource("c1", "Cluster") + &rewrite("c1", "False", "1 hour"))).await;
+        let (_, samples) = exporter(&world).await;
+        assert_eq!((samples.success(), samples.flow("cluster", false).1), (1.0, 1.0), "{disable}");
+        assert_eq!((schema(&samples, "rows"), schema(&samples, "tracked"), samples.get(DRIFT)), (1.0, 0.0, 1.0));
+        assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), 0.0);
+
+        assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 1);
+        world.resource("c2", "Cluster", Some("False"), "1 hour").await;
+        let (_, samples) = exporter(&world).await;
+        assert_eq!(
+            (schema(&samples, "tracked"), samples.get(DRIFT), samples.flow("cluster", false).1),
+            (1.0, 0.0, 2.0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_repair_waits_for_the_writer_of_a_resource_and_sees_what_it_wrote() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("True"), "1 hour").await;
+    past_the_triggers(&mut world, &rewrite("c1", "False", "1 hour")).await;
+    let mut writer = world.another_connection().await;
+    let write = format!("BEGIN; SELECT FROM resources WHERE id = 'c1' FOR UPDATE; {}", rewrite("c1", "True", "0s"));
+    sqlx::raw_sql(AssertSqlSafe(write)).execute(&mut writer).await.unwrap();
+    let mut repairer = world.another_connection().await;
+    let repair = migrations::repair(&mut repairer);
+    let release = async {
+        lifecycle_e2e::await_condition("the repair to wait", lifecycle_e2e::PATIENCE, async || {
+            let waiting =
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            anyhow::ensure!(world.number(waiting).await == 1, "it does not");
+            Ok(())
+        })
+        .await
+        .unwrap();
+        sqlx::raw_sql("COMMIT").execute(&mut writer).await.unwrap();
+    };
+    let (repaired, ()) = tokio::join!(repair, release);
+    assert_eq!(repaired.unwrap(), 1);
+    assert_eq!(world.number("SELECT count(*) FROM unsettled_resources").await, 0, "what the writer left behind");
+}
+
+#[tokio::test]
+async fn there_is_nothing_to_repair_without_a_record() {
+    let mut world = World::empty().await;
+    let refused = migrations::repair(&mut world.connection).await;
+    assert!(matches!(refused, Err(MigrationError::NoRecord)), "{refused:?}");
+    let mut theirs = World::theirs(ROWS).await;
+    let refused = migrations::repair(&mut theirs.connection).await;
+    assert!(matches!(refused, Err(MigrationError::NotOurs)), "{refused:?}");
+    let refused = migrations::list(&mut theirs.connection).await;
+    assert!(
+        matches!(refused, Err(MigrationError::NotOurs)),
+        "another program's migrations are not pending: {refused:?}"
+    );
+}
+
+async fn writer(world: &mut World, grants: &str) -> PgConnection {
+    let role = lifecycle_e2e::unique("writer").replace('-', "_");
+    world.sql(&format!("CREATE ROLE {role} LOGIN; {}", grants.replace("ROLE", &role))).await;
+    let config = world.config(KINDS);
+    PgConnection::connect_with(&config.database.options.username(&role)).await.unwrap()
+}
+
+/// The API's role has the API's five tables, and knows nothing of the record.
+#[tokio::test]
+async fn a_writer_needs_no_grants_on_the_record_and_cannot_touch_it() {
+    let mut world = World::ours().await;
+    let grants = "GRANT SELECT, INSERT, UPDATE, DELETE ON resources, resource_conditions, resource_labels,
+                  resource_references, adapter_statuses TO ROLE";
+    let mut writer = writer(&mut world, grants).await;
+    // A writer's own table of the same name is not taken for the record.
+    let write = format!(
+        "CREATE TEMPORARY TABLE unsettled_resources (resource_id text); BEGIN; {}{}COMMIT; {} DELETE FROM resources WHERE id = 'd'",
+        resource("c", "Cluster"),
+        rewrite("c", "False", "1 hour"),
+        resource("d", "Cluster")
+    );
+    sqlx::raw_sql(AssertSqlSafe(write)).execute(&mut writer).await.unwrap();
+    assert_eq!(world.number("SELECT count(*) FROM public.unsettled_resources").await, 1);
+    assert_eq!(world.number("SELECT total FROM reconciliation_transitions").await, 1);
+    for sql in [
+        "DELETE FROM public.unsettled_resources",
+        "SELECT settle_resource('c', now(), true)",
+        "SELECT count_reconciliation_transition('Cluster', false)",
+    ] {
+        let refused = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut writer).await.unwrap_err().to_string();
+        assert!(refused.contains("permission denied"), "{sql}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_writer_with_another_search_path_is_recorded() {
+    let mut world = World::empty().await;
+    world.sql("CREATE SCHEMA \"the fleet\"; SET search_path = \"the fleet\"").await;
+    migrations::apply(&mut world.connection).await.unwrap();
+    let grants = "GRANT USAGE ON SCHEMA \"the fleet\" TO ROLE;
+                  GRANT SELECT, INSERT, UPDATE, DELETE ON resources, resource_conditions TO ROLE";
+    let mut writer = writer(&mut world, grants).await;
+    let qualified = |sql: String| {
+        sql.replace(" resource", " \"the fleet\".resource").replace("(\"the fleet\".resource_id", "(resource_id")
+    };
+    let write = qualified(resource("c", "Cluster"))
+        + &qualified(rewrite("c", "False", "1 hour")).replace("WHERE \"the fleet\".", "WHERE ");
+    sqlx::raw_sql(AssertSqlSafe(write)).execute(&mut writer).await.unwrap();
+    let mut config = world.config(KINDS);
+    config.database.schema = Some("the fleet".to_owned());
+    let samples = Exporter::start(config).await.scrape().await;
+    assert_eq!((samples.flow("cluster", false).0, samples.started("cluster", false)), (1.0, 1.0));
+}
+
+/// An old transaction must not make every writer wait behind the migration.
+#[tokio::test]
+async fn a_migration_that_cannot_have_its_locks_gives_up() {
+    let mut world = World::empty().await;
+    migrations::apply(&mut world.connection).await.unwrap();
+    migrations::revert_to(&mut world.connection, MIGRATIONS[0].0).await.unwrap();
+    let mut old = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; UPDATE resources SET name = name").execute(&mut old).await.unwrap();
+    let mut command = world.another_connection().await;
+    let failed = migrations::apply(&mut command).await.unwrap_err();
+    let chain = format!("{:#}", anyhow::Error::from(failed));
+    assert!(chain.contains("lock timeout"), "{chain}");
+    sqlx::raw_sql("COMMIT").execute(&mut old).await.unwrap();
+    // Its session holds the lock of all migrations until it ends.
+    command.close_hard().await.unwrap();
+    migrations::apply(&mut world.connection).await.unwrap();
+}
