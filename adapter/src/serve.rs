@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use lifecycle_core::host::Host;
+use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::plan::decision::{Decision, FailReason};
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
@@ -236,6 +237,7 @@ fn pipeline<T, A>(
         transport,
         cache,
         api,
+        kept_whole: KEPT_WHOLE,
         keep_account: false,
     }
 }

@@ -18,6 +18,7 @@ use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::host::Host;
 use lifecycle_core::id::Generation;
+use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_e2e::fault::{Fault, Proxy, When};
@@ -71,6 +72,7 @@ impl World {
             transport: connected(&live).await?,
             cache: Some(cache),
             api: NoApi,
+            kept_whole: KEPT_WHOLE,
             keep_account: false,
         };
         Ok(Self { namespace, live, watched: Some(watched), pipeline })

@@ -23,6 +23,7 @@ use hyperfleet_adapter::transport::memory::{MemoryTransport, OperationVerb};
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::id::{Generation, GroupVersionKind};
+use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::write::Target;
 use lifecycle_service::version::Version;
@@ -88,6 +89,7 @@ impl Timeline {
             transport: MemoryTransport::new(start),
             cache: None,
             api: CannedApi::new(None, "v1".to_owned(), answers),
+            kept_whole: KEPT_WHOLE,
             keep_account: false,
         };
         let event = input::read_event(&example.join("event.json")).unwrap();

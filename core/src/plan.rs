@@ -88,6 +88,10 @@ pub struct Planner<'t> {
     task: &'t Task,
     stamp: Stamp,
     slots: Vec<Slot>,
+    /// The resources that were read, in that order.
+    read: Vec<usize>,
+    /// Whether a resource was decided already.
+    decides: bool,
     /// Which resource is decided next.
     position: usize,
     /// The step that comes next, as it was decided already.
@@ -103,15 +107,18 @@ pub struct Planner<'t> {
     outcomes: Vec<Outcome>,
 }
 
+/// A namespace, empty for a cluster-scoped object, and a name.
+type Place = (String, String);
+
 /// What is known of one resource.
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
-    /// Whether the second query, for what was released, was sent.
-    asked_for_disowned: bool,
+    /// Whether the second query, for what was released, was answered.
+    knows_disowned: bool,
     observation: Option<Observation>,
     /// The namespace and name of a version that is needed whole, and is not.
-    awaited: Option<(String, String)>,
+    awaited: Option<Place>,
     /// What it came to, once its turn is over, if another one names it as its owner.
     standing: Option<Standing>,
 }
@@ -120,8 +127,8 @@ struct Slot {
 #[derive(Debug)]
 struct Pending {
     decided: Decided,
-    /// The namespace and name that it is about.
-    place: (String, String),
+    /// What it is about.
+    place: Place,
     /// The versions that belong to the resource, by their places among those observed.
     belonging: Vec<usize>,
     /// The desired generation, if the manifest was rendered.
@@ -146,6 +153,8 @@ impl<'t> Planner<'t> {
             task,
             stamp,
             slots: task.resources.iter().map(|_| Slot::default()).collect(),
+            read: Vec::new(),
+            decides: false,
             position: 0,
             ready: None,
             pending: None,
@@ -178,12 +187,14 @@ impl<'t> Planner<'t> {
 
     /// Decides resource after resource until a read or a write is needed, or none is left.
     ///
-    /// Every read has to be observed, and every write recorded, before it is asked again.
+    /// Every read has to be observed, and every write recorded, before it is asked again. The answer to a read by name has to be
+    /// whole.
     pub fn next(&mut self, scope: &mut Scope) -> Next {
         let wanted = self.queries(scope);
         if !wanted.is_empty() {
             return Next::Read(wanted);
         }
+        self.decides = true;
         loop {
             if let Some(step) = self.ready.take() {
                 return Next::Write(step);
@@ -227,7 +238,7 @@ impl<'t> Planner<'t> {
 }
 
 /// Where a version stands.
-fn place(version: &Version) -> (String, String) {
+fn place(version: &Version) -> Place {
     (version.namespace().to_owned(), version.name().to_owned())
 }
 

@@ -176,7 +176,6 @@ impl Adapter {
         self.await_metric("hyperfleet_adapter_events_processed_total", &[], events).await
     }
 
-    /// Sends a signal, such as `TERM`.
     /// The most memory that the process ever had resident, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let process = self.child.id().context("it has ended already")?;
@@ -185,6 +184,7 @@ impl Adapter {
         Ok(peak.trim().trim_end_matches(" kB").parse()?)
     }
 
+    /// Sends a signal, such as `TERM`.
     pub(crate) async fn signal(&self, name: &str) -> Result<()> {
         let process = self.child.id().context("it has ended already")?.to_string();
         let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, &process]).status().await?;

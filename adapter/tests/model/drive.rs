@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::plan::row::Row;
 use serde_json::Value;
 
@@ -79,12 +80,20 @@ impl fmt::Display for Failure {
 }
 
 /// How a sequence is run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     /// How the adapter is broken, if it is.
     pub(crate) tampering: Option<Tampering>,
     /// Whether I5 is asked of sequences of which it says nothing, too.
     pub(crate) without_exceptions: bool,
+    /// How many objects of each sort a list leaves whole.
+    pub(crate) kept_whole: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tampering: None, without_exceptions: false, kept_whole: KEPT_WHOLE }
+    }
 }
 
 /// Runs a sequence. `disturbed` and `calm` are grounds of their own with the ids of their events.
@@ -97,14 +106,14 @@ pub(crate) async fn run<G: Ground>(
 ) -> Result<Coverage, Failure> {
     let task = Arc::new(sequence.task.clone());
     let mut coverage = Coverage::default();
-    let mut world = World::new(disturbed.0, disturbed.1, &task, start, settings.tampering)?;
+    let mut world = World::new(disturbed.0, disturbed.1, &task, start, settings)?;
     past(&mut world, sequence, &mut coverage).await?;
     let generation = world.generation(&sequence.event);
 
     let mut undisturbed = None;
     if settings.without_exceptions || compares(sequence) {
         let begun = world.past_as_it_is().await?;
-        let mut world = World::new(calm.0, calm.1, &task, start, settings.tampering)?;
+        let mut world = World::new(calm.0, calm.1, &task, start, settings)?;
         past(&mut world, sequence, &mut Coverage::default()).await?;
         let generation = world.generation(&sequence.event);
         world.tell("the same past, and then only peace");

@@ -24,12 +24,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::control::{Control, Signal};
+use crate::drive::Settings;
 use crate::ground::Ground;
 use crate::journal::{Entry, Journal};
 use crate::oracle::{Event, View, Violation, judge};
 use crate::sequence::{Age, Delivery, EventShape, Meanwhile};
 use crate::shape::{ADAPTER, Kind, TaskShape};
-use crate::tamper::{Tampered, Tampering};
+use crate::tamper::Tampered;
 use crate::tell;
 use crate::watch::Watched;
 
@@ -96,7 +97,7 @@ impl<G: Ground> World<G> {
         id: &str,
         task: &Arc<TaskShape>,
         start: Timestamp,
-        tampering: Option<Tampering>,
+        settings: Settings,
     ) -> anyhow::Result<Self> {
         let compiled = compiled(task, ground.group())?;
         let kinds = Kind::ALL.into_iter().filter(|kind| task.resources.iter().any(|resource| resource.kind == *kind));
@@ -110,9 +111,10 @@ impl<G: Ground> World<G> {
                 host: Host { name: ADAPTER.to_owned(), ..Host::default() },
                 resource_id: None,
                 signer: None,
-                transport: Tampered::new(watched, tampering),
+                transport: Tampered::new(watched, settings.tampering),
                 cache: None,
                 api: NoApi,
+                kept_whole: settings.kept_whole,
                 keep_account: false,
             };
             Replica { pipeline: Arc::new(pipeline), control, signals: Some(signals) }

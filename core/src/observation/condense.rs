@@ -11,7 +11,8 @@ use super::Version;
 /// How many objects of each sort stay whole: far more than a resource without history has, and few enough to hold.
 pub const KEPT_WHOLE: usize = 8;
 
-/// Condenses all but the `kept` newest of the highest generation, the `kept` newest, and the `kept` newest on their way out.
+/// Condenses all but `kept` objects of each sort: the newest of the highest generation, the newest, the newest on their way out,
+/// and those of the highest generation whose names come first.
 ///
 /// It can be asked again with more objects at the end: what it let go of before, it would let go of then.
 pub fn condense(versions: &mut [Version], kept: usize) {
@@ -20,7 +21,7 @@ pub fn condense(versions: &mut [Version], kept: usize) {
         return;
     }
     let mut keeps = vec![false; versions.len()];
-    for order in [newest_of_the_highest_generation, newest_standing, newest_leaving] {
+    for order in [newest_of_the_highest_generation, newest_standing, newest_leaving, first_of_the_highest_generation] {
         whole.sort_by(|&a, &b| order(&versions[a], &versions[b]));
         whole.iter().take(kept).for_each(|&place| keeps[place] = true);
     }
@@ -44,6 +45,11 @@ fn newest_standing(a: &Version, b: &Version) -> Ordering {
 
 fn newest_leaving(a: &Version, b: &Version) -> Ordering {
     b.is_terminating().cmp(&a.is_terminating()).then_with(|| newest(a, b))
+}
+
+/// What is shown where nothing belongs to the resource.
+fn first_of_the_highest_generation(a: &Version, b: &Version) -> Ordering {
+    b.generation().cmp(&a.generation()).then_with(|| a.name().cmp(b.name()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
-use super::{Planner, Slot, reads};
+use super::{Place, Planner, Slot, reads};
 use crate::belonging::{Belongs, could_find};
 use crate::keys;
 use crate::manifest::is_label_value;
@@ -67,12 +67,10 @@ impl Planner<'_> {
         }
         for (index, resource) in self.task.resources.iter().enumerate().skip(self.position) {
             let slot = &self.slots[index];
-            let is_asked = slot.asked_for_disowned || slot.awaited.is_some();
-            if resource.gates.orphan.is_none() || is_asked || !self.finds_nothing(index) {
+            let is_open = !slot.knows_disowned && slot.awaited.is_none();
+            if resource.gates.orphan.is_none() || !is_open || !self.finds_nothing(index) {
                 continue;
             }
-            let slot = &mut self.slots[index];
-            slot.asked_for_disowned = true;
             if let Some(query) = &slot.query {
                 let mark = (keys::DISOWNED.to_owned(), self.stamp.resource_id.clone());
                 let by = QueryBy::Labels([mark].into());
@@ -105,16 +103,16 @@ impl Planner<'_> {
     /// Takes the answer to one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
         let slot = &mut self.slots[resource];
-        let observation = match (observation, slot.observation.take(), slot.awaited.take()) {
+        let (known, awaited) = (slot.observation.take(), slot.awaited.take());
+        let was_awaited = awaited.is_some();
+        if known.is_none() {
+            self.read.push(resource);
+        }
+        let observation = match (observation, known, awaited) {
             // A version that was needed whole: it may have changed since, or gone.
-            (Observation::Found(whole), Some(Observation::Found(mut found)), Some((namespace, name))) => {
+            (Observation::Found(whole), Some(Observation::Found(mut found)), Some(place)) => {
                 let now = whole.into_iter().find(|version| self.still_finds(resource, version));
-                let place = found.iter().position(|known| (known.namespace(), known.name()) == (&namespace, &name));
-                match (place, now) {
-                    (Some(place), Some(version)) => found[place] = version,
-                    (Some(place), None) => drop(found.remove(place)),
-                    (None, _) => {}
-                }
+                replace(&mut found, &place, now);
                 Observation::Found(found)
             }
             // The second read: what it found comes to what the first one did.
@@ -123,13 +121,34 @@ impl Planner<'_> {
                 for version in marked.into_iter().filter(|version| claim.released(version)) {
                     put(&mut found, version);
                 }
+                self.slots[resource].knows_disowned = true;
                 Observation::Found(found)
             }
             (observation, ..) => observation,
         };
         self.slots[resource].observation = Some(observation);
-        if self.task.has_lifecycle() {
+        if !self.task.has_lifecycle() {
+            return;
+        }
+        if was_awaited && !self.decides {
+            self.publish_again(scope);
+        } else {
             self.publish(resource, scope);
+        }
+    }
+
+    /// Makes everything visible once more, in the order in which it was read: what was read later may have been looked at while an
+    /// earlier resource was not there to be seen. Nothing is, until every version that is needed is here whole.
+    fn publish_again(&mut self, scope: &mut Scope) {
+        if self.slots.iter().any(|slot| slot.awaited.is_some()) {
+            return;
+        }
+        let read = self.read.clone();
+        for &index in &read {
+            scope.set_member("resources", &self.task.resources[index].name, None);
+        }
+        for index in read {
+            self.publish(index, scope);
         }
     }
 
@@ -138,6 +157,23 @@ impl Planner<'_> {
         let query = self.slots[index].query.as_ref();
         query.is_some_and(|query| could_find(query, version)) || self.claim(index, None).released(version)
     }
+}
+
+/// Puts what became of the version at a place where it was; there is one object of a name, however often a list has it.
+fn replace(versions: &mut Vec<Version>, (namespace, name): &Place, now: Option<Version>) {
+    let mut now = Some(now);
+    versions.retain_mut(|known| {
+        if (known.namespace(), known.name()) != (namespace, name) {
+            return true;
+        }
+        match now.take().flatten() {
+            Some(version) => {
+                *known = version;
+                true
+            }
+            None => false,
+        }
+    });
 }
 
 /// Puts a version among those known, in place of what was known of the same object.

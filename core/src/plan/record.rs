@@ -72,10 +72,15 @@ impl Planner<'_> {
         failures: &[(Target, WriteError)],
         scope: &mut Scope,
     ) {
-        // What could not be deleted stands as it was seen; it must not look gone.
-        let after = match current(remaining, self.stamp.generation) {
-            Some(version) => After::Now(Some(version.clone())),
-            None => After::AsObserved,
+        // What could not be deleted stands as it was seen; it must not look gone. A recreation deletes the current version last,
+        // and not at all when another one was refused.
+        let refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
+        let standing = self.versions(self.position, &pending.belonging);
+        let standing = standing.into_iter().filter(refused);
+        let is_untouched = matches!(pending.decided.decision, Decision::Recreate { .. });
+        let after = match current(remaining.iter().chain(standing), self.stamp.generation) {
+            Some(version) if !is_untouched => After::Now(Some(version.clone())),
+            Some(_) | None => After::AsObserved,
         };
         self.conclude(pending, OutcomeResult::Failed(write_failures(failures)), after, scope)
     }

@@ -8,7 +8,7 @@ use super::decision::Decision;
 use super::gates::{Context, Examination};
 use super::ours::Ours;
 use super::owner::Standing;
-use super::{After, Pending, Planner, Purpose, Step, Wanted, commands, place};
+use super::{After, Pending, Place, Planner, Purpose, Step, Wanted, commands, place};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
@@ -87,7 +87,7 @@ impl Planner<'_> {
 
     /// The namespace and name that a decision is about: the rendered ones where the manifest is to be written, else those
     /// of the object that was looked at.
-    fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> (String, String) {
+    fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> Place {
         let generation = desired.map_or(self.stamp.generation, |desired| desired.generation);
         let rendered = desired.map(|desired| (desired.namespace.clone().unwrap_or_default(), desired.name.clone()));
         let live = current(versions.iter().copied(), generation).map(place);

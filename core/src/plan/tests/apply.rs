@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::passes::{assert_settled, config_map, first_step, gated, live, pass, scope, task, with, yes};
+use super::passes::{
+    assert_settled, config_map, first_step, gated, live, pass, scope, selecting, task, version, with, yes,
+};
 use super::store::Store;
 use crate::execution::Execution;
 use crate::plan::Next;
@@ -169,4 +171,23 @@ fn only_a_create_gate_counts_as_skipping_resources() {
             assert_eq!(execution.resources_skipped, skipped && is_absent, "{name}, absent: {is_absent}");
         }
     }
+}
+
+#[test]
+fn a_recreation_that_was_refused_in_part_still_shows_the_version_that_stands() {
+    let task = task(&[gated(selecting("job"), "recreate", "replacing"), config_map("later")]);
+    let versions = [version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "c", 2, 3)];
+    let mut store = Store::with(versions);
+    store.hold("a");
+    store.refuse = vec!["delete b".to_owned()];
+    let failed = pass(&task, &mut store, 3, &yes("replacing"));
+    assert_eq!(failed.results()[0], ("recreate", "Unavailable", "failed", "14"));
+    assert_eq!(store.log, ["delete a", "delete b"], "the current one is not touched");
+    let seen = failed.visible("job").map(|job| (&job["metadata"]["name"], job["metadata"].get("deletionTimestamp")));
+    assert_eq!(seen, Some((&json!("c"), None)));
+    store.refuse.clear();
+    store.remove("a");
+    let again = pass(&task, &mut store, 3, &yes("replacing"));
+    assert_eq!(again.results()[0], ("recreate", "RecreateGateHolds", "recreated", "14"));
+    assert_eq!(store.log[2..], ["delete b", "delete c", "create job-3", "create later"]);
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{gated, scope, selecting, stamp, task, version, with};
+use super::passes::{gated, live, pass, scope, selecting, stamp, task, version, with};
 use super::store::Store;
-use crate::observation::QueryBy;
+use crate::observation::{Observation, QueryBy, Version, condense};
 use crate::plan::{Next, Planner, Step, Wanted};
 use crate::task::Task;
 use crate::write::Command;
@@ -139,4 +139,32 @@ fn an_update_knows_the_managed_fields_of_what_it_is_applied_to() {
     assert_eq!(read, ["b", "a"], "the one that is seen, and the one that is written");
     let Some(Command::Update { target, take_over, .. }) = step.map(|step| step.command) else { unreachable!() };
     assert_eq!((target.name.as_str(), take_over), ("a", Some(json!([{ "manager": "tester" }]))));
+}
+
+#[test]
+fn what_is_looked_at_while_an_earlier_resource_is_not_there_to_be_seen_is_looked_at_again() {
+    let gate = "resources.?b.metadata.name.orValue(\"\") != \"b-of-a-2\"";
+    let of_a = json!({ "manifest": { "metadata": { "name": "b-of-{{ .resources.a.metadata.name }}" } } });
+    let task = task(&[gated(selecting("a"), "delete", gate), with(selecting("b"), of_a)]);
+    // An older adapter wrote it: only the rendered name tells whose it is. Meanwhile, a late event's version has to be read.
+    let older = live("ConfigMap", "b-of-a-2", json!({ "app": "demo" }), Some(1));
+    let mut store = Store::with([version("a", "a-2", 2, 2), version("a", "a-3", 3, 3), older]);
+    let late = pass(&task, &mut store, 2, &[]);
+    assert_eq!(late.results()[0], ("skip", "StaleEvent", "skipped", "13"), "{:?}", late.outcomes);
+}
+
+#[test]
+fn a_list_that_has_an_object_twice_is_read_to_an_end() {
+    let task = deleting_by_content();
+    let mut scope = scope(&store([]), 3, &[]);
+    let mut planner = Planner::new(&task, stamp(3));
+    let Next::Read(_) = planner.next(&mut scope) else { unreachable!("it has to look") };
+    let [_, b, _] = history();
+    let mut twice = vec![Version::new(b.clone()), Version::new(b.clone())];
+    condense(&mut twice, 0);
+    planner.observe(&mut scope, 0, Observation::Found(twice));
+    let Next::Read(wanted) = planner.next(&mut scope) else { unreachable!("it has to look again") };
+    planner.observe(&mut scope, wanted[0].resource, Observation::Found(vec![Version::new(b)]));
+    let Next::Write(step) = planner.next(&mut scope) else { unreachable!("its content says so") };
+    assert_eq!(deleted(Some(*step)), ["b"]);
 }

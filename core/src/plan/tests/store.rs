@@ -124,10 +124,20 @@ impl Store {
                 Err(error) => Executed::Failed(error),
             },
             Command::Recreate { desired, targets } => {
-                let deleted = self.delete_all(&targets);
+                let (last, others) = targets.split_last().unwrap();
+                let (mut remaining, mut failures) = self.delete_each(others);
+                if failures.is_empty() {
+                    let (more, refused) = self.delete_each(std::slice::from_ref(last));
+                    remaining.extend(more);
+                    failures.extend(refused);
+                }
+                let deleted = deleted(remaining, failures);
                 if deleted == Executed::Deleted { self.create(desired, Executed::Recreated) } else { deleted }
             }
-            Command::Delete { targets, .. } => self.delete_all(&targets),
+            Command::Delete { targets, .. } => {
+                let (remaining, failures) = self.delete_each(&targets);
+                deleted(remaining, failures)
+            }
             Command::Patch { target, documents } => self.patch_all(target, &documents),
             Command::Release { former, last } => self.release_all(&former, &last),
         }
@@ -151,7 +161,7 @@ impl Store {
         Ok(self.write(&key, |object| apply(object, &before, desired)))
     }
 
-    fn delete_all(&mut self, targets: &[Target]) -> Executed {
+    fn delete_each(&mut self, targets: &[Target]) -> (Vec<Version>, Vec<(Target, WriteError)>) {
         let (mut remaining, mut failures) = (Vec::new(), Vec::new());
         for target in targets {
             match self.delete(target) {
@@ -159,11 +169,7 @@ impl Store {
                 Err(error) => failures.push((target.clone(), error)),
             }
         }
-        match (failures.is_empty(), remaining.is_empty()) {
-            (false, _) => Executed::DeleteFailed { remaining, failures },
-            (true, true) => Executed::Deleted,
-            (true, false) => Executed::Deleting(remaining),
-        }
+        (remaining, failures)
     }
 
     fn delete(&mut self, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -246,6 +252,14 @@ impl Store {
             message: "the object is not the one that was looked at".to_owned(),
         };
         if is_the_same { Ok(Some(key)) } else { Err(conflict()) }
+    }
+}
+
+fn deleted(remaining: Vec<Version>, failures: Vec<(Target, WriteError)>) -> Executed {
+    match (failures.is_empty(), remaining.is_empty()) {
+        (false, _) => Executed::DeleteFailed { remaining, failures },
+        (true, true) => Executed::Deleted,
+        (true, false) => Executed::Deleting(remaining),
     }
 }
 
