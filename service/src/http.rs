@@ -1,28 +1,37 @@
-//! Listeners for HTTP/1.1 that no client can hold up.
+//! Listeners for HTTP/1.1 that idle clients do not hold up.
 //!
 //! In: an address, what it is for, and the routes. Out: a server that answers until it is stopped. An address that
 //! cannot be listened on is an error at start-up; afterwards nothing fails but single connections, which is their
-//! clients' concern and logged at debug.
+//! clients' concern and logged at debug; a handler that panics is ours, and an error.
 //!
-//! [`Limits`] bound what a client may take before its request is complete; `axum::serve` knows no such bounds. How long
-//! an answer takes is for the handler to say. There is no TLS, and nobody is authenticated.
+//! [`Limits`] bound what a client may take before its request is complete; `axum::serve` knows no such bounds. A
+//! connection is idle while it waits for the head of a request: where room is short, the longest idle one gives way.
+//! How long an answer takes is for the handler to say, and for the client that reads it: who does not read a long one
+//! keeps the connection. There is no TLS, and nobody is authenticated.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_http::timeout::RequestBodyDeadline;
 
 mod body;
+mod idle;
+
+use idle::{Activity, HeadTimer, Idle};
 
 pub use body::whole_body;
 
@@ -30,11 +39,12 @@ pub use body::whole_body;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The time for the head of a request, from the connection or the last answer on. Idle connections are kept for as
-    /// long, therefore.
+    /// long at most, therefore.
     pub head: Duration,
     /// The time for the body of a request, from its head on.
     pub body: Duration,
-    /// The connections at a time. Further ones wait in the system's queue until one of them ends.
+    /// The connections at a time. One more closes the one that has been idle longest; while none is idle, it waits,
+    /// and others behind it in the system's queue.
     pub connections: usize,
 }
 
@@ -118,7 +128,7 @@ impl Listener {
     pub fn serve(self, router: Router, limits: Limits) -> Server {
         let Self { listener, address, purpose } = self;
         let stop = CancellationToken::new();
-        let connections = Connections { purpose, router, limits, stop: stop.clone() };
+        let connections = Connections { purpose, router, limits, stop: stop.clone(), idle: Arc::default() };
         Server { address, stop, task: AbortOnDropHandle::new(tokio::spawn(connections.run(listener))) }
     }
 }
@@ -158,7 +168,13 @@ struct Connections {
     router: Router,
     limits: Limits,
     stop: CancellationToken,
+    idle: Arc<Idle>,
 }
+
+/// A request came over a connection that was already told to close.
+#[derive(Debug, thiserror::Error)]
+#[error("a newer connection took its place")]
+struct Replaced;
 
 impl Connections {
     async fn run(self, mut listener: TcpListener) {
@@ -166,29 +182,64 @@ impl Connections {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some(_) = running.join_next() => {}
+                Some(ended) = running.join_next() => self.report(ended),
                 // Waits a while where accepting fails, as it does without free descriptors.
-                (stream, _) = axum::serve::Listener::accept(&mut listener),
-                    if running.len() < self.limits.connections =>
-                {
+                (stream, _) = axum::serve::Listener::accept(&mut listener) => {
+                    tokio::select! {
+                        () = self.stop.cancelled() => break,
+                        () = self.make_room(&mut running) => {}
+                    }
                     running.spawn(self.clone().serve(stream));
                 }
             }
         }
         drop(listener);
-        while running.join_next().await.is_some() {}
+        while let Some(ended) = running.join_next().await {
+            self.report(ended);
+        }
+    }
+
+    /// Waits until there is room for one more connection; an idle one is closed for it, if need be.
+    async fn make_room(&self, running: &mut JoinSet<()>) {
+        let mut closing = false;
+        while running.len() >= self.limits.connections {
+            closing = closing || self.idle.close_longest();
+            tokio::select! {
+                Some(ended) = running.join_next() => self.report(ended),
+                () = self.idle.one_more(), if !closing => {}
+            }
+        }
+    }
+
+    fn report(&self, ended: Result<(), JoinError>) {
+        if let Err(error) = ended {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(purpose = self.purpose, error, "A request's handler panicked");
+        }
     }
 
     async fn serve(self, stream: TcpStream) {
-        let service = RequestBodyDeadline::new(self.router, self.limits.body);
+        let activity = Arc::new(Activity::new(self.idle));
+        let router = TowerToHyperService::new(RequestBodyDeadline::new(self.router, self.limits.body));
+        let service = service_fn(|request: Request<Incoming>| {
+            let answer = activity.begins().then(|| router.call(request));
+            async {
+                let Ok(answer) = answer.ok_or(Replaced)?.await;
+                Ok::<_, Replaced>(answer)
+            }
+        });
         let mut connection = pin!(
             http1::Builder::new()
-                .timer(TokioTimer::new())
+                .timer(HeadTimer(Arc::clone(&activity)))
                 .header_read_timeout(self.limits.head)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+                .serve_connection(TokioIo::new(stream), service)
         );
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
+            () = activity.told_to_close() => {
+                tracing::debug!(purpose = self.purpose, "An idle connection gives way to a newer one");
+                return;
+            }
             () = self.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await

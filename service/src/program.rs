@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-/// The process environment, as a value: only [`run`] reads the real one.
+/// The process environment, as a value. Only [`run`] reads the real one, but for `POD_NAME`, which
+/// [`Identity::of`](crate::logging::Identity::of) reads on a host without a name.
 pub type Environment = BTreeMap<String, String>;
 
 /// Parses the arguments and does what they ask for. Variables that are not Unicode are left out of the environment.

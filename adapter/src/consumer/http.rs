@@ -71,7 +71,7 @@ impl Input for HttpInput {
         let places = Arc::new(Semaphore::new(self.max_unsettled));
         let router = router(Intake { inbox, places: Arc::clone(&places), stop: stop.clone() });
         let limits = Limits::default();
-        // Who is one too many is to hear so, rather than to wait for a connection.
+        // Every event here keeps a connection busy. As many are left to tell further senders at once that it is full.
         let connections = limits.connections.max(self.max_unsettled.saturating_mul(2));
         let server = self.listener.serve(router, Limits { connections, ..limits });
         stop.cancelled().await;

@@ -7,8 +7,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
+use tracing::level_filters::LevelFilter;
 
 use super::*;
+use crate::logging::{Format, Identity, LogSettings, Output, subscriber_into};
 
 /// Long for a request over loopback, short for who waits for it to run out.
 const SHORT: Duration = Duration::from_millis(200);
@@ -124,20 +126,115 @@ fn gated(gate: &Arc<Notify>, entered: &Arc<Notify>) -> Router {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_connection_too_many_waits_for_another_to_end() {
+async fn one_connection_too_many_waits_while_all_are_busy() {
     let (gate, entered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let server = serve(gated(&gate, &entered), Limits { connections: 1, ..UNHURRIED }).await;
-    let closing = GET.replace("host: x", "connection: close\r\nhost: x");
-    let first = send(&server, &closing).await;
+    for (name, request) in [("closes", GET.replace("host: x", "connection: close\r\nhost: x")), ("stays", GET.into())] {
+        let first = send(&server, &request).await;
+        entered.notified().await;
+        let second = send(&server, &request).await;
+        // The clock moves only when nothing else does.
+        assert!(tokio::time::timeout(SHORT, entered.notified()).await.is_err(), "the second one was let in: {name}");
+        gate.notify_one();
+        assert!(rest(first).await.ends_with("well"), "{name}");
+        entered.notified().await;
+        gate.notify_one();
+        is_well(&mut { second }).await;
+    }
+}
+
+#[tokio::test]
+async fn idle_connections_give_way_to_a_new_one() {
+    let server = serve(router(), Limits { connections: 2, ..UNHURRIED }).await;
+    for (name, sent) in [("nothing", ""), ("half a line", "GE"), ("half a head", "GET / HTTP/1.1\r\nhost: x\r\n")] {
+        let mut crowd = Vec::new();
+        for _ in 0..5 {
+            crowd.push(send(&server, sent).await);
+        }
+        is_well(&mut send(&server, GET).await).await;
+        let last = crowd.pop();
+        for gone in crowd {
+            assert_eq!(rest(gone).await, "", "{name}");
+        }
+        drop(last);
+    }
+}
+
+#[tokio::test]
+async fn the_longest_idle_gives_way() {
+    let server = serve(router(), Limits { connections: 2, ..UNHURRIED }).await;
+    let (mut first, mut second) = (send(&server, GET).await, send(&server, GET).await);
+    is_well(&mut first).await;
+    is_well(&mut second).await;
+    first.write_all(GET.as_bytes()).await.unwrap();
+    is_well(&mut first).await;
+    is_well(&mut send(&server, GET).await).await;
+    assert_eq!(rest(second).await, "");
+    first.write_all(GET.as_bytes()).await.unwrap();
+    is_well(&mut first).await;
+}
+
+/// More of them than there is room for, one after the other, each of which stays open.
+async fn newcomers(server: &Server) -> Vec<TcpStream> {
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let mut newcomer = send(server, GET).await;
+        is_well(&mut newcomer).await;
+        all.push(newcomer);
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_busy_connection_is_not_cut() {
+    let (gate, entered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    // More than the system's buffers hold: the end of the answer waits for who reads it.
+    const LARGE: usize = 64 << 20;
+    let router =
+        router().nest("/slow", gated(&gate, &entered)).route("/large", get(async || vec![b'x'; LARGE].into_response()));
+    let server = serve(router, Limits { connections: 2, ..UNHURRIED }).await;
+
+    let handled = send(&server, &GET.replace("/ ", "/slow ")).await;
     entered.notified().await;
-    let second = send(&server, &closing).await;
-    // The clock moves only when nothing else does.
-    assert!(tokio::time::timeout(SHORT, entered.notified()).await.is_err(), "the second one was let in");
+    let mut others = newcomers(&server).await;
     gate.notify_one();
-    assert!(rest(first).await.ends_with("well"));
-    entered.notified().await;
-    gate.notify_one();
-    assert!(rest(second).await.ends_with("well"));
+    let mut handled = handled;
+    is_well(&mut handled).await;
+    drop(handled);
+
+    let mut sending = send(&server, &body("").replace("host: x", "connection: close\r\nexpect: 100-continue")).await;
+    let mut text = [0; 12];
+    sending.read_exact(&mut text).await.unwrap();
+    assert_eq!(&text, b"HTTP/1.1 100");
+    others.extend(newcomers(&server).await);
+    sending.write_all(b"whole!").await.unwrap();
+    assert!(rest(sending).await.ends_with("whole!"));
+
+    let mut reading = send(&server, &GET.replace("/ ", "/large ")).await;
+    reading.read_exact(&mut text).await.unwrap();
+    others.extend(newcomers(&server).await);
+    let mut length = 0;
+    let mut piece = vec![0; 1 << 20];
+    while length < LARGE {
+        let read = tokio::time::timeout(LONG, reading.read(&mut piece)).await.unwrap().unwrap();
+        assert_ne!(read, 0, "cut after {length} bytes");
+        length += read;
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_logged() {
+    let (lines, mut logged) = tokio::sync::mpsc::unbounded_channel();
+    let settings = LogSettings { level: LevelFilter::ERROR, format: Format::Json, output: Output::Stderr };
+    let sink = Box::new(move |line: &[u8]| drop(lines.send(String::from_utf8_lossy(line).into_owned())));
+    let _log = tracing::subscriber::set_default(subscriber_into(settings, &Identity::of("tests"), sink));
+    let router = Router::new().route("/", get(async || -> &str { panic!("no such row") }));
+    let server = serve(router, UNHURRIED).await;
+    assert_eq!(rest(send(&server, GET).await).await, "");
+    let line = tokio::time::timeout(LONG, logged.recv()).await.unwrap().unwrap();
+    for part in [r#""level":"error""#, r#""purpose":"tests""#, "no such row"] {
+        assert!(line.contains(part), "{line}");
+    }
 }
 
 #[tokio::test]
