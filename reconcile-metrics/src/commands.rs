@@ -207,17 +207,22 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
     let mut listing = filter.list(&store, most, config.scrape_timeout).await?;
     let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
-    if let Some(remark) = filter.remark(&config.kinds).filter(|_| listing.found.is_empty()) {
-        writeln!(std::io::stderr(), "warning: {remark}").context("failed to write")?;
+    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
+    let unread = listing.unread.iter().map(|unread| format!("not read: {unread}"));
+    for warning in unread.chain(remark.clone()) {
+        writeln!(std::io::stderr(), "warning: {warning}").context("failed to write")?;
     }
     listing.found.truncate(limit as usize);
     let (items, read, truncated) = (&listing.found, listing.read, beyond || listing.truncated);
     if json {
-        let body = serde_json::json!({"items": items, "size": items.len(), "read": read, "truncated": truncated});
+        let body = serde_json::json!({
+            "items": items, "size": items.len(), "read": read, "truncated": truncated, "remark": remark,
+            "unread": listing.unread,
+        });
         return print(&format!("{body:#}\n"));
     }
     if items.is_empty() {
-        return print(&format!("{}\n", listing.why_empty(filter)));
+        return print(&format!("{}\n", listing.why_empty(filter, &config.kinds)));
     }
     print(&stuck_text::table(items))?;
     match (beyond, listing.truncated) {

@@ -11,7 +11,7 @@ use lifecycle_core::decode::suggest;
 use crate::config::Kinds;
 use crate::diagnosis::{Stuck, diagnose};
 use crate::figures::OTHER;
-use crate::store::{Selection, Store, StoreError, Trouble};
+use crate::store::{Found, Selection, Store, StoreError, Trouble, Unread};
 
 /// Which stuck resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Listing {
     pub read: usize,
     /// Whether more are stuck than were read.
     pub truncated: bool,
+    /// The kinds that were asked for, among others, and cannot be read.
+    pub unread: Vec<Unread>,
 }
 
 impl Filter {
@@ -50,12 +52,14 @@ impl Filter {
             limit: most.saturating_add(1),
             trouble: self.trouble,
         };
-        let mut resources = store.stuck(&selection, limit).await?;
+        let Found { mut resources, mut unread } = store.stuck(&selection, limit).await?;
+        // One that is asked for by its name is an error, if it is not read.
+        unread.retain(|_| self.kind.is_none());
         let truncated = resources.len() > most as usize;
         resources.truncate(most as usize);
         let mut found = diagnose(&resources, kinds);
         found.retain(|stuck| self.matches(stuck, kinds));
-        Ok(Listing { found, read: resources.len(), truncated })
+        Ok(Listing { found, read: resources.len(), truncated, unread })
     }
 
     /// Whether it is decided on what was read, so that it needs more to choose from than is shown.
@@ -64,7 +68,8 @@ impl Filter {
         self.adapter.is_some() || self.asks_for_others(kinds)
     }
 
-    /// Of filters that match nothing, what was hardly meant: a kind or an adapter that is not configured.
+    /// Of filters that match nothing, what was hardly meant: a kind or an adapter that is not configured, or a condition
+    /// that no kind is to have.
     #[must_use]
     pub fn remark(&self, kinds: &Kinds) -> Option<String> {
         let names: Vec<_> = kinds.all().iter().map(|kind| kind.name.as_str()).collect();
@@ -75,8 +80,18 @@ impl Filter {
         }
         let adapters: Vec<_> = kinds.adapters().into_iter().collect();
         let unknown_adapter = self.adapter.as_deref().filter(|adapter| !adapters.contains(adapter));
-        let adapter = unknown_adapter.filter(|_| !adapters.is_empty())?;
-        Some(format!("no configured kind requires an adapter `{adapter}`; {}", known(adapter, &adapters)))
+        if let Some(adapter) = unknown_adapter.filter(|_| !adapters.is_empty()) {
+            return Some(format!("no configured kind requires an adapter `{adapter}`; {}", known(adapter, &adapters)));
+        }
+        let why = "only of kinds that have required_adapters in the configuration is it known that they are to have the \
+                   condition Reconciled; no such kind is asked for";
+        (!self.looks_for_any(kinds)).then(|| why.to_owned())
+    }
+
+    /// Whether there is a kind of which it is known what to look for.
+    fn looks_for_any(&self, kinds: &Kinds) -> bool {
+        let is_asked_for = |name: &str| self.kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(name));
+        self.trouble != Trouble::Missing || kinds.with_adapters().any(|kind| is_asked_for(&kind.name))
     }
 
     fn asks_for_others(&self, kinds: &Kinds) -> bool {
@@ -93,7 +108,15 @@ impl Filter {
 impl Listing {
     /// Why it is empty, in words that claim no more than is known.
     #[must_use]
-    pub fn why_empty(&self, filter: &Filter) -> String {
+    pub fn why_empty(&self, filter: &Filter, kinds: &Kinds) -> String {
+        if !filter.looks_for_any(kinds) {
+            return "nothing was looked for".to_owned();
+        }
+        let said = self.nothing(filter);
+        if self.unread.is_empty() { said } else { format!("of the kinds that are read, {said}") }
+    }
+
+    fn nothing(&self, filter: &Filter) -> String {
         let narrowed = filter.kind.is_some() || filter.adapter.is_some() || filter.deleting.is_some();
         match (self.truncated, narrowed) {
             (true, _) => format!(
@@ -175,10 +198,35 @@ mod tests {
 
     #[test]
     fn an_empty_answer_claims_no_more_than_is_known() {
-        let listing = |truncated| Listing { found: Vec::new(), read: 7, truncated };
-        assert_eq!(listing(false).why_empty(&filter(None, None)), "nothing is stuck");
-        assert_eq!(listing(false).why_empty(&filter(None, Some("dns"))), "nothing that is stuck matches");
-        let text = listing(true).why_empty(&filter(None, Some("dns")));
+        let kinds = kinds(&[("Cluster", &["dns"])]);
+        let listing = |truncated| Listing { found: Vec::new(), read: 7, truncated, unread: Vec::new() };
+        assert_eq!(listing(false).why_empty(&filter(None, None), &kinds), "nothing is stuck");
+        assert_eq!(listing(false).why_empty(&filter(None, Some("dns")), &kinds), "nothing that is stuck matches");
+        let text = listing(true).why_empty(&filter(None, Some("dns")), &kinds);
         assert!(text.starts_with("none of the 7 oldest matches; there are more"), "{text}");
+        let unread = vec![Unread { kind: "NodePool".to_owned(), problem: "no table".to_owned() }];
+        let text = Listing { unread, ..listing(false) }.why_empty(&filter(None, None), &kinds);
+        assert_eq!(text, "of the kinds that are read, nothing is stuck");
+    }
+
+    #[test]
+    fn what_nobody_looked_for_is_not_said_to_be_absent() {
+        let listing = Listing { found: Vec::new(), read: 0, truncated: false, unread: Vec::new() };
+        let some = kinds(&[("Cluster", &["dns"]), ("Channel", &[])]);
+        let cases = [
+            ("no kinds", kinds(&[]), None, false),
+            ("no adapters", kinds(&[("Channel", &[])]), None, false),
+            ("adapters", some.clone(), None, true),
+            ("a kind without them", some.clone(), Some("channel"), false),
+            ("a kind with them", some.clone(), Some("CLUSTER"), true),
+            ("kinds that are not configured", some, Some("other"), false),
+        ];
+        for (name, kinds, kind, looked) in cases {
+            let missing = Filter { trouble: Trouble::Missing, ..filter(kind, None) };
+            let text = listing.why_empty(&missing, &kinds);
+            assert_eq!(text == "nothing was looked for", !looked, "{name}: {text}");
+            assert_eq!(missing.remark(&kinds).is_none(), looked, "{name}");
+            assert_eq!(filter(kind, None).remark(&kinds), None, "{name}: what is pending needs no adapters");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use sqlx::migrate::{Migrate as _, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqlSafeStr as _};
 
-use crate::store::disabled_triggers;
+use crate::store::{missing_triggers, silent_triggers};
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
@@ -55,6 +55,16 @@ pub enum MigrationError {
     /// There is nothing to repair.
     #[error("the database has no record of unsettled resources yet; run `reconcile-metrics migrate` first")]
     NoRecord,
+    /// A trigger that keeps the record was dropped.
+    #[error(
+        "the trigger{} {} {} gone, and only the migration makes them: run `reconcile-metrics migrate --revert-to {}`, \
+         which drops the record and its counts of transitions, then `reconcile-metrics migrate`",
+        if .0.len() == 1 { "" } else { "s" },
+        .0.join(", "),
+        if .0.len() == 1 { "is" } else { "are" },
+        MIGRATIONS[0].0
+    )]
+    TriggersGone(Vec<&'static str>),
     /// There is no such migration.
     #[error("there is no migration {0}; `migrate --list` shows them")]
     Unknown(i64),
@@ -123,9 +133,13 @@ pub async fn repair(connection: &mut PgConnection) -> Result<usize, MigrationErr
     if !list(connection).await?.iter().all(|migration| migration.applied) {
         return Err(MigrationError::NoRecord);
     }
+    let gone = missing_triggers(connection).await?;
+    if !gone.is_empty() {
+        return Err(MigrationError::TriggersGone(gone));
+    }
     sqlx::raw_sql(PATIENCE).execute(&mut *connection).await?;
     // First, so that nothing goes past while the rest is put right.
-    for (trigger, table) in disabled_triggers(connection).await? {
+    for (trigger, table) in silent_triggers(connection).await? {
         let sql = format!("ALTER TABLE {table} ENABLE TRIGGER {trigger}");
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await?;
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::{Exposure, Kinds};
 use crate::diagnosis::Waits;
-use crate::figures::{Flow, Population, Types, population};
+use crate::figures::{Flow, OTHER, Population, Types, population};
 use crate::scrape::{Attempt, Details, Scrape};
 use crate::store::{Layout, Lingering, Missing, StoreError};
 
@@ -65,7 +65,7 @@ pub enum Value {
 }
 
 /// The label of what a reading is for: each fails, and is timed, on its own.
-pub const COLLECTORS: [&str; 3] = ["details", "missing", "snapshot"];
+pub const COLLECTORS: [&str; 5] = ["details", "drift", "lingering", "missing", "snapshot"];
 
 /// What begins so tells of the API's resources; the rest tells of the exporter.
 const FIGURES: &str = "hyperfleet_api_";
@@ -117,9 +117,14 @@ pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &st
     }
     if let Some(details) = &scrape.details {
         waiting(&mut page, details);
-        lingering(&mut page, &details.lingering, kinds, types);
     }
-    configuration(&mut page, kinds);
+    if let Some(found) = &scrape.lingering {
+        lingering(&mut page, found, kinds, types);
+    }
+    if let Some(drift) = scrape.drift {
+        page.number("hyperfleet_reconcile_metrics_record_drift", Vec::new(), drift as f64);
+    }
+    configuration(&mut page, kinds, types);
     health(&mut page, scrape, commit);
     FAMILIES
         .iter()
@@ -231,9 +236,6 @@ fn waiting(page: &mut Page, details: &Details) {
     }
     let truncated = if details.truncated { 1.0 } else { 0.0 };
     page.number("hyperfleet_reconcile_metrics_details_truncated", Vec::new(), truncated);
-    if let Some(drift) = details.drift {
-        page.number("hyperfleet_reconcile_metrics_record_drift", Vec::new(), drift as f64);
-    }
 }
 
 fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Types) {
@@ -253,14 +255,19 @@ fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Ty
     }
 }
 
-fn configuration(page: &mut Page, kinds: &Kinds) {
-    for kind in kinds.all() {
-        let resource_type = kind.name.to_lowercase();
+fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
+    // Whatever type a figure has, its threshold is there.
+    let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
+    for resource_type in named {
         for is_delete in [false, true] {
-            let flow = Flow { resource_type: resource_type.clone(), is_delete };
-            let threshold = kinds.stuck_after(&kind.name, is_delete).as_secs_f64();
+            let kind = kinds.by_label(resource_type).map_or(resource_type, |kind| &kind.name);
+            let threshold = kinds.stuck_after(kind, is_delete).as_secs_f64();
+            let flow = Flow { resource_type: resource_type.to_owned(), is_delete };
             page.number("hyperfleet_reconcile_metrics_stuck_threshold_seconds", of_flow(&flow), threshold);
         }
+    }
+    for kind in kinds.all() {
+        let resource_type = kind.name.to_lowercase();
         let adapters = kind.required_adapters.len() as f64;
         let labels = vec![("resource_type", resource_type)];
         page.number("hyperfleet_reconcile_metrics_required_adapters", labels, adapters);

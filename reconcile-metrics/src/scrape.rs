@@ -39,6 +39,10 @@ pub struct Scrape {
     pub missing: Option<Vec<Missing>>,
     /// Details, if they are recent.
     pub details: Option<Details>,
+    /// Deletions that go on although nothing is pending, if that is known lately.
+    pub lingering: Option<Vec<Lingering>>,
+    /// On how many resources our record and the conditions disagree, if that is known lately and there is a record.
+    pub drift: Option<u64>,
     /// How each kind of reading went last.
     pub attempts: BTreeMap<&'static str, Attempt>,
     /// Scrapes that another one's reading has answered.
@@ -56,10 +60,6 @@ pub struct Details {
     pub waits: Waits,
     /// Whether there were more stuck resources than were looked into.
     pub truncated: bool,
-    /// Deletions that go on although nothing is pending.
-    pub lingering: Vec<Lingering>,
-    /// On how many resources our record and the conditions disagree, where there is a record.
-    pub drift: Option<u64>,
 }
 
 /// How readings of one kind went.
@@ -85,6 +85,8 @@ struct State {
     previous: Option<f64>,
     transitions: BTreeMap<(String, bool), u64>,
     details: Option<(Instant, Details)>,
+    lingering: Option<(Instant, Vec<Lingering>)>,
+    drift: Option<(Instant, Option<u64>)>,
     missing: Option<(Instant, Vec<Missing>)>,
     attempts: BTreeMap<&'static str, Attempt>,
     /// Why readings fail, as it was logged last.
@@ -160,11 +162,9 @@ impl Scraper {
             layout: state.layout.clone(),
             transitions: state.transitions.clone(),
             missing: state.missing.as_ref().filter(|(at, _)| self.is_recent(*at, &state)).map(|(_, m)| m.clone()),
-            details: state
-                .details
-                .as_ref()
-                .filter(|(at, _)| at.elapsed() < self.details.interval * STALE_INTERVALS)
-                .map(|(_, details)| details.clone()),
+            details: self.lately(&state.details),
+            lingering: self.lately(&state.lingering),
+            drift: self.lately(&state.drift).flatten(),
             attempts: state.attempts.clone(),
             shared: self.shared.load(Ordering::Relaxed),
             types: state.types.clone(),
@@ -180,6 +180,12 @@ impl Scraper {
         }
     }
 
+    /// What was found within the last intervals of the details.
+    fn lately<T: Clone>(&self, found: &Option<(Instant, T)>) -> Option<T> {
+        let recent = found.as_ref().filter(|(at, _)| at.elapsed() < self.details.interval * STALE_INTERVALS);
+        recent.map(|(_, found)| found.clone())
+    }
+
     /// Renews details until told to stop.
     pub async fn keep_details(self: Arc<Self>, stop: CancellationToken) {
         // Apart, as a pass over all resources may take longer than an interval of the details.
@@ -191,10 +197,12 @@ impl Scraper {
             }
         };
         let missing = async {
-            let mut interval = every(self.details.missing_interval);
             loop {
-                interval.tick().await;
                 self.renew_missing().await;
+                // A pass is dear; but until the first one nobody knows anything.
+                let known = self.state().missing.is_some() || self.kinds().with_adapters().next().is_none();
+                let DetailsConfig { interval, missing_interval, .. } = self.details;
+                tokio::time::sleep(if known { missing_interval } else { interval.min(missing_interval) }).await;
             }
         };
         tokio::select! {
@@ -204,21 +212,52 @@ impl Scraper {
         }
     }
 
-    /// Asks who stuck resources wait on.
+    /// Asks who stuck resources wait on, which deletions linger, and whether the record is right. The last two cost as
+    /// much as there is in deletion and pending, so each fails on its own.
     pub async fn renew_details(&self) {
+        self.renew_waits().await;
+        self.renew_lingering().await;
+        self.renew_drift().await;
+    }
+
+    async fn renew_waits(&self) {
         let started = (Instant::now(), Timestamp::now());
         let result = self.store.details(self.details.max_resources, self.limit).await;
         let mut state = self.state();
         state.note("details", started, result.as_ref().err());
-        if let Ok(store::Details { stuck, truncated, lingering, drift }) = result {
+        if let Ok(store::Details { stuck, truncated }) = result {
             let found = stuck.iter().flat_map(|resource| {
                 std::iter::once(resource.kind.as_str())
                     .chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
             });
-            let found = found.chain(lingering.iter().map(|lingering| lingering.kind.as_str()));
             state.name(self.kinds(), found);
             let waits = count(&stuck, self.kinds(), &state.types);
-            state.details = Some((started.0, Details { waits, truncated, lingering, drift }));
+            state.details = Some((started.0, Details { waits, truncated }));
+        }
+    }
+
+    async fn renew_lingering(&self) {
+        let started = (Instant::now(), Timestamp::now());
+        let result = self.store.lingering(self.limit).await;
+        let mut state = self.state();
+        state.note("lingering", started, result.as_ref().err());
+        if let Ok(lingering) = result {
+            state.name(self.kinds(), lingering.iter().map(|lingering| lingering.kind.as_str()));
+            state.lingering = Some((started.0, lingering));
+        }
+    }
+
+    async fn renew_drift(&self) {
+        // Where there is no record, there is nothing to compare.
+        if self.state().layout.as_ref().is_some_and(|layout| !layout.has_record()) {
+            return;
+        }
+        let started = (Instant::now(), Timestamp::now());
+        let result = self.store.drift(self.limit).await;
+        let mut state = self.state();
+        state.note("drift", started, result.as_ref().err());
+        if let Ok(drift) = result {
+            state.drift = Some((started.0, drift));
         }
     }
 

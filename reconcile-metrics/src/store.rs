@@ -24,12 +24,12 @@ mod tables;
 pub(crate) use connections::quoted as quoted_identifier;
 use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
-pub(crate) use layout::disabled_triggers;
 pub use layout::{Beside, Layout};
+pub(crate) use layout::{missing_triggers, silent_triggers};
 pub use missing::Missing;
 pub use resource::{Parent, Report, Resource};
 pub use snapshot::{Snapshot, Transition, Transitions, query};
-pub use stuck::{Details, Lingering, Selection, Trouble};
+pub use stuck::{Details, Found, Lingering, Selection, Trouble};
 pub use tables::{DocumentTable, Tables, Unread};
 
 /// The database.

@@ -121,7 +121,7 @@ impl Page<'_> {
         html! {
             p {
                 @if total == 0 {
-                    (sentence(&self.listing.why_empty(self.filter)))
+                    (sentence(&self.listing.why_empty(self.filter, self.kinds)))
                 } @else {
                     @if shown == 0 { "None of " (total) " is on this page." }
                     @else { (before + 1) "–" (before + shown) " of " (total) ", the oldest first." }
@@ -131,6 +131,7 @@ impl Page<'_> {
                 }
                 " Read at " (format!("{:.0}", self.read_at)) "."
             }
+            @for unread in &self.listing.unread { p { "Not read: " (unread) "." } }
             @if let Some(remark) = self.remark { p { (sentence(remark)) } }
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::diagnosis::Stuck;
 
-/// The longest message that is shown in a table; JSON has all of it.
+/// The longest message that is shown in a table; JSON has more.
 const MESSAGE_WIDTH: usize = 100;
 
 /// One line of what a resource waits on.

@@ -135,7 +135,8 @@ pub(super) fn settle(
         spec.metrics.reconciliation_stuck_threshold.as_deref(),
         10 * MINUTE,
     );
-    let stuck_access = match (&spec.stuck.token_file, spec.stuck.anonymous) {
+    let token_file = spec.stuck.token_file.as_ref().filter(|file| !file.is_empty());
+    let stuck_access = match (token_file, spec.stuck.anonymous) {
         (Some(_), true) => {
             s.error(&key("stuck.anonymous"), "contradicts stuck.token_file", "keep one of the two");
             StuckAccess::Off

@@ -152,6 +152,14 @@ fn adapters_are_bounded_over_all_kinds() {
 }
 
 #[test]
+fn an_empty_name_of_the_tokens_file_is_none() {
+    let access = |stuck: &str| load_text(&format!("stuck: {{{stuck}}}")).unwrap().0.stuck_access;
+    assert_eq!(access("token_file: t"), StuckAccess::Token("t".into()));
+    assert_eq!(access("token_file: ''"), StuckAccess::Off);
+    assert_eq!(access("token_file: '', anonymous: true"), StuckAccess::Anonymous);
+}
+
+#[test]
 fn no_password_is_shown() {
     let environment = Environment::from([(PASSWORD_VARIABLE.to_owned(), "hunter2".to_owned())]);
     let (config, _) = parse("exporter.yaml", "{}", &environment, &Overrides::new()).unwrap();

@@ -81,7 +81,8 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "hyperfleet_reconcile_metrics_transitions_exact",
         Kind::Gauge,
-        "1 if transitions are counted by the database, 0 if only those are that a scrape found still pending",
+        "1 if the database counts all transitions; 0 if only those are counted that a scrape found still pending, or that \
+         the triggers which are left have seen",
     ),
     (
         "hyperfleet_reconcile_metrics_record_drift",

@@ -86,6 +86,27 @@ fn the_counter_has_the_spelling_that_is_asked_for() {
     }
 }
 
+#[test]
+fn every_type_that_has_figures_has_its_threshold() {
+    let widget = Group { kind: "Widget".to_owned(), count: 1, ..Group::default() };
+    let families = families(&scrape(vec![widget]), &kinds(), &exposure(), "none");
+    let cases =
+        [("cluster", 600.0, 1200.0), ("nodepool", 420.0, 840.0), ("widget", 600.0, 600.0), ("other", 600.0, 600.0)];
+    for (resource_type, live, deletion) in cases {
+        for (is_delete, threshold) in [(false, live), (true, deletion)] {
+            let labels = [("resource_type", resource_type.to_owned()), ("is_delete", is_delete.to_string())];
+            let given = number(&families, "hyperfleet_reconcile_metrics_stuck_threshold_seconds", &labels);
+            assert_eq!(given, Some(threshold), "{resource_type} {is_delete}");
+        }
+    }
+    // It is configuration: a reading that fails takes none away.
+    let failed = Scrape { types: Types::new(&kinds(), []), ..Scrape::default() };
+    let families = super::families(&failed, &kinds(), &exposure(), "none");
+    let family = families.iter().find(|family| family.name.ends_with("stuck_threshold_seconds"));
+    let series = family.map(|family| family.samples.len());
+    assert_eq!(series, Some(6), "two configured types and the rest, by flow");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

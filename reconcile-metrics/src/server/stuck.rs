@@ -112,14 +112,23 @@ pub(super) async fn page(
         (false, true) => Trouble::Lingering,
         (false, false) => Trouble::Pending,
     };
-    let Ok(_reader) = shared.readers.try_acquire() else {
+    let Ok(reader) = shared.readers.clone().try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
     };
     let filter = Filter { kind: parameters.kind, adapter: parameters.adapter, deleting: parameters.deleting, trouble };
     let config = &shared.config;
-    let listing = match filter.list(&shared.store, config.details.max_resources, config.scrape_timeout).await {
-        Ok(listing) => listing,
-        Err(error) => {
+    // A task of its own: the database goes on with the statement of a client that hung up, so the permits must be held on.
+    let task = tokio::spawn({
+        let (filter, config, store) = (filter.clone(), config.clone(), shared.store.clone());
+        async move {
+            let _reader = reader;
+            filter.list(&store, config.details.max_resources, config.scrape_timeout).await
+        }
+    });
+    let listing = match task.await {
+        Ok(Ok(listing)) => listing,
+        Err(_panicked) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "the reading broke off; see the log"),
+        Ok(Err(error)) => {
             // The chain may quote data: it is for the log.
             tracing::warn!(reason = error.reason(), error = error.chain(), "Stuck resources cannot be read");
             return problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
@@ -151,7 +160,7 @@ pub(super) async fn page(
             StatusCode::OK,
             &json!({
                 "items": items, "page": number, "size": items.len(), "total": total,
-                "read": read, "truncated": truncated, "remark": remark,
+                "read": read, "truncated": truncated, "remark": remark, "unread": listing.unread,
             }),
         )
     };

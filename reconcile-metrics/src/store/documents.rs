@@ -10,6 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::connections::{StoreError, quoted};
+use super::resource::Texts;
 use super::tables::{DocumentTable, literal};
 
 /// What every pending resource's conditions contain; an index on it is what `index` offers.
@@ -48,9 +49,10 @@ pub(super) async fn each(
     connection: &mut PgConnection,
     tables: &[DocumentTable],
     wanted: Wanted,
+    texts: Texts,
     mut each: impl FnMut(Pending),
 ) -> Result<(), StoreError> {
-    let selects: Vec<_> = tables.iter().map(|table| select(table, wanted)).collect();
+    let selects: Vec<_> = tables.iter().map(|table| select(table, wanted, texts)).collect();
     if selects.is_empty() {
         return Ok(());
     }
@@ -62,7 +64,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-fn select(table: &DocumentTable, wanted: Wanted) -> String {
+fn select(table: &DocumentTable, wanted: Wanted, texts: Texts) -> String {
     let conditions = table.conditions("t.");
     let condition = match wanted {
         Wanted::Pending => format!("{conditions} @> {PENDING}"),
@@ -70,10 +72,14 @@ fn select(table: &DocumentTable, wanted: Wanted) -> String {
             r#"NOT coalesce({conditions} @> {PENDING} OR {conditions} @> '[{{"type": "Reconciled", "status": "True"}}]', false)"#
         ),
     };
+    let text = |key| match texts {
+        Texts::Unread => "NULL::text".to_owned(),
+        Texts::Beginnings => format!("left(r ->> '{key}', {})", texts.most()),
+    };
     format!(
         "SELECT t.{id}::text, {kind} AS kind, {name}, {owner} AS owner, t.{deleted} IS NOT NULL,
                 r ->> 'last_transition_time', date_part('epoch', greatest({created}, 'epoch')),
-                {generation}, r ->> 'reason', r ->> 'message'
+                {generation}, {reason}, {message}
          FROM {table} t {reconciled}
          WHERE {condition}",
         id = quoted(&table.id),
@@ -85,6 +91,8 @@ fn select(table: &DocumentTable, wanted: Wanted) -> String {
         generation = generation(table),
         table = quoted(&table.name),
         reconciled = reconciled(table),
+        reason = text("reason"),
+        message = text("message"),
     )
 }
 

@@ -68,8 +68,8 @@ impl Layout {
                  are in nobody's figures"
             }
             Self::Rows { beside: Beside::UnkeptRecord } => {
-                "our schema like the API's, as triggers that keep its record are disabled or gone: transitions are counted \
-                 between scrapes; `reconcile-metrics migrate --repair` is the cure"
+                "our schema like the API's, as triggers that keep its record are disabled or gone: transitions that \
+                 went past them are not counted; `reconcile-metrics migrate --repair` is the cure of disabled ones, and says which are gone"
             }
             Self::Documents(_) => "the API's older schema: each scrape reads the pending rows one by one",
         }
@@ -113,7 +113,7 @@ pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Resu
     .await?;
     let (tracked, rows): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
     if tracked && rows {
-        let kept = disabled_triggers(connection).await?.is_empty();
+        let kept = silent_triggers(connection).await?.is_empty();
         return Ok(if kept { Layout::Tracked } else { Layout::Rows { beside: Beside::UnkeptRecord } });
     }
     let tables = tables::find(connection, kinds).await?;
@@ -132,14 +132,27 @@ pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Resu
 }
 
 /// Those of [`TRIGGERS`] that do not keep the record: they are gone, disabled, or fire on replicas only.
-pub(crate) async fn disabled_triggers(
+pub(crate) async fn silent_triggers(
     connection: &mut PgConnection,
 ) -> Result<Vec<(&'static str, &'static str)>, sqlx::Error> {
-    let enabled: Vec<String> = sqlx::query_scalar(
-        "SELECT tgname::text FROM pg_trigger
-         WHERE tgrelid IN (to_regclass('resources'), to_regclass('resource_conditions')) AND tgenabled IN ('O', 'A')",
-    )
-    .fetch_all(connection)
-    .await?;
+    let enabled = triggers(connection, &["O", "A"]).await?;
     Ok(TRIGGERS.into_iter().filter(|(trigger, _)| !enabled.iter().any(|name| name == trigger)).collect())
+}
+
+/// Those of [`TRIGGERS`] that are gone, so that they cannot be enabled.
+pub(crate) async fn missing_triggers(connection: &mut PgConnection) -> Result<Vec<&'static str>, sqlx::Error> {
+    let present = triggers(connection, &["O", "A", "D", "R"]).await?;
+    let names = TRIGGERS.into_iter().map(|(trigger, _)| trigger);
+    Ok(names.filter(|trigger| !present.iter().any(|name| name == trigger)).collect())
+}
+
+/// The names of the triggers that are there in one of these states.
+async fn triggers(connection: &mut PgConnection, states: &[&str]) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT tgname::text FROM pg_trigger
+         WHERE tgrelid IN (to_regclass('resources'), to_regclass('resource_conditions')) AND tgenabled::text = ANY($1)",
+    )
+    .bind(states)
+    .fetch_all(connection)
+    .await
 }

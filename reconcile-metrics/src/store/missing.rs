@@ -14,7 +14,7 @@ use sqlx::{PgConnection, Postgres, Row as _};
 
 use super::documents::{self, Wanted};
 use super::layout::{Layout, detect};
-use super::resource::{from_row, order};
+use super::resource::{Texts, from_row, order};
 use super::snapshot::{allow_sequential_scans, now, query, unsigned};
 use super::{Resource, Selection, Store, StoreError, Thresholds};
 
@@ -83,7 +83,7 @@ impl Store {
         let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
         let of_kinds: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
         let tables: Vec<_> = tables.iter().filter(|table| of_kinds.contains(&table.kind)).cloned().collect();
-        documents::each(connection, &tables, Wanted::Missing, |row| {
+        documents::each(connection, &tables, Wanted::Missing, Texts::Unread, |row| {
             let threshold = self.kinds().stuck_after(&row.kind, row.deleting).as_secs_f64();
             if now - row.since > threshold {
                 *counts.entry((row.kind, row.deleting)).or_default() += 1;

@@ -14,6 +14,8 @@ use super::documents::{self, Pending};
 use super::layout::Layout;
 
 const REPORTS: &str = include_str!("sql/reports.sql");
+/// So many characters of a reason or a message are read.
+const MAX_TEXT: i32 = 1000;
 const WAITING_PARENTS: &str = include_str!("sql/waiting_parents.sql");
 
 /// A resource in trouble.
@@ -37,9 +39,9 @@ pub struct Resource {
     pub age: f64,
     /// The generation that is wanted.
     pub generation: i64,
-    /// The condition's reason.
+    /// The beginning of the condition's reason, if texts were read.
     pub reason: Option<String>,
-    /// The condition's message.
+    /// The beginning of the condition's message, if texts were read.
     pub message: Option<String>,
     /// What adapters last said, by the adapter's name.
     pub reports: Vec<Report>,
@@ -62,9 +64,9 @@ pub struct Report {
     pub available: bool,
     /// Whether it said `Finalized=True`.
     pub finalized: bool,
-    /// The reason of its condition.
+    /// The beginning of the reason of its condition, if texts were read.
     pub reason: Option<String>,
-    /// The message of its condition.
+    /// The beginning of the message of its condition, if texts were read.
     pub message: Option<String>,
 }
 
@@ -79,6 +81,25 @@ pub struct Parent {
     pub name: String,
 }
 
+/// How much is read of what adapters wrote. It may be megabytes for each of thousands of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Texts {
+    /// Nothing: who only counts needs none.
+    Unread,
+    /// The beginning of each reason and message.
+    Beginnings,
+}
+
+impl Texts {
+    /// The most characters of one; as the statements want it.
+    pub(super) fn most(self) -> i32 {
+        match self {
+            Self::Unread => 0,
+            Self::Beginnings => MAX_TEXT,
+        }
+    }
+}
+
 /// The oldest first.
 pub(super) fn order(one: &Resource, other: &Resource) -> Ordering {
     one.since.total_cmp(&other.since).then_with(|| one.id.cmp(&other.id))
@@ -90,7 +111,7 @@ pub(super) async fn complete(
     layout: &Layout,
     resources: &mut [Resource],
 ) -> Result<(), StoreError> {
-    reports(connection, resources).await?;
+    reports(connection, resources, Texts::Beginnings).await?;
     parents(connection, layout, resources).await
 }
 
@@ -140,7 +161,11 @@ pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
     })
 }
 
-pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Resource]) -> Result<(), StoreError> {
+pub(super) async fn reports(
+    connection: &mut PgConnection,
+    resources: &mut [Resource],
+    texts: Texts,
+) -> Result<(), StoreError> {
     if resources.is_empty() {
         return Ok(());
     }
@@ -149,6 +174,7 @@ pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Reso
         .bind(column(|resource| &resource.kind))
         .bind(column(|resource| &resource.id))
         .bind(resources.iter().map(|resource| resource.deleting).collect::<Vec<_>>())
+        .bind(texts.most())
         .fetch_all(connection)
         .await?;
     for row in rows {

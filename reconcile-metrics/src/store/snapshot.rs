@@ -10,6 +10,7 @@ use sqlx::{PgConnection, Row as _};
 
 use super::documents::{self, Wanted};
 use super::layout::{Layout, detect};
+use super::resource::Texts;
 use super::tables::DocumentTable;
 use super::{Missing, Store, StoreError};
 use crate::figures::{Edges, Group};
@@ -58,7 +59,7 @@ impl Snapshot {
 /// Transitions of Reconciled to False.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transitions {
-    /// Ever, as recorded.
+    /// Ever, as recorded; a lower bound where the record is not kept.
     Total(Vec<Transition>),
     /// Since the previous snapshot, of those that are still pending: a lower bound.
     Fresh(Vec<Transition>),
@@ -102,18 +103,13 @@ impl Store {
 
     async fn tracked(&self, connection: &mut PgConnection, edges: &Edges) -> Result<Snapshot, StoreError> {
         let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
-        let rows = sqlx::query(query::TRACKED_TRANSITIONS).fetch_all(&mut *connection).await?;
-        let transitions = rows.iter().map(|row| {
-            let count = row.try_get::<i64, _>(2)?.try_into().unwrap_or_default();
-            Ok(Transition { kind: row.try_get(0)?, is_delete: row.try_get(1)?, count })
-        });
-        let transitions = transitions.collect::<Result<_, sqlx::Error>>()?;
+        let transitions = Transitions::Total(recorded(connection).await?);
         let missing = self.missing_on_record(connection).await?;
         Ok(Snapshot {
             layout: Layout::Tracked,
             taken: now(connection).await?,
             groups,
-            transitions: Transitions::Total(transitions),
+            transitions,
             missing: Some(missing),
         })
     }
@@ -135,8 +131,23 @@ async fn rows(
     previous: Option<f64>,
 ) -> Result<Snapshot, StoreError> {
     let (groups, fresh) = pending(connection, query::ROWS_PENDING, edges, previous).await?;
+    let transitions = if layout.has_record() {
+        // What it has missed it does not make up for later: a count beside it would fall to it after a repair, which reads
+        // as a new beginning.
+        Transitions::Total(recorded(connection).await?)
+    } else {
+        Transitions::Fresh(fresh)
+    };
     let taken = now(connection).await?;
-    Ok(Snapshot { layout, taken, groups, transitions: Transitions::Fresh(fresh), missing: None })
+    Ok(Snapshot { layout, taken, groups, transitions, missing: None })
+}
+
+async fn recorded(connection: &mut PgConnection) -> Result<Vec<Transition>, StoreError> {
+    let rows = sqlx::query(query::TRACKED_TRANSITIONS).fetch_all(connection).await?;
+    let transitions = rows
+        .iter()
+        .map(|row| Ok(Transition { kind: row.try_get(0)?, is_delete: row.try_get(1)?, count: unsigned(row, 2)? }));
+    Ok(transitions.collect::<Result<_, sqlx::Error>>()?)
 }
 
 async fn pending(
@@ -188,7 +199,7 @@ async fn from_documents(
     let taken = now(connection).await?;
     let mut groups: BTreeMap<(String, bool, usize), Group> = BTreeMap::new();
     let mut fresh: BTreeMap<(String, bool), u64> = BTreeMap::new();
-    documents::each(connection, tables, Wanted::Pending, |row| {
+    documents::each(connection, tables, Wanted::Pending, Texts::Unread, |row| {
         let age = (taken - row.since).clamp(0.0, taken);
         let band = edges.band(age);
         // One that is dated ahead is fresh in the reading that reaches its time, and in no other.

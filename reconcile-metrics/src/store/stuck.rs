@@ -12,9 +12,9 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 
 use super::documents::{self, Pending, Wanted};
 use super::layout::{Layout, detect};
-use super::resource::{complete, from_row, order, parents, put_to, reports, resource};
+use super::resource::{Texts, complete, from_row, order, parents, put_to, reports, resource};
 use super::snapshot::{allow_sequential_scans, now, unsigned};
-use super::tables::Tables;
+use super::tables::{Tables, Unread};
 use super::{Resource, Store, StoreError, Thresholds};
 
 const TRACKED_STUCK: &str = include_str!("sql/tracked_stuck.sql");
@@ -22,6 +22,7 @@ const TRACKED_STUCK_MISSING: &str = include_str!("sql/tracked_stuck_missing.sql"
 const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
 const DRIFT: &str = include_str!("sql/drift.sql");
 const DELETIONS: &str = include_str!("sql/deletions.sql");
+
 /// Which resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -48,6 +49,15 @@ pub enum Trouble {
     Lingering,
 }
 
+/// What was found of a [`Selection`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// The resources, the oldest first.
+    pub resources: Vec<Resource>,
+    /// The kinds that were not looked into, as they cannot be read.
+    pub unread: Vec<Unread>,
+}
+
 /// What figures by adapter and by child are counted from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
@@ -56,10 +66,6 @@ pub struct Details {
     pub stuck: Vec<Resource>,
     /// Whether there are more of either.
     pub truncated: bool,
-    /// Deletions that linger, all of them.
-    pub lingering: Vec<Lingering>,
-    /// On how many resources our record of what is pending and their conditions disagree, where there is a record.
-    pub drift: Option<u64>,
 }
 
 /// Deletions of one kind that go on although nothing is pending.
@@ -78,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// The database did not answer, has no schema that is known, or the kind that is asked for cannot be read.
-    pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Vec<Resource>, StoreError> {
+    pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Found, StoreError> {
         let read = async |connection: &mut PgConnection| {
             let layout = detect(connection, self.kinds()).await?;
             let is_asked_for =
@@ -86,20 +92,21 @@ impl Store {
             if let Some(unread) = layout.unread().iter().find(|unread| is_asked_for(&unread.kind)) {
                 return Err(StoreError::UnknownSchema(unread.to_string()));
             }
-            let found = self.list(connection, &layout, selection).await?;
+            let found = self.list(connection, &layout, selection, Texts::Beginnings).await?;
             let Some(mut found) = found else { return Ok((layout, None)) };
             complete(connection, &layout, &mut found).await?;
             Ok((layout, Some(found)))
         };
-        match self.read(limit, read).await? {
-            (_, Some(found)) => Ok(found),
+        let (layout, resources) = match self.read(limit, read).await? {
+            (layout, Some(found)) => (layout, found),
             (layout, None) => {
                 let mut found = self.list_missing_in_parts(selection, limit).await?;
                 self.read(limit, async |connection: &mut PgConnection| complete(connection, &layout, &mut found).await)
                     .await?;
-                Ok(found)
+                (layout, found)
             }
-        }
+        };
+        Ok(Found { resources, unread: layout.unread().to_vec() })
     }
 
     /// What is behind the figures by adapter and by child; `most` limits each list.
@@ -110,30 +117,54 @@ impl Store {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = detect(connection, self.kinds()).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
-            let mut pending = self.list(connection, &layout, &selection).await?.unwrap_or_default();
-            let mut blocking =
-                self.deletions(connection, &layout, "missing AND owner_id IS NOT NULL", &selection).await?;
+            let mut pending = self.list(connection, &layout, &selection, Texts::Unread).await?.unwrap_or_default();
+            let blocking = "missing AND owner_id IS NOT NULL";
+            let mut blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
             let truncated = pending.len().max(blocking.len()) > most as usize;
             pending.truncate(most as usize);
             blocking.truncate(most as usize);
-            reports(connection, &mut pending).await?;
+            reports(connection, &mut pending, Texts::Unread).await?;
             let mut stuck = pending;
             stuck.append(&mut blocking);
             parents(connection, &layout, &mut stuck).await?;
+            Ok(Details { stuck, truncated })
+        })
+        .await
+    }
 
+    /// Counts deletions that linger, all of them.
+    ///
+    /// # Errors
+    /// As [`details`](Self::details).
+    pub async fn lingering(&self, limit: Duration) -> Result<Vec<Lingering>, StoreError> {
+        self.read(limit, async |connection: &mut PgConnection| {
+            let layout = detect(connection, self.kinds()).await?;
+            if matches!(layout, Layout::Documents(_)) {
+                allow_sequential_scans(connection).await?;
+            }
             let sql =
                 format!("SELECT kind, has_children, count(*) FROM ({DELETIONS}) AS d WHERE NOT missing GROUP BY 1, 2");
-            let rows = self.ask(&put_to(&layout, sql), &Selection::default()).fetch_all(&mut *connection).await?;
+            let sql = put_to(&layout, sql);
+            let question = self.ask(&sql, &Selection::default()).bind(Texts::Unread.most());
+            let rows = question.fetch_all(connection).await?;
             let lingering = rows.iter().map(|row| {
                 Ok(Lingering { kind: row.try_get(0)?, has_children: row.try_get(1)?, count: unsigned(row, 2)? })
             });
-            let lingering = lingering.collect::<Result<_, sqlx::Error>>()?;
-            let drift = if layout.has_record() {
-                Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?)
-            } else {
-                None
-            };
-            Ok(Details { stuck, truncated, lingering, drift })
+            Ok(lingering.collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
+    }
+
+    /// On how many resources our record of what is pending and their conditions disagree; none where there is no record.
+    ///
+    /// # Errors
+    /// As [`details`](Self::details).
+    pub async fn drift(&self, limit: Duration) -> Result<Option<u64>, StoreError> {
+        self.read(limit, async |connection: &mut PgConnection| {
+            if !detect(connection, self.kinds()).await?.has_record() {
+                return Ok(None);
+            }
+            Ok(Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?))
         })
         .await
     }
@@ -144,23 +175,24 @@ impl Store {
         connection: &mut PgConnection,
         layout: &Layout,
         selection: &Selection,
+        texts: Texts,
     ) -> Result<Option<Vec<Resource>>, StoreError> {
         let sql = match (selection.trouble, layout) {
             (Trouble::Lingering, _) => {
-                return self.deletions(connection, layout, "NOT missing", selection).await.map(Some);
+                return self.deletions(connection, layout, "NOT missing", selection, texts).await.map(Some);
             }
             (Trouble::Pending, Layout::Tracked) => TRACKED_STUCK,
             (Trouble::Missing, Layout::Tracked) => TRACKED_STUCK_MISSING,
             (Trouble::Pending, Layout::Rows { .. }) => ROWS_STUCK,
             (Trouble::Missing, Layout::Rows { .. }) => return Ok(None),
             (Trouble::Pending, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Pending, selection).await.map(Some);
+                return self.list_documents(connection, tables, Wanted::Pending, selection, texts).await.map(Some);
             }
             (Trouble::Missing, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Missing, selection).await.map(Some);
+                return self.list_documents(connection, tables, Wanted::Missing, selection, texts).await.map(Some);
             }
         };
-        let rows = self.ask(sql, selection).fetch_all(connection).await?;
+        let rows = self.ask(sql, selection).bind(texts.most()).fetch_all(connection).await?;
         Ok(Some(rows.iter().map(from_row).collect::<Result<_, _>>()?))
     }
 
@@ -171,12 +203,14 @@ impl Store {
         layout: &Layout,
         which: &'static str,
         selection: &Selection,
+        texts: Texts,
     ) -> Result<Vec<Resource>, StoreError> {
         if matches!(layout, Layout::Documents(_)) {
             allow_sequential_scans(connection).await?;
         }
         let sql = format!("SELECT * FROM ({DELETIONS}) AS d WHERE {which} ORDER BY since, id LIMIT $8");
-        let rows = self.ask(&put_to(layout, sql), selection).fetch_all(connection).await?;
+        let sql = put_to(layout, sql);
+        let rows = self.ask(&sql, selection).bind(texts.most()).fetch_all(connection).await?;
         let deletion = |row| Ok(Resource { has_children: Some(PgRow::try_get(row, 11)?), ..from_row(row)? });
         Ok(rows.iter().map(deletion).collect::<Result<_, sqlx::Error>>()?)
     }
@@ -187,18 +221,27 @@ impl Store {
         tables: &Tables,
         wanted: Wanted,
         selection: &Selection,
+        texts: Texts,
     ) -> Result<Vec<Resource>, StoreError> {
         allow_sequential_scans(connection).await?;
         let now = now(connection).await?;
+        let most = selection.limit as usize;
+        let oldest = |found: &mut Vec<Resource>| {
+            found.sort_by(order);
+            found.truncate(most);
+        };
         let mut found = Vec::new();
-        documents::each(connection, &tables.read, wanted, |row| {
+        documents::each(connection, &tables.read, wanted, texts, |row| {
             if self.is_wanted(&row, now, selection) {
                 found.push(resource(row, now));
+                // However many there are, no more than these are held.
+                if found.len() > most.saturating_mul(2) {
+                    oldest(&mut found);
+                }
             }
         })
         .await?;
-        found.sort_by(order);
-        found.truncate(selection.limit as usize);
+        oldest(&mut found);
         Ok(found)
     }
 

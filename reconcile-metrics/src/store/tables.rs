@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
 use sqlx::{PgConnection, Row as _};
 
 use super::connections::{StoreError, quoted};
@@ -22,7 +23,7 @@ pub struct Tables {
 }
 
 /// A kind that cannot be read: it has no figures, rather than zeros.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unread {
     /// The kind.
     pub kind: String,

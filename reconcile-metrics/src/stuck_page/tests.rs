@@ -49,7 +49,7 @@ fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
 
 /// The page of that number, of two resources each.
 fn html(found: &[Stuck], number: usize, filter: &Filter, truncated: bool) -> String {
-    let listing = Listing { found: found.to_vec(), read: 9, truncated };
+    let listing = Listing { found: found.to_vec(), read: 9, truncated, unread: Vec::new() };
     let kinds = kinds();
     let items = found.chunks(2).nth(number - 1).unwrap_or_default();
     let remark = filter.remark(&kinds).filter(|_| found.is_empty());

@@ -243,6 +243,13 @@ async fn tables_that_are_read_and_kinds_that_are_not_are_named() {
         serving.get("metrics", "/metrics").await;
     }
     let unread = serving.said("A kind is not read");
+    let (good, text, error) = run(&world, &["stuck"]);
+    assert!(good && text == "of the kinds that are read, nothing is stuck\n", "{text}");
+    assert!(error.contains("warning: not read: kind Channel: no table of it is known"), "{error}");
+    let (good, text, _) = run(&world, &["stuck", "--output", "json"]);
+    assert!(good && serde_json::from_str::<Value>(&text).unwrap()["unread"][0]["kind"] == "Channel", "{text}");
+    let (good, text, error) = run(&world, &["stuck", "--missing", "--kind", "other"]);
+    assert!(good && text == "nothing was looked for\n" && error.contains("required_adapters"), "{text}{error}");
     assert_eq!(unread.len(), 1, "once: {:#?}", serving.entries());
     assert_eq!((&unread[0]["kind"], &unread[0]["level"]), (&"Channel".into(), &"warn".into()));
 }

@@ -158,5 +158,5 @@ async fn a_pass_in_parts_finds_what_one_pass_finds() {
         assert_eq!(store.missing_in_parts(size, limit).await.unwrap(), whole, "in parts of {size}");
     }
     let selection = Selection { trouble: Trouble::Missing, limit: 5, ..Selection::default() };
-    assert_eq!(store.stuck(&selection, limit).await.unwrap().len(), 5);
+    assert_eq!(store.stuck(&selection, limit).await.unwrap().resources.len(), 5);
 }

@@ -58,6 +58,16 @@ stuck: {{anonymous: true}}"
         }
         let (status, body) = exporter.get("/stuck?kind=cluster", &[]).await;
         assert_eq!(status, 200, "{body}");
+        assert!(body.contains("\"unread\":[]"), "it was not asked for: {body}");
+        for query in ["", "?deleting=true", "?missing=true"] {
+            let (_, body) = exporter.get(&format!("/stuck{query}"), &[]).await;
+            let unread = serde_json::from_str::<serde_json::Value>(&body).unwrap()["unread"].clone();
+            assert_eq!(unread[0]["kind"], "NodePool", "{query}: {body}");
+            assert!(unread[0]["problem"].as_str().unwrap().contains(said), "{query}: {body}");
+            let (_, page) = exporter.get(&format!("/stuck{query}"), &[("accept", "text/html")]).await;
+            assert!(page.contains("<p>Not read: kind NodePool: "), "{query}: {page}");
+            assert_eq!(page.contains("<p>Of the kinds that are read, nothing"), !query.is_empty(), "{query}: {page}");
+        }
         let (status, body) = exporter.get("/stuck?kind=nodepool", &[]).await;
         assert!(status == 503 && body.contains(said), "an empty list would be a lie: {body}");
     }

@@ -62,6 +62,38 @@ async fn what_goes_past_the_triggers_is_seen_and_put_right() {
     assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 0);
 }
 
+/// Who is waited on must not be lost with what costs most when most is pending.
+#[tokio::test]
+async fn a_comparison_that_fails_takes_no_other_figure_away() {
+    let mut world = World::ours().await;
+    crate::stuck::troubled(&mut world).await;
+    let role = lifecycle_e2e::unique("reader").replace('-', "_");
+    // Without the times of creation, which the comparison alone reads.
+    let grants = format!(
+        "CREATE ROLE {role} LOGIN;
+         GRANT SELECT ON resource_conditions, adapter_statuses, unsettled_resources, reconciliation_transitions TO {role};
+         GRANT SELECT (id, kind, name, owner_id, generation, deleted_time) ON resources TO {role}"
+    );
+    world.sql(&grants).await;
+    let mut config = world.config(KINDS);
+    config.database.options = config.database.options.username(&role);
+    let exporter = Exporter::start(config).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    let success = |collector: &str| {
+        samples.get(&format!("hyperfleet_reconcile_metrics_scrape_success{{collector=\"{collector}\"}}"))
+    };
+    let collectors = ["snapshot", "details", "lingering", "missing", "drift"].map(success);
+    assert_eq!(collectors, [1.0, 1.0, 1.0, 1.0, 0.0]);
+    let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"drift\",reason=\"query\"}";
+    assert_eq!((samples.get(errors), samples.has("hyperfleet_reconcile_metrics_record_drift")), (1.0, false));
+    let waiting = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on\
+                   {adapter=\"dns\",is_delete=\"false\",reason=\"never_reported\",resource_type=\"cluster\"}";
+    assert_eq!(samples.get(waiting), 1.0);
+    let lingering = "hyperfleet_api_resource_deletion_lingering{has_children=\"true\",resource_type=\"cluster\"}";
+    assert_eq!(samples.get(lingering), 1.0);
+}
+
 #[tokio::test]
 async fn a_record_that_is_not_kept_is_not_read() {
     for disable in [
@@ -85,6 +117,76 @@ async fn a_record_that_is_not_kept_is_not_read() {
             (1.0, 0.0, 2.0)
         );
     }
+}
+
+/// A counter that falls reads as a new beginning, and all of it as new.
+#[tokio::test]
+async fn the_counter_never_falls_while_the_record_is_not_kept_nor_after_its_repair() {
+    let mut world = World::ours().await;
+    for id in ["c1", "c2", "c3"] {
+        world.resource(id, "Cluster", Some("False"), "0s").await;
+    }
+    let exporter = world.exporter(KINDS).await;
+    let mut last = exporter.scrape().await.started("cluster", false);
+    assert_eq!(last, 3.0);
+    let disable = "ALTER TABLE resource_conditions DISABLE TRIGGER reconciled_written;
+                   ALTER TABLE resources DISABLE TRIGGER resource_created;";
+    let steps = [
+        ("nothing new", disable.to_owned(), 0.0, 3.0),
+        ("unseen", resource("u1", "Cluster") + &rewrite("u1", "False", "0s"), 0.0, 3.0),
+        (
+            "seen by a trigger that is left",
+            "BEGIN; UPDATE resource_conditions SET status = 'True' WHERE resource_id = 'c1'; COMMIT;
+             BEGIN; UPDATE resource_conditions SET status = 'False', last_transition_time = now() WHERE resource_id = 'c1'; COMMIT"
+                .to_owned(),
+            0.0,
+            4.0,
+        ),
+        ("unseen again", resource("u2", "Cluster") + &rewrite("u2", "False", "0s"), 0.0, 4.0),
+        ("repaired", String::new(), 1.0, 4.0),
+        ("seen", resource("c4", "Cluster") + &rewrite("c4", "False", "0s"), 1.0, 5.0),
+    ];
+    for (name, sql, exact, started) in steps {
+        world.sql(&sql).await;
+        if name == "repaired" {
+            assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 2);
+        }
+        // A replica that started just now says the same.
+        for samples in [exporter.scrape().await, world.exporter(KINDS).await.scrape().await] {
+            assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), exact, "{name}");
+            assert_eq!(samples.started("cluster", false), started, "{name}");
+        }
+        assert!(started >= last, "{name}");
+        last = started;
+    }
+}
+
+/// A trigger that was dropped cannot be enabled: only the migration makes it again.
+#[tokio::test]
+async fn a_trigger_that_is_gone_comes_back_by_reverting_and_applying() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    world.sql("DROP TRIGGER reconciled_written ON resource_conditions").await;
+    world.sql("ALTER TABLE resources DISABLE TRIGGER resource_created").await;
+    world.resource("c2", "Cluster", Some("False"), "1 hour").await;
+    let (_, samples) = exporter(&world).await;
+    assert_eq!((schema(&samples, "rows"), samples.flow("cluster", false).1), (1.0, 2.0));
+    assert_eq!(samples.get(DRIFT), 1.0);
+
+    let refused = migrations::repair(&mut world.connection).await.unwrap_err();
+    assert!(matches!(&refused, MigrationError::TriggersGone(gone) if *gone == ["reconciled_written"]), "{refused:?}");
+    let cure = format!("migrate --revert-to {}`", MIGRATIONS[0].0);
+    assert!(refused.to_string().contains(&cure), "{refused}");
+    let disabled = "SELECT count(*) FROM pg_trigger WHERE tgname = 'resource_created' AND tgenabled = 'D'";
+    assert_eq!(world.number(disabled).await, 1, "before anything else");
+
+    migrations::revert_to(&mut world.connection, MIGRATIONS[0].0).await.unwrap();
+    migrations::apply(&mut world.connection).await.unwrap();
+    world.resource("c3", "Cluster", Some("False"), "1 hour").await;
+    let (_, samples) = exporter(&world).await;
+    assert_eq!((schema(&samples, "tracked"), samples.flow("cluster", false).1), (1.0, 3.0));
+    assert_eq!((samples.get(DRIFT), samples.started("cluster", false)), (0.0, 1.0));
+    assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 0);
 }
 
 #[tokio::test]

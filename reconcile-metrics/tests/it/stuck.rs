@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use reconcile_metrics::store::Store;
 use serde_json::Value;
 
 use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
@@ -169,6 +170,55 @@ async fn the_page_leads_from_a_figure_to_names() {
         assert!(page.contains("No deletion that lingers matches."), "{page}");
         let (_, body) = exporter.get("/stuck?kind=Clutser", &[]).await;
         assert!(body.contains("did you mean `Cluster`?"), "{body}");
+    }
+}
+
+/// What adapters write has no bound, and there are thousands of them: it must not be the exporter's memory.
+#[tokio::test]
+async fn long_texts_are_read_for_people_only_and_in_part() {
+    let long = "é".repeat(100_000);
+    let bad = BAD.replace("<b>quota</b>", &long).replace("CleanupInProgress", &long);
+    for (mut world, message) in [
+        (World::ours().await, "UPDATE resource_conditions SET message = 'LONG'"),
+        (World::theirs(ROWS).await, "UPDATE resource_conditions SET message = 'LONG'"),
+        (
+            World::theirs(DOCUMENTS).await,
+            r#"INSERT INTO clusters (id, name, deleted_time, created_time, generation, status_conditions) VALUES
+                   ('c1', 'one', NULL, now() - interval '1 day', 1, '[{"type": "Reconciled", "status": "False", "message": "LONG"}]'),
+                   ('c3', 'two', now() - interval '1 day', now() - interval '1 day', 1, '[{"type": "Reconciled", "status": "True", "message": "LONG"}]')"#,
+        ),
+    ] {
+        let is_older = message.starts_with("INSERT");
+        if is_older {
+            world.report("Cluster", "c1", "hypershift", 1, &bad).await;
+        } else {
+            troubled(&mut world).await;
+            let reports = format!("UPDATE adapter_statuses SET conditions = '{bad}' WHERE conditions = '{BAD}'");
+            world.sql(&reports).await;
+        }
+        world.sql(&message.replace("LONG", &long)).await;
+        let config = world.config(&format!("stuck: {{anonymous: true}}\n{KINDS}"));
+        let store = Store::new(&config.database, &config.kinds);
+        let details = store.details(10, config.scrape_timeout).await.unwrap();
+        assert!(details.stuck.iter().any(|stuck| !stuck.reports.is_empty()));
+        for stuck in &details.stuck {
+            let texts = stuck.reports.iter().flat_map(|report| [&report.reason, &report.message]);
+            assert!(texts.chain([&stuck.reason, &stuck.message]).all(Option::is_none), "{}", stuck.id);
+        }
+        let exporter = Exporter::start(config).await;
+        let begins = |text: &Value| assert_eq!(text.as_str(), Some("é".repeat(1000).as_str()));
+        let first = async |query: &str| {
+            let (status, body) = exporter.get(&format!("/stuck{query}"), &[]).await;
+            assert_eq!(status, 200, "{body}");
+            serde_json::from_str::<Value>(&body).unwrap()["items"][0].clone()
+        };
+        let pending = first("?kind=Cluster").await;
+        begins(&pending["message"]);
+        begins(&pending["waits_on"][1]["message"]);
+        begins(&first("?lingering=true").await["message"]);
+        if !is_older {
+            begins(&first("?kind=NodePool").await["waits_on"][0]["reason"]);
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use lifecycle_e2e::{PATIENCE, await_condition};
 use sqlx::Connection as _;
+use tokio_util::sync::CancellationToken;
 
-use crate::world::{Exporter, KINDS, World, config_of};
+use crate::world::{Exporter, KINDS, ROWS, World, config_of};
 
 fn errors(samples: &crate::world::Samples, reason: &str) -> f64 {
     let series =
@@ -191,4 +192,77 @@ async fn everything_together_opens_no_more_connections_than_allowed() {
         assert!(answered >= 1 && answered + refused == pages.len(), "{pages:?}");
     }
     assert!(proxy.connections() <= 2, "{} connections", proxy.connections());
+}
+
+/// Its own interval is long, and nothing is known of missing conditions until its first success.
+#[tokio::test]
+async fn a_first_pass_that_fails_is_tried_again_soon() {
+    let mut world = World::theirs(ROWS).await;
+    world.resource("c1", "Cluster", None, "").await;
+    let proxy = world.database.proxy().await.unwrap();
+    proxy.refuse();
+    let mut config = config_of(&world.database.through(&proxy).unwrap(), KINDS);
+    config.details.interval = Duration::from_millis(50);
+    config.details.missing_interval = Duration::from_hours(1);
+    let exporter = Exporter::start(config).await;
+    let stop = CancellationToken::new();
+    let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
+    let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"missing\",reason=\"connection\"}";
+    await_condition("it to be tried again", PATIENCE, async || {
+        anyhow::ensure!(exporter.scrape().await.get(errors) >= 2.0, "it is not");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    proxy.restore();
+    let missing = "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"cluster\"}";
+    await_condition("missing conditions to be counted", PATIENCE, async || {
+        let samples = exporter.scrape().await;
+        anyhow::ensure!(samples.0.get(missing) == Some(&1.0), "they are not");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stop.cancel();
+    details.await.unwrap();
+}
+
+/// The database does not notice that a client of the exporter hung up: its statement goes on, and so must what limits it.
+#[tokio::test]
+async fn who_hangs_up_leaves_no_statements_beyond_the_limit() {
+    let mut world = World::ours().await;
+    crate::stuck::troubled(&mut world).await;
+    let proxy = world.database.proxy().await.unwrap();
+    let more = format!("stuck: {{anonymous: true}}\n{KINDS}");
+    let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), &more)).await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE adapter_statuses IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let mut until_waiting = async |sessions: i64| {
+        await_condition("statements to wait", PATIENCE, async || {
+            anyhow::ensure!(world.number(waiting).await >= sessions, "too few wait");
+            Ok(())
+        })
+        .await
+    };
+    tokio::select! {
+        (status, body) = exporter.get("/stuck", &[]) => panic!("{status} {body}"),
+        waiting = until_waiting(1) => waiting.unwrap(),
+    }
+    for _ in 0..50 {
+        tokio::select! {
+            (status, body) = exporter.get("/stuck", &[]) => assert!(status == 503 && body.contains("try again"), "{body}"),
+            more = until_waiting(2) => panic!("a second statement beside the first: {more:?}"),
+        }
+    }
+    sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
+    await_condition("the page to open again", PATIENCE, async || {
+        let (status, body) = exporter.get("/stuck", &[]).await;
+        anyhow::ensure!(status == 200, "{status} {body}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(proxy.connections(), 1);
 }

@@ -13,7 +13,8 @@ SELECT
     f.id, f.kind, f.name, f.owner_id, f.deleting, false AS missing,
     date_part('epoch', greatest(least(f.since, now()), 'epoch')) AS since,
     date_part('epoch', now() - greatest(least(f.since, now()), 'epoch')) AS age,
-    f.generation::bigint, f.reason, f.message
+    f.generation::bigint,
+    CASE WHEN $9::int > 0 THEN left(f.reason, $9) END AS reason, CASE WHEN $9 > 0 THEN left(f.message, $9) END AS message
 FROM found f
 LEFT JOIN threshold t ON t.kind = f.kind
 WHERE f.since < now() - make_interval(secs => coalesce(CASE WHEN f.deleting THEN t.deletion ELSE t.live END, $4))
