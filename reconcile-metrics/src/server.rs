@@ -92,8 +92,8 @@ async fn ready(State(shared): State<Shared>) -> Readiness {
     let problem = match (stopping, age) {
         (true, _) => Some("shutting down".to_owned()),
         (false, _) if answered => None,
-        (false, None) => Some("the database has not answered yet".to_owned()),
-        (false, Some(age)) => Some(format!("the database has not answered for {} s", age.as_secs())),
+        (false, None) => Some("no reading of the database has succeeded yet".to_owned()),
+        (false, Some(age)) => Some(format!("no reading of the database has succeeded for {} s", age.as_secs())),
     };
     Readiness { checks: [("database", answered)].into(), problem }
 }

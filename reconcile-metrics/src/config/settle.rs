@@ -27,6 +27,8 @@ const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 216
 /// The metrics standard's most.
 const MAX_BUCKETS: usize = 15;
 const MAX_RESOURCES: u32 = 10_000;
+/// What the alert `HyperFleetPendingReconciliationAging` compares with, in seconds.
+const ALERT_ON_AGE: f64 = 3600.0;
 /// The metrics standard allows fewer than 100 values of a label.
 const MAX_KINDS: usize = 50;
 /// Of all kinds together: each is a value of the label `adapter`.
@@ -160,6 +162,10 @@ pub(super) fn settle(
         missing_interval: s.duration(&key("details.missing_interval"), missing_interval, 10 * MINUTE),
         max_resources: s.within(&key("details.max_resources"), details.max_resources, 2000, 1..=MAX_RESOURCES),
     };
+    if database_answered_within < details.interval {
+        let message = "is shorter than details.interval: without scrapes, /readyz would change back and forth";
+        s.report(Severity::Warning, &key("health.database_answered_within"), message.to_owned(), "write a longer one");
+    }
     // Last, as there is nothing to go on with where it fails.
     let database = database(s, &spec.database)?;
     Some(Config {
@@ -243,6 +249,10 @@ fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Ve
         let help = format!("write 1 to {MAX_BUCKETS} durations above zero, the shortest first");
         s.error(path, "is no list of ascending bounds", &help);
         return AGE_BUCKETS.to_vec();
+    }
+    if bounds.last().is_some_and(|last| *last <= ALERT_ON_AGE) {
+        let message = "ends where the alert HyperFleetPendingReconciliationAging begins, which can never fire then";
+        s.report(Severity::Warning, path, message.to_owned(), "add a bound above 1h");
     }
     bounds
 }

@@ -82,6 +82,17 @@ fn scrapes_have_a_connection_of_their_own_and_no_more_than_a_few_are_opened() {
 }
 
 #[test]
+fn what_works_against_itself_is_told() {
+    let warnings = |text: &str| load_text(text).map(|(_, warnings)| warnings.to_string()).unwrap();
+    assert!(warnings("metrics: {age_buckets: [1m, 1h]}").contains("add a bound above 1h"));
+    assert!(!warnings("metrics: {age_buckets: [1m, 1h, 3h]}").contains("age_buckets"));
+    assert!(warnings("health: {database_answered_within: 20s}").contains("shorter than details.interval"));
+    assert!(!warnings("health: {database_answered_within: 30s}").contains("details.interval"));
+    let mistakes = load_text("database: {statement_timeout: 61m}").unwrap_err().to_string();
+    assert!(mistakes.contains("longer than an hour"), "{mistakes}");
+}
+
+#[test]
 fn a_file_that_is_not_there_says_how_to_name_one() {
     let mistakes = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Overrides::new()).unwrap_err();
     let text = mistakes.to_string();

@@ -27,7 +27,7 @@ async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
     assert!(!samples.has("hyperfleet_api_resource_pending_reconciliation"), "no figure is not the figure zero");
     assert_eq!(exporter.get("/healthz", &[]).await, (200, r#"{"status":"ok"}"#.to_owned()));
     let (status, body) = exporter.get("/readyz", &[]).await;
-    assert!(status == 503 && body.contains("has not answered yet"), "{body}");
+    assert!(status == 503 && body.contains("no reading of the database has succeeded yet"), "{body}");
 
     proxy.restore();
     let samples = exporter.scrape().await;

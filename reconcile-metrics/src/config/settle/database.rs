@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use lifecycle_core::document::Path;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
@@ -44,7 +45,9 @@ pub(super) fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<Datab
             .host(spec.host.as_deref().unwrap_or("localhost"))
             .port(spec.port.unwrap_or(5432))
             .database(spec.name.as_deref().unwrap_or("hyperfleet"))
-            .username("hyperfleet"),
+            .username("hyperfleet")
+            // Not what PGSSLMODE says: TLS must not be off because of a variable that nobody looks for.
+            .ssl_mode(PgSslMode::Prefer),
     };
     if let Some(username) = &spec.username {
         options = options.username(username);
@@ -62,8 +65,19 @@ pub(super) fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<Datab
         schema: spec.schema.clone().filter(|schema| !schema.is_empty()),
         max_connections: s.within(&key("max_connections"), spec.max_connections, 2, CONNECTIONS),
         connect_timeout: s.duration(&key("connect_timeout"), spec.connect_timeout.as_deref(), 3 * SECOND),
-        statement_timeout: s.duration(&key("statement_timeout"), spec.statement_timeout.as_deref(), 5 * SECOND),
+        statement_timeout: statement_timeout(s, &key("statement_timeout"), spec.statement_timeout.as_deref()),
     })
+}
+
+/// Beyond this, nothing protects the database from a reading; PostgreSQL itself ends at 24 days.
+const LONGEST_STATEMENT: Duration = Duration::from_secs(3600);
+
+fn statement_timeout(s: &mut Settler<'_>, path: &Path, text: Option<&str>) -> Duration {
+    let timeout = s.duration(path, text, 5 * SECOND);
+    if timeout > LONGEST_STATEMENT {
+        s.error(path, "is longer than an hour", "write a duration such as 5s");
+    }
+    timeout
 }
 
 /// A password comes from where all other values come from; of two that were set at the same place, a file wins over the
