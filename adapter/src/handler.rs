@@ -183,39 +183,20 @@ fn log_outcome(outcome: &Outcome) {
     let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
     let (resource, reason, otherwise) = (&outcome.resource, outcome.reason(), outcome.otherwise());
+    macro_rules! told {
+        ($level:ident, $message:literal) => {
+            tracing::$level!(resource, decision, result, row, kind, namespace, name, reason, otherwise, $message)
+        };
+    }
     match &outcome.result {
         OutcomeResult::Failed(_) => {
             tracing::error!(resource, decision, result, row, kind, namespace, name, error = reason, "resource failed");
         }
         // The steady state is silent.
         OutcomeResult::Skipped if matches!(outcome.decision, Decision::Skip(SkipReason::SameGeneration(_))) => {
-            tracing::debug!(
-                resource,
-                decision,
-                result,
-                row,
-                kind,
-                namespace,
-                name,
-                reason,
-                otherwise,
-                "resource left alone"
-            );
+            told!(debug, "resource left alone");
         }
-        OutcomeResult::Skipped => {
-            tracing::info!(
-                resource,
-                decision,
-                result,
-                row,
-                kind,
-                namespace,
-                name,
-                reason,
-                otherwise,
-                "resource left alone"
-            );
-        }
+        OutcomeResult::Skipped => told!(info, "resource left alone"),
         OutcomeResult::Created
         | OutcomeResult::Updated
         | OutcomeResult::Patched
@@ -223,20 +204,7 @@ fn log_outcome(outcome: &Outcome) {
         | OutcomeResult::Released
         | OutcomeResult::Deleted
         | OutcomeResult::Deleting
-        | OutcomeResult::Waiting => {
-            tracing::info!(
-                resource,
-                decision,
-                result,
-                row,
-                kind,
-                namespace,
-                name,
-                reason,
-                otherwise,
-                "resource {result}"
-            );
-        }
+        | OutcomeResult::Waiting => told!(info, "resource {result}"),
     }
     for pruned in &outcome.pruned {
         let (name, reason) = (&pruned.name, &pruned.because);
