@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use kube::Client;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
@@ -102,4 +103,19 @@ impl Access {
         let authority = self.url.trim_start_matches("https://");
         authority.parse().with_context(|| format!("`{}` has no address", self.url))
     }
+}
+
+/// The definition of the kind `Widget` in a group of the test's own.
+#[must_use]
+pub fn widgets(group: &str) -> Value {
+    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("widgets.{group}") },
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": open } }],
+        },
+    })
 }

@@ -4,10 +4,11 @@ use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use lifecycle_core::task::PropagationPolicy::{Background, Foreground};
 use lifecycle_core::write::{Command, Executed, Target, WriteErrorKind};
+use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
-use crate::world::{World, namesake, refusal, target, text, widgets};
+use crate::world::{World, namesake, refusal, target, text};
 
 #[tokio::test]
 async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()> {

@@ -9,10 +9,11 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Target, WriteErrorKind};
+use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
-use crate::world::{World, managed_fields, refusal, target, transport, widgets};
+use crate::world::{World, managed_fields, refusal, target, transport};
 
 #[tokio::test]
 async fn a_custom_kind_works_once_it_is_installed_and_is_no_absence_when_it_is_not() -> Result<()> {

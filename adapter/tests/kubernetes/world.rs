@@ -116,17 +116,3 @@ pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> Resu
 pub(crate) fn managed_fields(object: &Value) -> Option<&Value> {
     object.pointer("/metadata/managedFields")
 }
-
-/// The definition of the kind `Widget` in a group of the test's own.
-pub(crate) fn widgets(group: &str) -> Value {
-    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("widgets.{group}") },
-        "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": open } }],
-        },
-    })
-}

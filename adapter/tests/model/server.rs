@@ -22,11 +22,11 @@ use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::Target;
 use lifecycle_e2e::fault::{self, Proxy, When};
-use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
+use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::drive::{Coverage, Failure, Settings, run};
 use crate::generate::{Profile, sequences};
@@ -214,20 +214,6 @@ fn is_the_controllers(object: &Value, objects: &[Value]) -> bool {
     left_behind || is_new
 }
 
-/// The definition of the custom kind.
-fn definition(group: &str) -> Value {
-    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("widgets.{group}") },
-        "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": open } }],
-        },
-    })
-}
-
 /// The n-th sequence of a seed, with all that is smaller.
 fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
     let mut bytes = [1; 32];
@@ -263,7 +249,7 @@ async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
     let control_plane = ControlPlane::shared().await?;
     let group = format!("{}.example.com", unique("model"));
     let admin = transport(control_plane.kubeconfig_path(), "somebody").await?;
-    let definition = admin.create(&definition(&group)).await?;
+    let definition = admin.create(&widgets(&group)).await?;
     let by = QueryBy::Name("any".to_owned());
     let query = Query { kind: Kind::Widget.gvk(&group), namespace: Some("default".to_owned()), by };
     await_condition("the custom kind to be served", PATIENCE, async || Ok(admin.find(&query).await?)).await?;
