@@ -252,7 +252,7 @@ async fn a_shutdown_requeues_what_waits_and_lets_finish_what_runs() {
     bench.shutdown.cancel();
     assert_eq!(waiting.settled.await, Disposition::Requeue);
     assert_eq!(other.settled.await, Disposition::Requeue);
-    tokio::time::sleep(GRACE / 2).await;
+    tokio::time::advance(GRACE / 2).await;
     assert_eq!(running.end().await, Disposition::Ack);
     let drained = bench.dispatcher.await.unwrap();
     assert_eq!(drained, Drained { finished: 1, requeued: 2, cancelled: 0 });
