@@ -4,10 +4,9 @@
 //! cannot be listened on is an error at start-up; afterwards nothing fails but single connections, which is their
 //! clients' concern and logged at debug; a handler that panics is ours, and an error.
 //!
-//! [`Limits`] bound what a client may take before its request is complete; `axum::serve` knows no such bounds. A
-//! connection is idle while it waits for the head of a request: where room is short, the longest idle one gives way.
-//! How long an answer takes is for the handler to say, and for the client that reads it: who does not read a long one
-//! keeps the connection. There is no TLS, and nobody is authenticated.
+//! [`Limits`] bound what a client may take before its request is complete, and while it reads the answer; `axum::serve`
+//! knows no such bounds. A connection is idle while it waits for the head of a request: where room is short, the longest
+//! idle one gives way. How long an answer takes is for the handler to say. There is no TLS, and nobody is authenticated.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,6 +23,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_http::timeout::RequestBodyDeadline;
@@ -43,6 +43,8 @@ pub struct Limits {
     pub head: Duration,
     /// The time for the body of a request, from its head on.
     pub body: Duration,
+    /// The time for a client to take some more of an answer.
+    pub answer: Duration,
     /// The connections at a time. One more closes the one that has been idle longest; while none is idle, it waits,
     /// and others behind it in the system's queue.
     pub connections: usize,
@@ -54,6 +56,7 @@ impl Default for Limits {
             // Between the usual intervals of scrapes, 15 and 30 s: the next one never meets the end of an idle connection.
             head: Duration::from_secs(20),
             body: Duration::from_secs(10),
+            answer: Duration::from_secs(20),
             // Few enough for three listeners within the usual 1024 descriptors, with most left for clients of our own.
             connections: 128,
         }
@@ -228,11 +231,13 @@ impl Connections {
                 Ok::<_, Replaced>(answer)
             }
         });
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.answer));
         let mut connection = pin!(
             http1::Builder::new()
                 .timer(HeadTimer(Arc::clone(&activity)))
                 .header_read_timeout(self.limits.head)
-                .serve_connection(TokioIo::new(stream), service)
+                .serve_connection(TokioIo::new(Box::pin(stream)), service)
         );
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,

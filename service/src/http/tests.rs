@@ -16,7 +16,7 @@ use crate::logging::{Format, Identity, LogSettings, Output, subscriber_into};
 const SHORT: Duration = Duration::from_millis(200);
 /// Never reached unless something hangs; below hyper's own time-out of 30 s.
 const LONG: Duration = Duration::from_secs(20);
-const UNHURRIED: Limits = Limits { head: LONG, body: LONG, connections: 8 };
+const UNHURRIED: Limits = Limits { head: LONG, body: LONG, answer: LONG, connections: 8 };
 const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
 async fn echo(request: Request) -> Response {
@@ -110,6 +110,20 @@ async fn bodies_that_come_are_read() {
     assert!(rest(client).await.ends_with("whole!"));
     let large = "POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 17\r\n\r\nseventeen letters";
     assert!(rest(send(&server, large).await).await.starts_with("HTTP/1.1 413 "));
+}
+
+/// More than the system takes on for a client that reads nothing.
+const LONG_ANSWER: usize = 64 << 20;
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_given_up() {
+    let router = router().route("/long", get(async || vec![b'x'; LONG_ANSWER]));
+    let server = serve(router, Limits { answer: SHORT, connections: 1, ..UNHURRIED }).await;
+    let unread = send(&server, "GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    // The only connection: it is let in when the other one is gone.
+    is_well(&mut send(&server, GET).await).await;
+    let taken = rest(unread).await.len();
+    assert!(taken < LONG_ANSWER, "{taken} bytes");
 }
 
 /// As many handlers as were started wait for `gate`.
