@@ -1,6 +1,5 @@
 //! From the file as written to what the process runs with: defaults, units, rules.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -13,12 +12,15 @@ use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
 use tracing::level_filters::LevelFilter;
 
-use super::spec::{ExporterSpec, KindSpec, LogSpec, MetricsSpec, TableSpec};
-use super::{Config, DetailsConfig, Environment, Exposure, Kind, Kinds, Overrides, SETTINGS, StuckAccess, Table};
+use super::spec::{ExporterSpec, LogSpec, MetricsSpec};
+use super::{Config, DetailsConfig, Environment, Exposure, Overrides, SETTINGS, StuckAccess};
 
 mod database;
+mod kinds;
 
 use database::database;
+use kinds::kinds;
+pub(crate) use kinds::{KNOWN_TABLES, known_table};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,10 +31,6 @@ const MAX_BUCKETS: usize = 15;
 const MAX_RESOURCES: u32 = 10_000;
 /// What the alert `HyperFleetPendingReconciliationAging` compares with, in seconds.
 const ALERT_ON_AGE: f64 = 3600.0;
-/// The metrics standard allows fewer than 100 values of a label.
-const MAX_KINDS: usize = 50;
-/// Of all kinds together: each is a value of the label `adapter`.
-const MAX_ADAPTERS: usize = 50;
 
 /// Where a value comes from; a later one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -255,79 +253,4 @@ fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Ve
         s.report(Severity::Warning, path, message.to_owned(), "add a bound above 1h");
     }
     bounds
-}
-
-fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) -> Kinds {
-    let root = Path::of_keys("kinds");
-    if specs.is_empty() {
-        let message = "no kinds are listed: types without pending resources have no series, and nothing is known of \
-                       adapters that never reported or of missing conditions";
-        s.report(Severity::Warning, &root, message.to_owned(), "list the kinds and required_adapters of the API");
-    }
-    if specs.len() > MAX_KINDS {
-        s.error(&root, format!("has {} kinds", specs.len()), &format!("at most {MAX_KINDS} may be listed"));
-    }
-    let adapters: BTreeSet<_> = specs.iter().flat_map(|spec| &spec.required_adapters).collect();
-    if adapters.len() > MAX_ADAPTERS {
-        let message = format!("require {} different adapters", adapters.len());
-        s.error(&root, message, &format!("at most {MAX_ADAPTERS} may be named, by all kinds together"));
-    }
-    let mut labels = BTreeSet::new();
-    let mut kinds = Vec::new();
-    for (index, spec) in specs.iter().enumerate() {
-        let at = root.index(index);
-        if spec.kind.is_empty() || !labels.insert(spec.kind.to_lowercase()) {
-            let help = "name each kind once; case does not tell kinds apart, as labels are lower case";
-            s.error(&at.key("kind"), format!("\"{}\" is empty or listed already", spec.kind), help);
-        }
-        let adapters: BTreeSet<_> = spec.required_adapters.iter().collect();
-        let wrong =
-            adapters.len() != spec.required_adapters.len() || spec.required_adapters.iter().any(String::is_empty);
-        if wrong {
-            s.error(&at.key("required_adapters"), "has empty or repeated names", "name each adapter once");
-        }
-        let stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
-        let deleting = spec.stuck_after_deleting.as_deref();
-        kinds.push(Kind {
-            name: spec.kind.clone(),
-            required_adapters: spec.required_adapters.clone(),
-            stuck_after,
-            stuck_after_deleting: s.duration(&at.key("stuck_after_deleting"), deleting, stuck_after),
-            parent: spec.parent_kind.clone(),
-            table: spec.table.as_ref().map(table).or_else(|| known_table(&spec.kind)),
-        });
-    }
-    for (index, spec) in specs.iter().enumerate() {
-        if let Some(parent) = &spec.parent_kind
-            && !kinds.iter().any(|kind| kind.name == *parent)
-        {
-            let at = root.index(index).key("parent_kind");
-            s.error(&at, format!("\"{parent}\" is none of the kinds"), "list it, with its kind as the API writes it");
-        }
-    }
-    Kinds::new(kinds, default)
-}
-
-fn table(spec: &TableSpec) -> Table {
-    Table {
-        name: spec.name.clone(),
-        conditions: spec.conditions.clone().unwrap_or("status_conditions".to_owned()),
-        id: spec.id.clone(),
-        resource_name: spec.resource_name.clone(),
-        generation: spec.generation.clone(),
-        created: spec.created.clone(),
-        deleted: spec.deleted.clone(),
-        owner: spec.owner.clone(),
-    }
-}
-
-/// The tables that the API had before it had generic ones: the kind, the table's name, and the column of the owner.
-pub(crate) const KNOWN_TABLES: [(&str, &str, Option<&str>); 2] =
-    [("Cluster", "clusters", None), ("NodePool", "node_pools", Some("owner_id"))];
-
-/// The table of a kind, as the API had it.
-pub(crate) fn known_table(kind: &str) -> Option<Table> {
-    let (_, name, owner) = KNOWN_TABLES.iter().find(|(known, ..)| *known == kind)?;
-    let spec = TableSpec { name: (*name).to_owned(), owner: owner.map(str::to_owned), ..TableSpec::default() };
-    Some(table(&spec))
 }
