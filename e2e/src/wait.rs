@@ -30,7 +30,10 @@ pub async fn await_condition<T>(
         match timeout_at(deadline, probe()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => last = Some(format!("{error:#}")),
-            Err(_) => last = last.or_else(|| Some("the last look did not end in time".to_owned())),
+            Err(_) => {
+                let before = last.map(|last| format!("; before it: {last}")).unwrap_or_default();
+                last = Some(format!("the last look did not end in time{before}"));
+            }
         }
         if Instant::now() >= deadline {
             let seen = last.unwrap_or_default();
@@ -71,8 +74,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_probe_that_hangs_is_given_up_at_the_limit() {
         let started = Instant::now();
-        let result = await_condition::<()>("an answer", Duration::from_secs(5), async || pending().await).await;
-        assert!(result.is_err());
+        let mut looks = 0;
+        let result = await_condition::<()>("an answer", Duration::from_secs(5), async || {
+            looks += 1;
+            if looks > 1 { pending().await } else { Err(anyhow!("refused")) }
+        });
+        let error = result.await.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
+        assert!(error.ends_with("last seen: the last look did not end in time; before it: refused"), "{error}");
         assert_eq!(started.elapsed(), Duration::from_secs(5));
     }
 }

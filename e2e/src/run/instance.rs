@@ -17,6 +17,8 @@ use crate::await_condition;
 
 /// A server needs three or four seconds on an idle machine.
 const START: Duration = Duration::from_secs(120);
+/// A server that is just coming up may take a connection and never answer it; the next one it does.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// What ends an instance.
 pub(crate) struct Lifetime {
@@ -95,13 +97,14 @@ impl Instance {
     pub(crate) async fn await_up(
         &mut self,
         what: &str,
-        probe: impl AsyncFnMut() -> anyhow::Result<()>,
+        mut probe: impl AsyncFnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
+        let look = async || tokio::time::timeout(LOOK, probe()).await.context("no answer in time")?;
         let ended = await_condition("the supervisor to end", START, async || {
             self.supervisor.try_wait()?.context("it runs").map(drop)
         });
         tokio::select! {
-            up = await_condition(what, START, probe) => up,
+            up = await_condition(what, START, look) => up,
             Ok(()) = ended => bail!("a server ended before {what} was seen"),
         }
     }
