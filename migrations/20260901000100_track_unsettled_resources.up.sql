@@ -3,6 +3,10 @@
 -- The API rewrites all conditions of a resource by delete and insert, whatever changed. So nothing is concluded from
 -- one row's change: deferred triggers compare, at commit, what the transaction leaves behind with what is recorded
 -- here. A rewrite that changes nothing finds the record right and writes nothing.
+--
+-- The most frequent write is the rewrite of a resource that is reconciled and stays so. It fires no trigger, which leaves two
+-- things unseen: a condition that is True and is removed for good, and one that is True from its first moment on and
+-- bears other times than the API gives it. The exporter finds both, by a pass over all resources: see docs/adr/0020.
 
 -- Writers of resources and conditions wait from the first trigger to the end, and a pass over all resources is in between:
 -- see migrations/README.md. The limit keeps them from queueing behind this while it waits for its own locks.
@@ -18,7 +22,7 @@ CREATE TABLE unsettled_resources (
     kind        varchar(100) NOT NULL,
     deleting    boolean      NOT NULL,
     state       text         NOT NULL CHECK (state IN ('pending', 'missing')),
-    -- pending: the condition's last transition; missing: creation, or when the condition went.
+    -- pending: the condition's last transition; missing: creation, or when the condition went, if that was seen.
     since       timestamptz  NOT NULL,
     -- It is pending, and the condition has no time of transition: the creation's stands in.
     undated     boolean      NOT NULL
@@ -108,8 +112,6 @@ $$;
 
 CREATE FUNCTION reconciled_was_written() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-    known unsettled_resources;
 BEGIN
     IF TG_OP = 'UPDATE' AND (OLD.resource_id <> NEW.resource_id OR OLD.type <> NEW.type) THEN
         -- It became another condition, or another resource's.
@@ -117,17 +119,23 @@ BEGIN
         PERFORM settle_resource(NEW.resource_id, now(), true);
         RETURN NULL;
     END IF;
-    -- The two rewrites that change nothing end here. The row may be outdated by a later write of the same
-    -- transaction; that one has an event of its own.
-    SELECT * INTO known FROM unsettled_resources WHERE resource_id = NEW.resource_id;
-    IF known.state IS NULL THEN
-        IF NEW.status = 'True' THEN
+    -- Not in the trigger's own condition, which is parsed again for each statement.
+    IF NEW.type <> 'Reconciled' THEN
+        RETURN NULL;
+    END IF;
+    -- What changes nothing ends here. The row may be outdated by a later write of the same transaction; that one has an
+    -- event of its own, or a removal has.
+    IF NEW.status = 'True' THEN
+        PERFORM FROM unsettled_resources WHERE resource_id = NEW.resource_id;
+        IF NOT FOUND THEN
             RETURN NULL;
         END IF;
-    ELSIF known.state = 'pending' AND NEW.status = 'False' AND known.since = NEW.last_transition_time
-        AND NOT known.undated
-    THEN
-        RETURN NULL;
+    ELSIF NEW.status = 'False' THEN
+        PERFORM FROM unsettled_resources
+        WHERE resource_id = NEW.resource_id AND state = 'pending' AND since = NEW.last_transition_time AND NOT undated;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
     END IF;
     PERFORM settle_resource(NEW.resource_id, now(), true);
     RETURN NULL;
@@ -137,7 +145,11 @@ $$;
 CREATE FUNCTION reconciled_was_removed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM FROM resource_conditions WHERE resource_id = OLD.resource_id AND type = 'Reconciled';
+    IF OLD.type <> 'Reconciled' THEN
+        RETURN NULL;
+    END IF;
+    -- One that is there again and not True has an event of its own.
+    PERFORM FROM resource_conditions WHERE resource_id = OLD.resource_id AND type = 'Reconciled' AND status <> 'True';
     IF NOT FOUND THEN
         PERFORM settle_resource(OLD.resource_id, now(), true);
     END IF;
@@ -157,14 +169,17 @@ REVOKE EXECUTE ON FUNCTION
     count_reconciliation_transition, settle_resource, reconciled_was_written, reconciled_was_removed, resource_was_written
     FROM PUBLIC;
 
+-- To the API a condition's transition is its last update when it is new or has changed, and lies before it from then on. So one
+-- that is True and stays so fires neither this nor the removal of what was True before it.
 CREATE CONSTRAINT TRIGGER reconciled_written AFTER INSERT ON resource_conditions
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.type = 'Reconciled')
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.status <> 'True' OR NEW.last_transition_time = NEW.last_updated_time)
     EXECUTE FUNCTION reconciled_was_written();
 CREATE CONSTRAINT TRIGGER reconciled_changed AFTER UPDATE ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled' OR NEW.type = 'Reconciled')
     EXECUTE FUNCTION reconciled_was_written();
 CREATE CONSTRAINT TRIGGER reconciled_removed AFTER DELETE ON resource_conditions
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled')
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.status <> 'True')
     EXECUTE FUNCTION reconciled_was_removed();
 CREATE CONSTRAINT TRIGGER resource_created AFTER INSERT ON resources
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW

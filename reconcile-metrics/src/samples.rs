@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::{Exposure, Kinds};
 use crate::diagnosis::Waits;
-use crate::figures::{Flow, OTHER, Population, Types, population};
-use crate::scrape::{Attempt, Details, Scrape};
-use crate::store::{Layout, Lingering, Missing, StoreError};
+use crate::figures::{Flow, Population, Types, population};
+use crate::scrape::{Details, Scrape};
+use crate::store::{Layout, Lingering, Missing};
 
+mod exporter;
 mod families;
 
+use exporter::{configuration, health};
 pub use families::FAMILIES;
 
 /// What kind of metric it is.
@@ -121,8 +123,11 @@ pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &st
     if let Some(found) = &scrape.lingering {
         lingering(&mut page, found, kinds, types);
     }
-    if let Some(drift) = scrape.drift {
-        page.number("hyperfleet_reconcile_metrics_record_drift", Vec::new(), drift as f64);
+    for (state, drift) in [("pending", scrape.drift.pending), ("missing", scrape.drift.missing)] {
+        if let Some(drift) = drift {
+            let labels = vec![("state", state.to_owned())];
+            page.number("hyperfleet_reconcile_metrics_record_drift", labels, drift as f64);
+        }
     }
     configuration(&mut page, kinds, types);
     health(&mut page, scrape, commit);
@@ -253,49 +258,6 @@ fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Ty
         let labels = vec![("resource_type", resource_type), ("has_children", has_children.to_string())];
         page.number("hyperfleet_api_resource_deletion_lingering", labels, count as f64);
     }
-}
-
-fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
-    // Whatever type a figure has, its threshold is there.
-    let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
-    for resource_type in named {
-        for is_delete in [false, true] {
-            let kind = kinds.by_label(resource_type).map_or(resource_type, |kind| &kind.name);
-            let threshold = kinds.stuck_after(kind, is_delete).as_secs_f64();
-            let flow = Flow { resource_type: resource_type.to_owned(), is_delete };
-            page.number("hyperfleet_reconcile_metrics_stuck_threshold_seconds", of_flow(&flow), threshold);
-        }
-    }
-    for kind in kinds.all() {
-        let resource_type = kind.name.to_lowercase();
-        let adapters = kind.required_adapters.len() as f64;
-        let labels = vec![("resource_type", resource_type)];
-        page.number("hyperfleet_reconcile_metrics_required_adapters", labels, adapters);
-    }
-}
-
-fn health(page: &mut Page, scrape: &Scrape, commit: &str) {
-    let collectors: BTreeSet<_> = COLLECTORS.into_iter().collect();
-    for collector in collectors {
-        let Attempt { success, seconds, last_success, errors } =
-            scrape.attempts.get(collector).cloned().unwrap_or_default();
-        let labels = || vec![("collector", collector.to_owned())];
-        if let Some(success) = success {
-            let value = if success { 1.0 } else { 0.0 };
-            page.number("hyperfleet_reconcile_metrics_scrape_success", labels(), value);
-            page.number("hyperfleet_reconcile_metrics_scrape_duration_seconds", labels(), seconds);
-        }
-        page.number("hyperfleet_reconcile_metrics_last_success_timestamp_seconds", labels(), last_success);
-        for reason in StoreError::REASONS {
-            let mut labels = labels();
-            labels.push(("reason", reason.to_owned()));
-            let count = errors.get(reason).copied().unwrap_or_default();
-            page.number("hyperfleet_reconcile_metrics_scrape_errors_total", labels, count as f64);
-        }
-    }
-    page.number("hyperfleet_reconcile_metrics_scrapes_shared_total", Vec::new(), scrape.shared as f64);
-    page.number("hyperfleet_reconcile_metrics_up", Vec::new(), 1.0);
-    page.number("hyperfleet_reconcile_metrics_build_info", vec![("commit", commit.to_owned())], 1.0);
 }
 
 #[cfg(test)]

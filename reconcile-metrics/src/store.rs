@@ -26,7 +26,7 @@ use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
 pub use layout::{Beside, Layout};
 pub(crate) use layout::{missing_triggers, silent_triggers};
-pub use missing::Missing;
+pub use missing::{Finding, Missing, Pass};
 pub use resource::{Parent, Report, Resource};
 pub use snapshot::{Snapshot, Transition, Transitions, query};
 pub use stuck::{Details, Found, Lingering, Selection, Trouble};

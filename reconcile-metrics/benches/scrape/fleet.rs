@@ -2,17 +2,28 @@
 
 use sqlx::PgConnection;
 
-use crate::run;
+use crate::{Arguments, run};
 
 pub(crate) const KINDS: &str = "kinds:
 - {kind: Cluster, required_adapters: [validation, dns, pullsecret, hypershift]}
 - {kind: NodePool, parent_kind: Cluster, required_adapters: [validation, hypershift], stuck_after: 15m}
 ";
 
+fn every(fleet: &Arguments) -> u64 {
+    fleet.resources / fleet.unreconciled
+}
+
+/// The number of one that is unreconciled, whatever `nth` is.
+pub(crate) fn unreconciled(nth: u64, fleet: &Arguments) -> u64 {
+    let run = nth % (fleet.unreconciled - 1) + 1;
+    run * every(fleet) + run % 5
+}
+
 /// One resource in five is a cluster, of the unreconciled, too, which are spread evenly. Ids rise with time, as those of
 /// the API do; no two resources have the same time of transition.
-pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconciled: u64) {
-    let every = resources / unreconciled;
+pub(crate) async fn load(connection: &mut PgConnection, fleet: &Arguments) {
+    let resources = fleet.resources;
+    let every = every(fleet);
     assert!(every >= 5, "at most one resource in five can be unreconciled");
     // The first of each run of resources, the second of the next, and so on: an equal part of every kind.
     let is_unreconciled = format!("n % {every} = n / {every} % 5");
@@ -41,7 +52,7 @@ pub(crate) async fn load(connection: &mut PgConnection, resources: u64, unreconc
             "INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
                  created_time, last_updated_time, last_transition_time)
              SELECT '0198f1c2-7a00-7000-8000-' || lpad(to_hex(n), 12, '0'), type,
-                 CASE WHEN {is_unreconciled} AND type = 'Reconciled' THEN 'False' ELSE 'True' END,
+                 CASE WHEN {is_unreconciled} THEN 'False' ELSE 'True' END,
                  'ReconciledAll', 'All required adapters are reconciled', 1, now(), now(),
                  now() - make_interval(secs => (n * 7919::bigint) % 7200 + n * 1e-6)
              FROM generate_series(1, {resources}) n,

@@ -71,7 +71,7 @@ async fn main() {
     let [(first, ..), _] = MIGRATIONS;
     migrations::apply(&mut connection).await.unwrap();
     migrations::revert_to(&mut connection, first).await.unwrap();
-    fleet::load(&mut connection, arguments.resources, arguments.unreconciled).await;
+    fleet::load(&mut connection, &arguments).await;
 
     println!(
         "{} resources, {} unreconciled, PostgreSQL {}\n",
@@ -101,7 +101,7 @@ async fn main() {
     let scrape = scrapes(&database).await;
     println!("| a whole scrape over HTTP | {} |", scrape.time);
     eprintln!("writing");
-    let writes = writes::compare(&mut connection, arguments.resources).await;
+    let writes = writes::compare(&mut connection, &arguments).await;
     let after = timed(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
     println!("| our query after {} writes, not vacuumed | {after} |", writes.transactions);
 

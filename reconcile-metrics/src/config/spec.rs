@@ -121,7 +121,8 @@ pub struct DetailsSpec {
     /// How often they are renewed, beside the scrapes; 30s by default. They are dropped when three in a row failed.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
-    /// The same for missing conditions on a schema that is not ours, which takes a pass over all resources; 10m by default.
+    /// The same for missing conditions, which takes a pass over all resources; on our schema it checks the record of them.
+    /// 10m by default.
     #[schemars(extend("format" = "go-duration"))]
     pub missing_interval: Option<DurationText>,
     /// How many stuck resources are looked into, the oldest first; 2000 by default, 10000 at most.

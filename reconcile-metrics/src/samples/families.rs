@@ -87,8 +87,8 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "hyperfleet_reconcile_metrics_record_drift",
         Kind::Gauge,
-        "Resources on which the record of what is pending and their conditions disagree, on our schema; above 0 the figures \
-         are wrong, unless they are read from the conditions (schema rows)",
+        "Resources on which our record and the conditions disagree, about what is pending or about what lacks the condition; \
+         above 0 the figures are wrong, unless they are read from the conditions (schema rows)",
     ),
     (
         "hyperfleet_reconcile_metrics_details_truncated",

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::Kind as ResourceKind;
 use crate::figures::{Edges, Group};
+use crate::scrape::Attempt;
 use crate::store::{Snapshot, Transitions};
 
 const BUCKETS: [f64; 3] = [60.0, 600.0, 3600.0];
@@ -38,7 +39,7 @@ fn scrape(groups: Vec<Group>) -> Scrape {
         taken: 1e9,
         groups,
         transitions: Transitions::Total(Vec::new()),
-        missing: Some(Vec::new()),
+        missing: Vec::new(),
     };
     Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), types, ..Scrape::default() }
 }

@@ -162,7 +162,7 @@ impl Connections {
     /// One message for the transaction and its limits.
     ///
     /// What a scrape asks is a small part of each table, whatever the statistics say on the day: without sequential
-    /// scans the plan cannot flip. Questions that need a whole table allow them again.
+    /// scans the plan cannot flip to one. Questions that need a whole table allow them again.
     fn beginning(&self) -> String {
         let milliseconds = self.config.statement_timeout.as_millis().max(1);
         let mut sql = format!(

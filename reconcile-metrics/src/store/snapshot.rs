@@ -21,12 +21,19 @@ pub mod query {
     pub const TRACKED_PENDING: &str = include_str!("sql/tracked_pending.sql");
     /// Transitions on our schema.
     pub const TRACKED_TRANSITIONS: &str = include_str!("sql/tracked_transitions.sql");
-    /// Missing conditions on our schema.
+    /// Missing conditions that our schema has on record.
     pub const TRACKED_MISSING: &str = include_str!("sql/tracked_missing.sql");
+    /// On how many resources our record and the conditions disagree about what is pending.
+    pub const DRIFT: &str = include_str!("sql/drift.sql");
+    /// Deletions that go on although nothing is pending.
+    pub const DELETIONS: &str = include_str!("sql/deletions.sql");
     /// What is pending on the API's schema.
     pub const ROWS_PENDING: &str = include_str!("sql/rows_pending.sql");
+
     /// Missing conditions in a part of the API's schema.
-    pub const ROWS_MISSING: &str = include_str!("sql/rows_missing.sql");
+    pub const MISSING_IN_PART: &str = include_str!("sql/missing_in_part.sql");
+    /// On how many resources of a part our record is wrong about that.
+    pub const MISSING_DRIFT_IN_PART: &str = include_str!("sql/missing_drift_in_part.sql");
 }
 
 /// Resources of a time that lies further ahead than clocks differ are odd.
@@ -43,8 +50,8 @@ pub struct Snapshot {
     pub groups: Vec<Group>,
     /// Transitions to False.
     pub transitions: Transitions,
-    /// Missing conditions, where that is known at no cost.
-    pub missing: Option<Vec<Missing>>,
+    /// Missing conditions that are on record, where there is one.
+    pub missing: Vec<Missing>,
 }
 
 impl Snapshot {
@@ -105,13 +112,7 @@ impl Store {
         let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
         let transitions = Transitions::Total(recorded(connection).await?);
         let missing = self.missing_on_record(connection).await?;
-        Ok(Snapshot {
-            layout: Layout::Tracked,
-            taken: now(connection).await?,
-            groups,
-            transitions,
-            missing: Some(missing),
-        })
+        Ok(Snapshot { layout: Layout::Tracked, taken: now(connection).await?, groups, transitions, missing })
     }
 }
 
@@ -139,7 +140,7 @@ async fn rows(
         Transitions::Fresh(fresh)
     };
     let taken = now(connection).await?;
-    Ok(Snapshot { layout, taken, groups, transitions, missing: None })
+    Ok(Snapshot { layout, taken, groups, transitions, missing: Vec::new() })
 }
 
 async fn recorded(connection: &mut PgConnection) -> Result<Vec<Transition>, StoreError> {
@@ -222,6 +223,6 @@ async fn from_documents(
         taken,
         groups: groups.into_values().collect(),
         transitions: Transitions::Fresh(fresh.collect()),
-        missing: None,
+        missing: Vec::new(),
     })
 }

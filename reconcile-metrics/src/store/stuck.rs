@@ -13,6 +13,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 use super::documents::{self, Pending, Wanted};
 use super::layout::{Layout, detect};
 use super::resource::{Texts, complete, from_row, order, parents, put_to, reports, resource};
+use super::snapshot::query::{DELETIONS, DRIFT};
 use super::snapshot::{allow_sequential_scans, now, unsigned};
 use super::tables::{Tables, Unread};
 use super::{Resource, Store, StoreError, Thresholds};
@@ -20,8 +21,6 @@ use super::{Resource, Store, StoreError, Thresholds};
 const TRACKED_STUCK: &str = include_str!("sql/tracked_stuck.sql");
 const TRACKED_STUCK_MISSING: &str = include_str!("sql/tracked_stuck_missing.sql");
 const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
-const DRIFT: &str = include_str!("sql/drift.sql");
-const DELETIONS: &str = include_str!("sql/deletions.sql");
 
 /// Which resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,20 +91,19 @@ impl Store {
             if let Some(unread) = layout.unread().iter().find(|unread| is_asked_for(&unread.kind)) {
                 return Err(StoreError::UnknownSchema(unread.to_string()));
             }
-            let found = self.list(connection, &layout, selection, Texts::Beginnings).await?;
-            let Some(mut found) = found else { return Ok((layout, None)) };
-            complete(connection, &layout, &mut found).await?;
-            Ok((layout, Some(found)))
-        };
-        let (layout, resources) = match self.read(limit, read).await? {
-            (layout, Some(found)) => (layout, found),
-            (layout, None) => {
-                let mut found = self.list_missing_in_parts(selection, limit).await?;
-                self.read(limit, async |connection: &mut PgConnection| complete(connection, &layout, &mut found).await)
-                    .await?;
-                (layout, found)
+            let mut found = self.list(connection, &layout, selection, Texts::Beginnings).await?;
+            let takes_a_pass = selection.trouble == Trouble::Missing && matches!(layout, Layout::Rows { .. });
+            if !takes_a_pass {
+                complete(connection, &layout, &mut found).await?;
             }
+            Ok((layout, found, takes_a_pass))
         };
+        let (layout, mut resources, takes_a_pass) = self.read(limit, read).await?;
+        if takes_a_pass {
+            resources = self.list_missing_in_parts(selection, limit).await?;
+            let complete = async |connection: &mut PgConnection| complete(connection, &layout, &mut resources).await;
+            self.read(limit, complete).await?;
+        }
         Ok(Found { resources, unread: layout.unread().to_vec() })
     }
 
@@ -117,7 +115,7 @@ impl Store {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = detect(connection, self.kinds()).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
-            let mut pending = self.list(connection, &layout, &selection, Texts::Unread).await?.unwrap_or_default();
+            let mut pending = self.list(connection, &layout, &selection, Texts::Unread).await?;
             let blocking = "missing AND owner_id IS NOT NULL";
             let mut blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
             let truncated = pending.len().max(blocking.len()) > most as usize;
@@ -155,7 +153,7 @@ impl Store {
         .await
     }
 
-    /// On how many resources our record of what is pending and their conditions disagree; none where there is no record.
+    /// On how many resources our record and the conditions disagree about what is pending; none where there is no record.
     ///
     /// # Errors
     /// As [`details`](Self::details).
@@ -169,31 +167,31 @@ impl Store {
         .await
     }
 
-    /// None where it takes a pass in parts.
+    /// Lists them, but for those that a pass in parts finds.
     async fn list(
         &self,
         connection: &mut PgConnection,
         layout: &Layout,
         selection: &Selection,
         texts: Texts,
-    ) -> Result<Option<Vec<Resource>>, StoreError> {
+    ) -> Result<Vec<Resource>, StoreError> {
         let sql = match (selection.trouble, layout) {
             (Trouble::Lingering, _) => {
-                return self.deletions(connection, layout, "NOT missing", selection, texts).await.map(Some);
+                return self.deletions(connection, layout, "NOT missing", selection, texts).await;
             }
             (Trouble::Pending, Layout::Tracked) => TRACKED_STUCK,
             (Trouble::Missing, Layout::Tracked) => TRACKED_STUCK_MISSING,
             (Trouble::Pending, Layout::Rows { .. }) => ROWS_STUCK,
-            (Trouble::Missing, Layout::Rows { .. }) => return Ok(None),
+            (Trouble::Missing, Layout::Rows { .. }) => return Ok(Vec::new()),
             (Trouble::Pending, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Pending, selection, texts).await.map(Some);
+                return self.list_documents(connection, tables, Wanted::Pending, selection, texts).await;
             }
             (Trouble::Missing, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Missing, selection, texts).await.map(Some);
+                return self.list_documents(connection, tables, Wanted::Missing, selection, texts).await;
             }
         };
         let rows = self.ask(sql, selection).bind(texts.most()).fetch_all(connection).await?;
-        Ok(Some(rows.iter().map(from_row).collect::<Result<_, _>>()?))
+        Ok(rows.iter().map(from_row).collect::<Result<_, _>>()?)
     }
 
     /// Deletions that go on although nothing is pending, the oldest first.

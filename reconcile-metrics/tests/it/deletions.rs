@@ -1,8 +1,5 @@
 //! Deletions that hold each other up, or that nothing goes on with: what the API's own figures do not show.
 
-use reconcile_metrics::store::{Selection, Store, Trouble};
-use std::time::Duration;
-
 use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
 
 fn blocked(samples: &Samples) -> f64 {
@@ -139,24 +136,4 @@ async fn what_lacks_the_condition_takes_no_place_of_what_is_stuck() {
         let missing = ids(&exporter.get("/stuck?missing=true", &[]).await.1);
         assert!(missing.len() == 3 && missing.iter().all(|id| id.starts_with("missing")), "{missing:?}");
     }
-}
-
-/// However the parts fall, the pass finds each resource once.
-#[tokio::test]
-async fn a_pass_in_parts_finds_what_one_pass_finds() {
-    let mut world = World::theirs(ROWS).await;
-    for n in 0..11 {
-        let reconciled = if n % 3 == 0 { Some("True") } else { None };
-        world.resource(&format!("r{n}"), if n % 2 == 0 { "Cluster" } else { "NodePool" }, reconciled, "1 day").await;
-    }
-    let config = world.config(KINDS);
-    let store = Store::new(&config.database, &config.kinds);
-    let limit = Duration::from_secs(5);
-    let whole = store.missing(limit).await.unwrap();
-    assert_eq!(whole.iter().map(|missing| missing.count).collect::<Vec<_>>(), [4, 3], "{whole:?}");
-    for size in [1, 2, 3, 11, 12] {
-        assert_eq!(store.missing_in_parts(size, limit).await.unwrap(), whole, "in parts of {size}");
-    }
-    let selection = Selection { trouble: Trouble::Missing, limit: 5, ..Selection::default() };
-    assert_eq!(store.stuck(&selection, limit).await.unwrap().resources.len(), 5);
 }

@@ -47,7 +47,7 @@ stuck: {{anonymous: true}}"
         );
         let exporter = world.exporter(&kinds).await;
         exporter.scraper.renew_details().await;
-        exporter.scraper.renew_missing().await;
+        exporter.scraper.renew_pass().await;
         let samples = exporter.scrape().await;
         assert_eq!((samples.success(), samples.flow("cluster", false).1), (1.0, 1.0), "{said}");
         assert_eq!((is_read(&samples, "cluster"), is_read(&samples, "nodepool")), (1.0, 0.0), "{said}");
@@ -116,7 +116,7 @@ kinds:
 stuck: {anonymous: true}";
     let exporter = world.exporter(kinds).await;
     exporter.scraper.renew_details().await;
-    exporter.scraper.renew_missing().await;
+    exporter.scraper.renew_pass().await;
     let samples = exporter.scrape().await;
     assert_eq!((samples.success(), samples.flow("wild", false).1, is_read(&samples, "wild")), (1.0, 1.0, 1.0));
     let missing = "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"wild\"}";

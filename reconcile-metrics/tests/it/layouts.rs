@@ -68,7 +68,7 @@ async fn the_apis_schema() {
     assert_eq!(schema(&samples), ["rows"]);
     assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), 0.0);
     assert!(!samples.has("hyperfleet_api_resource_without_reconciled_condition"), "not known yet is not zero");
-    exporter.scraper.renew_missing().await;
+    exporter.scraper.renew_pass().await;
     assert_eq!(missing(&exporter.scrape().await, "cluster"), 1.0);
 }
 
@@ -141,7 +141,7 @@ async fn the_apis_older_schema() {
     assert_fleet(&samples);
     assert!(!samples.0.keys().any(|s| s.starts_with("hyperfleet_api_") && s.contains("channel")), "it has no table");
     assert_eq!(schema(&samples), ["documents"]);
-    exporter.scraper.renew_missing().await;
+    exporter.scraper.renew_pass().await;
     assert_eq!(missing(&exporter.scrape().await, "cluster"), 1.0);
 }
 

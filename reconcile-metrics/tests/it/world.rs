@@ -68,12 +68,10 @@ impl World {
         sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut self.connection).await.unwrap()
     }
 
-    /// A resource with a condition Reconciled of that status and age, as rows.
+    /// A resource with a condition Reconciled of that status and age, as rows that come together, as the API writes them.
     pub(crate) async fn resource(&mut self, id: &str, kind: &str, reconciled: Option<&str>, age: &str) {
-        self.sql(&resource(id, kind)).await;
-        if let Some(status) = reconciled {
-            self.sql(&rewrite(id, status, age)).await;
-        }
+        let conditions = reconciled.map(|status| rewrite(id, status, age)).unwrap_or_default();
+        self.sql(&format!("BEGIN; {}{conditions} COMMIT", resource(id, kind))).await;
     }
 
     pub(crate) async fn report(&mut self, kind: &str, id: &str, adapter: &str, generation: i32, conditions: &str) {

@@ -1,0 +1,52 @@
+//! What tells of the exporter: its configuration, and how its readings went.
+
+use std::collections::BTreeSet;
+
+use super::{COLLECTORS, Page, of_flow};
+use crate::config::Kinds;
+use crate::figures::{Flow, OTHER, Types};
+use crate::scrape::{Attempt, Scrape};
+use crate::store::StoreError;
+
+pub(super) fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
+    // Whatever type a figure has, its threshold is there.
+    let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
+    for resource_type in named {
+        for is_delete in [false, true] {
+            let kind = kinds.by_label(resource_type).map_or(resource_type, |kind| &kind.name);
+            let threshold = kinds.stuck_after(kind, is_delete).as_secs_f64();
+            let flow = Flow { resource_type: resource_type.to_owned(), is_delete };
+            page.number("hyperfleet_reconcile_metrics_stuck_threshold_seconds", of_flow(&flow), threshold);
+        }
+    }
+    for kind in kinds.all() {
+        let resource_type = kind.name.to_lowercase();
+        let adapters = kind.required_adapters.len() as f64;
+        let labels = vec![("resource_type", resource_type)];
+        page.number("hyperfleet_reconcile_metrics_required_adapters", labels, adapters);
+    }
+}
+
+pub(super) fn health(page: &mut Page, scrape: &Scrape, commit: &str) {
+    let collectors: BTreeSet<_> = COLLECTORS.into_iter().collect();
+    for collector in collectors {
+        let Attempt { success, seconds, last_success, errors } =
+            scrape.attempts.get(collector).cloned().unwrap_or_default();
+        let labels = || vec![("collector", collector.to_owned())];
+        if let Some(success) = success {
+            let value = if success { 1.0 } else { 0.0 };
+            page.number("hyperfleet_reconcile_metrics_scrape_success", labels(), value);
+            page.number("hyperfleet_reconcile_metrics_scrape_duration_seconds", labels(), seconds);
+        }
+        page.number("hyperfleet_reconcile_metrics_last_success_timestamp_seconds", labels(), last_success);
+        for reason in StoreError::REASONS {
+            let mut labels = labels();
+            labels.push(("reason", reason.to_owned()));
+            let count = errors.get(reason).copied().unwrap_or_default();
+            page.number("hyperfleet_reconcile_metrics_scrape_errors_total", labels, count as f64);
+        }
+    }
+    page.number("hyperfleet_reconcile_metrics_scrapes_shared_total", Vec::new(), scrape.shared as f64);
+    page.number("hyperfleet_reconcile_metrics_up", Vec::new(), 1.0);
+    page.number("hyperfleet_reconcile_metrics_build_info", vec![("commit", commit.to_owned())], 1.0);
+}
