@@ -61,9 +61,12 @@ impl State {
         }
     }
 
-    /// A reading that there is no reason for, so that it has neither failed nor succeeded.
+    /// There is no reason for a reading any more, so it neither fails nor succeeds. What has failed stays counted: a counter
+    /// never falls.
     pub(super) fn forget(&mut self, collector: &'static str) {
-        self.attempts.remove(collector);
+        if let Some(attempt) = self.attempts.get_mut(collector) {
+            attempt.success = None;
+        }
         self.failing.remove(collector);
     }
 

@@ -92,6 +92,15 @@ async fn a_comparison_that_fails_takes_no_other_figure_away() {
     assert_eq!(samples.get(waiting), 1.0);
     let lingering = "hyperfleet_api_resource_deletion_lingering{has_children=\"true\",resource_type=\"cluster\"}";
     assert_eq!(samples.get(lingering), 1.0);
+
+    // Without a record there is nothing to compare, and nothing that fails.
+    migrations::revert_to(&mut world.connection, MIGRATIONS[0].0).await.unwrap();
+    world.sql(&format!("GRANT SELECT ON resources TO {role}")).await;
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    let drift = "hyperfleet_reconcile_metrics_scrape_success{collector=\"drift\"}";
+    assert_eq!((samples.0.contains_key(drift), samples.get(errors)), (false, 1.0));
 }
 
 #[tokio::test]
