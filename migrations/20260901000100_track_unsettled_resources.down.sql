@@ -4,13 +4,12 @@
 SET LOCAL lock_timeout = '5s';
 DROP TRIGGER IF EXISTS resource_changed ON resources;
 DROP TRIGGER IF EXISTS resource_created ON resources;
-DROP TRIGGER IF EXISTS reconciled_removed ON resource_conditions;
 DROP TRIGGER IF EXISTS reconciled_changed ON resource_conditions;
 DROP TRIGGER IF EXISTS reconciled_written ON resource_conditions;
 DROP FUNCTION IF EXISTS resource_was_written();
-DROP FUNCTION IF EXISTS reconciled_was_removed();
+DROP FUNCTION IF EXISTS reconciled_was_changed();
 DROP FUNCTION IF EXISTS reconciled_was_written();
-DROP FUNCTION IF EXISTS settle_resource(varchar, timestamptz, boolean);
+DROP FUNCTION IF EXISTS settle_resource(varchar, boolean);
 DROP FUNCTION IF EXISTS count_reconciliation_transition(varchar, boolean);
 DROP VIEW IF EXISTS unsettled_resources_now;
 DROP TABLE IF EXISTS reconciliation_transitions;

@@ -2,11 +2,11 @@
 --
 -- The API rewrites all conditions of a resource by delete and insert, whatever changed. So nothing is concluded from
 -- one row's change: deferred triggers compare, at commit, what the transaction leaves behind with what is recorded
--- here. A rewrite that changes nothing finds the record right and writes nothing.
+-- here.
 --
--- The most frequent write is the rewrite of a resource that is reconciled and stays so. It fires no trigger, which leaves two
--- things unseen: a condition that is True and is removed for good, and one that is True from its first moment on and
--- bears other times than the API gives it. The exporter finds both, by a pass over all resources: see docs/adr/0020.
+-- The most frequent write is a rewrite that changes nothing. It fires no trigger, which leaves unseen what only hands and imports
+-- do: a condition that goes for good, and one that has changed and bears other times than the API gives it. The exporter
+-- compares the record with the conditions, and reads these where the two disagree: see docs/adr/0020.
 
 -- Writers of resources and conditions wait from the first trigger to the end, and a pass over all resources is in between:
 -- see migrations/README.md. The limit keeps them from queueing behind this while it waits for its own locks.
@@ -22,7 +22,7 @@ CREATE TABLE unsettled_resources (
     kind        varchar(100) NOT NULL,
     deleting    boolean      NOT NULL,
     state       text         NOT NULL CHECK (state IN ('pending', 'missing')),
-    -- pending: the condition's last transition; missing: creation, or when the condition went, if that was seen.
+    -- pending: the condition's last transition; missing: the resource's creation.
     since       timestamptz  NOT NULL,
     -- It is pending, and the condition has no time of transition: the creation's stands in.
     undated     boolean      NOT NULL
@@ -75,9 +75,8 @@ BEGIN
 END
 $$;
 
--- Makes the record of one resource true. `missing_since` counts if the condition is found to be missing; a transition to
--- False is counted if `counts`.
-CREATE FUNCTION settle_resource(subject varchar, missing_since timestamptz, counts boolean) RETURNS void
+-- Makes the record of one resource true. A transition to False is counted if `counts`.
+CREATE FUNCTION settle_resource(subject varchar, counts boolean) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     was unsettled_resources;
@@ -85,16 +84,11 @@ DECLARE
 BEGIN
     SELECT * INTO now_is FROM unsettled_resources_now WHERE resource_id = subject;
     SELECT * INTO was FROM unsettled_resources WHERE resource_id = subject;
-    IF now_is.state IS NULL THEN
-        IF was.state IS NOT NULL THEN
-            DELETE FROM unsettled_resources WHERE resource_id = subject;
-        END IF;
+    IF now_is IS NOT DISTINCT FROM was THEN
         RETURN;
     END IF;
-    IF now_is.state = 'missing' THEN
-        now_is.since := CASE WHEN was.state = 'missing' THEN was.since ELSE missing_since END;
-    END IF;
-    IF now_is IS NOT DISTINCT FROM was THEN
+    IF now_is.state IS NULL THEN
+        DELETE FROM unsettled_resources WHERE resource_id = subject;
         RETURN;
     END IF;
 
@@ -113,45 +107,20 @@ $$;
 CREATE FUNCTION reconciled_was_written() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    IF TG_OP = 'UPDATE' AND (OLD.resource_id <> NEW.resource_id OR OLD.type <> NEW.type) THEN
-        -- It became another condition, or another resource's.
-        PERFORM settle_resource(OLD.resource_id, now(), true);
-        PERFORM settle_resource(NEW.resource_id, now(), true);
-        RETURN NULL;
-    END IF;
     -- Not in the trigger's own condition, which is parsed again for each statement.
-    IF NEW.type <> 'Reconciled' THEN
-        RETURN NULL;
+    IF NEW.type = 'Reconciled' THEN
+        PERFORM settle_resource(NEW.resource_id, true);
     END IF;
-    -- What changes nothing ends here. The row may be outdated by a later write of the same transaction; that one has an
-    -- event of its own, or a removal has.
-    IF NEW.status = 'True' THEN
-        PERFORM FROM unsettled_resources WHERE resource_id = NEW.resource_id;
-        IF NOT FOUND THEN
-            RETURN NULL;
-        END IF;
-    ELSIF NEW.status = 'False' THEN
-        PERFORM FROM unsettled_resources
-        WHERE resource_id = NEW.resource_id AND state = 'pending' AND since = NEW.last_transition_time AND NOT undated;
-        IF FOUND THEN
-            RETURN NULL;
-        END IF;
-    END IF;
-    PERFORM settle_resource(NEW.resource_id, now(), true);
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION reconciled_was_removed() RETURNS trigger
+CREATE FUNCTION reconciled_was_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    IF OLD.type <> 'Reconciled' THEN
-        RETURN NULL;
-    END IF;
-    -- One that is there again and not True has an event of its own.
-    PERFORM FROM resource_conditions WHERE resource_id = OLD.resource_id AND type = 'Reconciled' AND status <> 'True';
-    IF NOT FOUND THEN
-        PERFORM settle_resource(OLD.resource_id, now(), true);
+    PERFORM settle_resource(NEW.resource_id, true);
+    IF OLD.resource_id <> NEW.resource_id THEN
+        PERFORM settle_resource(OLD.resource_id, true);
     END IF;
     RETURN NULL;
 END
@@ -160,27 +129,23 @@ $$;
 CREATE FUNCTION resource_was_written() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM settle_resource(NEW.id, CASE WHEN TG_OP = 'INSERT' THEN NEW.created_time ELSE now() END, true);
+    PERFORM settle_resource(NEW.id, true);
     RETURN NULL;
 END
 $$;
 
 REVOKE EXECUTE ON FUNCTION
-    count_reconciliation_transition, settle_resource, reconciled_was_written, reconciled_was_removed, resource_was_written
+    count_reconciliation_transition, settle_resource, reconciled_was_written, reconciled_was_changed, resource_was_written
     FROM PUBLIC;
 
--- To the API a condition's transition is its last update when it is new or has changed, and lies before it from then on. So one
--- that is True and stays so fires neither this nor the removal of what was True before it.
+-- To the API a condition's transition is its last update when it is new or has changed, and lies before it from then on.
 CREATE CONSTRAINT TRIGGER reconciled_written AFTER INSERT ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.status <> 'True' OR NEW.last_transition_time = NEW.last_updated_time)
+    WHEN ((NEW.last_transition_time < NEW.last_updated_time) IS NOT TRUE)
     EXECUTE FUNCTION reconciled_was_written();
 CREATE CONSTRAINT TRIGGER reconciled_changed AFTER UPDATE ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled' OR NEW.type = 'Reconciled')
-    EXECUTE FUNCTION reconciled_was_written();
-CREATE CONSTRAINT TRIGGER reconciled_removed AFTER DELETE ON resource_conditions
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.status <> 'True')
-    EXECUTE FUNCTION reconciled_was_removed();
+    EXECUTE FUNCTION reconciled_was_changed();
 CREATE CONSTRAINT TRIGGER resource_created AFTER INSERT ON resources
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     EXECUTE FUNCTION resource_was_written();

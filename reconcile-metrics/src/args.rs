@@ -164,7 +164,10 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(bool))
                 .help("Only those that are being deleted; with false only the others"),
         )
-        .arg(switch("missing", "Instead, those that have no condition Reconciled at all"))
+        .arg(switch(
+            "missing",
+            "Instead, those that have no condition Reconciled at all, which takes a pass over all resources",
+        ))
         .arg(
             switch("lingering", "Instead, those whose deletion goes on although nothing is pending")
                 .conflicts_with("missing"),

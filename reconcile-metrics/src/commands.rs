@@ -202,7 +202,8 @@ async fn build_index(config: &Config, dry_run: bool) -> anyhow::Result<ExitCode>
 }
 
 async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
-    let store = Store::new(&config.database, &config.kinds);
+    // Somebody who asks once does not know whether the record is right, and waits rather than be misled.
+    let store = Store::new(&config.database, &config.kinds).doubting();
     let chooses = filter.chooses_after_reading(&config.kinds);
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
     let mut listing = filter.list(&store, most, config.scrape_timeout).await?;

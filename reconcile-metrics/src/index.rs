@@ -50,7 +50,6 @@ pub enum IndexError {
 pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(Layout, Vec<Index>), IndexError> {
     let layout = crate::store::layout::detect(connection, kinds).await?;
     let indexes = match &layout {
-        Layout::Tracked | Layout::Rows { beside: Beside::UnkeptRecord } => Vec::new(),
         Layout::Rows { beside: Beside::Nothing | Beside::OlderTables } => {
             let name = "idx_reconcile_metrics_pending".to_owned();
             let statement = format!(
@@ -75,6 +74,7 @@ pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(La
                 Index { name, statement }
             })
             .collect(),
+        Layout::Tracked | Layout::Rows { beside: Beside::UnkeptRecord | Beside::DoubtedRecord } => Vec::new(),
     };
     Ok((layout, indexes))
 }

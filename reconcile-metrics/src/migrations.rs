@@ -36,9 +36,7 @@ const DISAGREEMENTS: &str = "
     SELECT coalesce(is_now.resource_id, was.resource_id)
     FROM unsettled_resources_now is_now
     FULL JOIN unsettled_resources was ON was.resource_id = is_now.resource_id
-    WHERE (is_now.kind, is_now.deleting, is_now.state, is_now.undated)
-            IS DISTINCT FROM (was.kind, was.deleting, was.state, was.undated)
-        OR (is_now.state = 'pending' AND is_now.since <> was.since)
+    WHERE is_now IS DISTINCT FROM was
     ORDER BY 1";
 /// How long a repair waits for a lock; writers queue behind it meanwhile.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
@@ -151,9 +149,7 @@ pub async fn repair(connection: &mut PgConnection) -> Result<usize, MigrationErr
             .bind(id)
             .execute(&mut *transaction)
             .await?;
-        let settle =
-            "SELECT settle_resource($1, coalesce((SELECT created_time FROM resources WHERE id = $1), now()), false)";
-        sqlx::query(settle).bind(id).execute(&mut *transaction).await?;
+        sqlx::query("SELECT settle_resource($1, false)").bind(id).execute(&mut *transaction).await?;
         transaction.commit().await?;
     }
     Ok(wrong.len())

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
 use crate::figures::{Edges, Types};
-use crate::store::{self, Finding, Layout, Store};
+use crate::store::{self, Layout, Store, StoreError};
 
 mod outcome;
 mod state;
@@ -82,52 +82,48 @@ impl Scraper {
 
     async fn read(self: Arc<Self>) -> Arc<Scrape> {
         let previous = self.state().previous;
-        let started = (Instant::now(), Timestamp::now());
-        let result = self.store.snapshot(&self.edges, previous, self.limit).await;
+        let snapshot = self.reading("snapshot", self.store.snapshot(&self.edges, previous, self.limit)).await;
         let mut state = self.state();
-        state.note("snapshot", started, result.as_ref().err());
-        if let Ok(snapshot) = &result {
+        if let Some(snapshot) = &snapshot {
             state.take(snapshot);
             if state.pass.take_if(|(_, pass)| pass.schema != snapshot.layout.label()).is_some() {
                 self.other_layout.notify_one();
             }
             state.name(self.kinds(), snapshot.kinds());
         }
+        let DetailsConfig { interval, missing_interval, .. } = self.details;
+        let pass = lately(&state.pass, missing_interval);
         Arc::new(Scrape {
-            missing: match (&state.layout, self.lately_missing(&state)) {
-                (Some(Layout::Tracked), _) => result.as_ref().ok().map(|snapshot| snapshot.missing.clone()),
-                (_, Some(Finding::Missing(missing))) => Some(missing.clone()),
-                (_, None | Some(Finding::Drift(_))) => None,
+            missing: match &state.layout {
+                Some(Layout::Tracked) => snapshot.as_ref().map(|snapshot| snapshot.missing.clone()),
+                _ => pass.map(|pass| pass.missing.clone()),
             },
             drift: Drift {
-                pending: self.lately(&state.drift).flatten(),
-                missing: match self.lately_missing(&state) {
-                    Some(Finding::Drift(drift)) => Some(*drift),
-                    None | Some(Finding::Missing(_)) => None,
-                },
+                pending: lately(&state.drift, interval).copied().flatten(),
+                missing: pass.and_then(|pass| pass.drift),
             },
-            snapshot: result.ok(),
             layout: state.layout.clone(),
             transitions: state.transitions.clone(),
-            details: self.lately(&state.details),
-            lingering: self.lately(&state.lingering),
+            details: lately(&state.details, interval).cloned(),
+            lingering: lately(&state.lingering, interval).cloned(),
             attempts: state.attempts.clone(),
             shared: self.shared.load(Ordering::Relaxed),
             types: state.types.clone(),
             known_kinds: self.kinds().all().iter().map(|kind| kind.name.clone()).collect(),
+            snapshot,
         })
     }
 
-    /// What the last pass found, if it is recent.
-    fn lately_missing<'s>(&self, state: &'s State) -> Option<&'s Finding> {
-        let limit = self.details.missing_interval * STALE_INTERVALS;
-        state.pass.as_ref().filter(|(at, _)| at.elapsed() < limit).map(|(_, pass)| &pass.finding)
-    }
-
-    /// What was found within the last intervals of the details.
-    fn lately<T: Clone>(&self, found: &Option<(Instant, T)>) -> Option<T> {
-        let recent = found.as_ref().filter(|(at, _)| at.elapsed() < self.details.interval * STALE_INTERVALS);
-        recent.map(|(_, found)| found.clone())
+    /// Reads, notes how that went, and says what was found.
+    async fn reading<T>(
+        &self,
+        collector: &'static str,
+        read: impl Future<Output = Result<T, StoreError>>,
+    ) -> Option<T> {
+        let started = (Instant::now(), Timestamp::now());
+        let result = read.await;
+        self.state().note(collector, started, result.as_ref().err());
+        result.ok()
     }
 
     /// Renews details until told to stop.
@@ -170,30 +166,22 @@ impl Scraper {
     }
 
     async fn renew_waits(&self) {
-        let started = (Instant::now(), Timestamp::now());
-        let result = self.store.details(self.details.max_resources, self.limit).await;
+        let details = self.store.details(self.details.max_resources, self.limit);
+        let Some(store::Details { stuck, truncated }) = self.reading("details", details).await else { return };
         let mut state = self.state();
-        state.note("details", started, result.as_ref().err());
-        if let Ok(store::Details { stuck, truncated }) = result {
-            let found = stuck.iter().flat_map(|resource| {
-                std::iter::once(resource.kind.as_str())
-                    .chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
-            });
-            state.name(self.kinds(), found);
-            let waits = count(&stuck, self.kinds(), &state.types);
-            state.details = Some((started.0, Details { waits, truncated }));
-        }
+        let found = stuck.iter().flat_map(|resource| {
+            std::iter::once(resource.kind.as_str()).chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
+        });
+        state.name(self.kinds(), found);
+        let waits = count(&stuck, self.kinds(), &state.types);
+        state.details = Some((Instant::now(), Details { waits, truncated }));
     }
 
     async fn renew_lingering(&self) {
-        let started = (Instant::now(), Timestamp::now());
-        let result = self.store.lingering(self.limit).await;
+        let Some(lingering) = self.reading("lingering", self.store.lingering(self.limit)).await else { return };
         let mut state = self.state();
-        state.note("lingering", started, result.as_ref().err());
-        if let Ok(lingering) = result {
-            state.name(self.kinds(), lingering.iter().map(|lingering| lingering.kind.as_str()));
-            state.lingering = Some((started.0, lingering));
-        }
+        state.name(self.kinds(), lingering.iter().map(|lingering| lingering.kind.as_str()));
+        state.lingering = Some((Instant::now(), lingering));
     }
 
     async fn renew_drift(&self) {
@@ -205,13 +193,8 @@ impl Scraper {
                 return;
             }
         }
-        let started = (Instant::now(), Timestamp::now());
-        let result = self.store.drift(self.limit).await;
-        let mut state = self.state();
-        state.note("drift", started, result.as_ref().err());
-        if let Ok(drift) = result {
-            state.drift = Some((started.0, drift));
-        }
+        let Some(drift) = self.reading("drift", self.store.drift(self.limit)).await else { return };
+        self.state().drift = Some((Instant::now(), drift));
     }
 
     /// Passes over all resources for missing conditions: whether that went well.
@@ -219,16 +202,9 @@ impl Scraper {
         if self.kinds().with_adapters().next().is_none() {
             return true;
         }
-        let started = (Instant::now(), Timestamp::now());
-        let result = self.store.pass(self.limit).await;
-        let mut state = self.state();
-        state.note("missing", started, result.as_ref().err());
-        let is_good = result.is_ok();
-        if let Ok(pass) = result {
-            // It may take longer than its interval.
-            state.pass = Some((Instant::now(), pass));
-        }
-        is_good
+        let Some(pass) = self.reading("missing", self.store.pass(self.limit)).await else { return false };
+        self.state().pass = Some((Instant::now(), pass));
+        true
     }
 
     /// How long ago the database answered, if it ever did.
@@ -246,6 +222,11 @@ impl Scraper {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What was found within the last intervals.
+fn lately<T>(found: &Option<(Instant, T)>, interval: Duration) -> Option<&T> {
+    found.as_ref().filter(|(at, _)| at.elapsed() < interval * STALE_INTERVALS).map(|(_, found)| found)
 }
 
 fn every(period: Duration) -> Interval {

@@ -6,9 +6,12 @@
 //! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. No
 //! more connections are opened than configured, whoever asks. Decisions about what is read are made elsewhere.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::PgConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{PgConnection, Postgres};
 
 use crate::config::{DatabaseConfig, Kinds};
 
@@ -26,7 +29,7 @@ use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
 pub use layout::{Beside, Layout};
 pub(crate) use layout::{missing_triggers, silent_triggers};
-pub use missing::{Finding, Missing, Pass};
+pub use missing::{Missing, Pass};
 pub use resource::{Parent, Report, Resource};
 pub use snapshot::{Snapshot, Transition, Transitions, query};
 pub use stuck::{Details, Found, Lingering, Selection, Trouble};
@@ -37,19 +40,46 @@ pub use tables::{DocumentTable, Tables, Unread};
 pub struct Store {
     connections: Connections,
     kinds: Kinds,
+    doubts: Doubts,
+}
+
+/// Whether our record, where there is one, was found to disagree with the conditions: then these are read instead, until a
+/// comparison finds that the two agree.
+#[derive(Debug, Default)]
+struct Doubts {
+    /// About what is pending.
+    pending: AtomicBool,
+    /// About what lacks the condition.
+    missing: AtomicBool,
 }
 
 impl Store {
     /// A store that has not connected yet.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
-        Self { connections: Connections::new(config.clone()), kinds: kinds.clone() }
+        Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts: Doubts::default() }
+    }
+
+    /// The same, but one that reads the conditions from the start, as nobody has compared our record with them.
+    #[must_use]
+    pub fn doubting(self) -> Self {
+        self.doubts.pending.store(true, Ordering::Relaxed);
+        self
     }
 
     /// The kinds that it was made for.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
+    }
+
+    /// The schema, as it is to be read.
+    async fn layout(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
+        let is_doubted = [&self.doubts.pending, &self.doubts.missing].iter().any(|doubt| doubt.load(Ordering::Relaxed));
+        Ok(match layout::detect(connection, &self.kinds).await? {
+            Layout::Tracked if is_doubted => Layout::Rows { beside: Beside::DoubtedRecord },
+            layout => layout,
+        })
     }
 
     /// Reads in one transaction, which ends after `limit` at the latest.
@@ -88,5 +118,10 @@ impl Thresholds {
             thresholds.deletion.push(kind.stuck_after_deleting.as_secs_f64());
         }
         thresholds
+    }
+
+    /// As the first three parameters of a statement.
+    fn put_to<'q>(self, query: Query<'q, Postgres, PgArguments>) -> Query<'q, Postgres, PgArguments> {
+        query.bind(self.kinds).bind(self.live).bind(self.deletion)
     }
 }

@@ -13,15 +13,17 @@ mod fleet;
 mod timing;
 mod writes;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lifecycle_e2e::postgres::{Database, PrivateServer};
 use lifecycle_e2e::{PATIENCE, await_condition};
+use reconcile_metrics::config::{self, Environment, Overrides};
 use reconcile_metrics::migrations::{self, MIGRATIONS};
-use reconcile_metrics::store::query;
+use reconcile_metrics::store::{Store, query};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use timing::Timing;
+use writes::Report;
 
 /// The API's own query: one statement, at each scrape, over every condition that is False.
 const UPSTREAM: &str = "
@@ -92,7 +94,7 @@ async fn main() {
     run(&mut connection, "DROP INDEX bench_pending").await;
 
     eprintln!("migrating to our schema, and reading it");
-    let taking_in = std::time::Instant::now();
+    let taking_in = Instant::now();
     migrations::apply(&mut connection).await.unwrap();
     let taking_in = taking_in.elapsed();
     run(&mut connection, "VACUUM ANALYZE unsettled_resources").await;
@@ -100,19 +102,24 @@ async fn main() {
     println!("| our query on our schema | {ours} |");
     let scrape = scrapes(&database).await;
     println!("| a whole scrape over HTTP | {} |", scrape.time);
+    eprintln!("comparing the record with the conditions");
+    let (drift, pass) = comparisons(&database).await;
     eprintln!("writing");
-    let writes = writes::compare(&mut connection, &arguments).await;
+    let writes = writes::compare(&mut connection, &arguments, Report::Unchanged).await;
     let after = timed(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
     println!("| our query after {} writes, not vacuumed | {after} |", writes.transactions);
+    let upstream_plan = plan(&mut connection, UPSTREAM, Binding::None, "").await;
+    let our_plan = plan(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
+    // What is written without triggers goes past the record, so that nothing is read after this.
+    let changes = writes::compare(&mut connection, &arguments, Report::Changed).await;
 
     println!("\nResident memory of the exporter: {:.1} MiB, at most {:.1} MiB", scrape.resident, scrape.peak);
-    println!("Migration of a fleet that is there: {:.1} s\n", taking_in.as_secs_f64());
-    println!("{writes}");
-    println!("\nThe API's query:\n\n```text\n{}\n```", plan(&mut connection, UPSTREAM, Binding::None, "").await);
-    println!(
-        "\nOurs:\n\n```text\n{}\n```",
-        plan(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await
-    );
+    println!("Migration of a fleet that is there: {:.1} s", taking_in.as_secs_f64());
+    println!("Comparing what is pending with the conditions: {:.0} ms", drift.as_secs_f64() * 1e3);
+    println!("Comparing all resources with them, in parts: {:.1} s\n", pass.as_secs_f64());
+    println!("{writes}\n{changes}");
+    println!("\nThe API's query:\n\n```text\n{upstream_plan}\n```");
+    println!("\nOurs:\n\n```text\n{our_plan}\n```");
 
     if arguments.check {
         // Ratios, which a busy machine leaves as they are.
@@ -145,7 +152,7 @@ async fn timed(connection: &mut PgConnection, sql: &'static str, binding: Bindin
     let mut timing = Timing::default();
     for round in 0..ROUNDS + 20 {
         run(connection, &format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {guards}")).await;
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let query = match binding {
             Binding::None => sqlx::query(sql),
             Binding::Edges => sqlx::query(sql).bind(EDGES.as_slice()).bind(None::<f64>),
@@ -175,6 +182,27 @@ async fn plan(connection: &mut PgConnection, sql: &str, binding: Binding, guards
     rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n")
 }
 
+fn config(database: &Database) -> String {
+    format!(
+        "database: {{url: '{}'}}\nhealth: {{listen: '127.0.0.1:0'}}\nmetrics: {{listen: '127.0.0.1:0'}}\n{}",
+        database.url(),
+        fleet::KINDS
+    )
+}
+
+/// How long the two comparisons take that are made beside scrapes.
+async fn comparisons(database: &Database) -> (Duration, Duration) {
+    let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Overrides::new());
+    let (config, _) = parsed.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let store = Store::new(&config.database, &config.kinds);
+    let begun = Instant::now();
+    assert_eq!(store.drift(PATIENCE).await.unwrap(), Some(0));
+    let drift = begun.elapsed();
+    let begun = Instant::now();
+    assert_eq!(store.pass(PATIENCE).await.unwrap().drift, Some(0));
+    (drift, begun.elapsed())
+}
+
 struct Scrapes {
     time: Timing,
     resident: f64,
@@ -184,17 +212,12 @@ struct Scrapes {
 /// The real program, scraped as Prometheus does it.
 async fn scrapes(database: &Database) -> Scrapes {
     let directory = tempfile::tempdir().unwrap();
-    let (config, log) = (directory.path().join("exporter.yaml"), directory.path().join("log"));
-    let text = format!(
-        "database: {{url: '{}'}}\nhealth: {{listen: '127.0.0.1:0'}}\nmetrics: {{listen: '127.0.0.1:0'}}\n{}",
-        database.url(),
-        fleet::KINDS
-    );
-    std::fs::write(&config, text).unwrap();
+    let (file, log) = (directory.path().join("exporter.yaml"), directory.path().join("log"));
+    std::fs::write(&file, config(database)).unwrap();
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_reconcile-metrics"))
         .arg("serve")
         .arg("--config")
-        .arg(&config)
+        .arg(&file)
         .stderr(std::fs::File::create(&log).unwrap())
         .kill_on_drop(true)
         .spawn()
@@ -211,7 +234,7 @@ async fn scrapes(database: &Database) -> Scrapes {
     let client = reqwest::Client::new();
     let mut time = Timing::default();
     for round in 0..ROUNDS + 20 {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let response = client.get(format!("http://{address}/metrics")).send().await.unwrap();
         let text = response.text().await.unwrap();
         let took = begun.elapsed();

@@ -1,4 +1,5 @@
-//! What the triggers cost the API's most frequent write: an adapter's report, which rewrites all conditions.
+//! What the triggers cost the API's most frequent write: an adapter's report, which rewrites all conditions, most often as they
+//! were.
 
 use std::fmt;
 use std::time::Instant;
@@ -11,8 +12,18 @@ use crate::{Arguments, fleet, run};
 const ROUNDS: u64 = 80;
 const TRANSACTIONS: u64 = 75;
 
+/// What a report does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// It leaves the conditions as they were.
+    Unchanged,
+    /// It turns all of them around.
+    Changed,
+}
+
 /// The same writes with and without triggers.
 pub(crate) struct Writes {
+    report: Report,
     pub(crate) transactions: u64,
     pairs: Vec<(String, Pair)>,
 }
@@ -37,10 +48,11 @@ impl Pair {
 
 impl fmt::Display for Writes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "| A report that changes nothing | p50 | p99 | max | median of the rounds |\n| --- | --- | --- | --- | --- |"
-        )?;
+        let what = match self.report {
+            Report::Unchanged => "A report that changes nothing",
+            Report::Changed => "A report that changes everything",
+        };
+        writeln!(f, "| {what} | p50 | p99 | max | median of the rounds |\n| --- | --- | --- | --- | --- |")?;
         for (name, pair) in &self.pairs {
             writeln!(f, "| {name}, without triggers | {} | |", pair.without)?;
             writeln!(f, "| {name}, with triggers | {} | {:+.1} % |", pair.with, pair.percent())?;
@@ -50,15 +62,17 @@ impl fmt::Display for Writes {
 }
 
 /// In turns, so that neither side has the better machine.
-pub(crate) async fn compare(connection: &mut PgConnection, fleet: &Arguments) -> Writes {
-    let mut writes = Writes { transactions: 0, pairs: Vec::new() };
+pub(crate) async fn compare(connection: &mut PgConnection, fleet: &Arguments, what: Report) -> Writes {
+    let mut writes = Writes { report: what, transactions: 0, pairs: Vec::new() };
     let everything = |nth: u64| nth * 104_729 % fleet.resources + 1;
     let unreconciled = |nth: u64| fleet::unreconciled(nth * 7_919, fleet);
-    let populations: [(&str, &dyn Fn(u64) -> u64); 2] =
-        [("any resource", &everything), ("one that is pending", &unreconciled)];
+    let mut populations: Vec<(&str, &dyn Fn(u64) -> u64)> = vec![("any resource", &everything)];
+    if what == Report::Unchanged {
+        populations.push(("one that is pending", &unreconciled));
+    }
     for (commits, mode) in [("durable commits", "on"), ("synchronous_commit = off", "off")] {
         run(connection, &format!("SET synchronous_commit = {mode}")).await;
-        for (population, id) in populations {
+        for (population, id) in &populations {
             let mut pair = Pair::default();
             for round in 0..ROUNDS {
                 let (mut with, mut without) = (Timing::default(), Timing::default());
@@ -70,7 +84,7 @@ pub(crate) async fn compare(connection: &mut PgConnection, fleet: &Arguments) ->
                     for n in 0..TRANSACTIONS {
                         let n = id((round * 2 + step) * TRANSACTIONS + n);
                         let begun = Instant::now();
-                        report(connection, n).await;
+                        report(connection, n, what).await;
                         timing.add(begun.elapsed());
                         writes.transactions += 1;
                     }
@@ -89,15 +103,11 @@ pub(crate) async fn compare(connection: &mut PgConnection, fleet: &Arguments) ->
 
 async fn switch(connection: &mut PgConnection, enabled: bool) {
     let word = if enabled { "ENABLE" } else { "DISABLE" };
-    for (table, trigger) in
-        [("resource_conditions", "reconciled_written"), ("resource_conditions", "reconciled_removed")]
-    {
-        run(connection, &format!("ALTER TABLE {table} {word} TRIGGER {trigger}")).await;
-    }
+    run(connection, &format!("ALTER TABLE resource_conditions {word} TRIGGER reconciled_written")).await;
 }
 
 /// One report, statement by statement as the API's server sends them.
-async fn report(connection: &mut PgConnection, n: u64) {
+async fn report(connection: &mut PgConnection, n: u64, what: Report) {
     let id = format!("0198f1c2-7a00-7000-8000-{n:012x}");
     let kind = if n.is_multiple_of(5) { "Cluster" } else { "NodePool" };
     run(connection, "BEGIN").await;
@@ -134,7 +144,7 @@ async fn report(connection: &mut PgConnection, n: u64) {
     .iter()
     .map(|row| std::array::from_fn(|column| row.get(column)))
     .collect();
-    // Deleted and inserted again as they were, which is what the API does with every condition.
+    // Deleted and inserted again, which is what the API does with every condition.
     sqlx::query("DELETE FROM resource_conditions WHERE resource_id = $1")
         .bind(&id)
         .execute(&mut *connection)
@@ -143,8 +153,11 @@ async fn report(connection: &mut PgConnection, n: u64) {
     let mut insert = sqlx::query(
         "INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
              created_time, last_updated_time, last_transition_time)
-         SELECT $1, type, status, reason, message, generation::int, created::timestamptz, updated::timestamptz,
-             transition::timestamptz
+         SELECT $1, type,
+             CASE WHEN NOT $10 THEN status WHEN status = 'True' THEN 'False' ELSE 'True' END,
+             reason, message, generation::int, created::timestamptz,
+             CASE WHEN $10 THEN now() ELSE updated::timestamptz END,
+             CASE WHEN $10 THEN now() ELSE transition::timestamptz END
          FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
              AS c(type, status, reason, message, generation, created, updated, transition)",
     )
@@ -152,6 +165,6 @@ async fn report(connection: &mut PgConnection, n: u64) {
     for column in 0..8 {
         insert = insert.bind(conditions.iter().map(|condition| condition[column].clone()).collect::<Vec<_>>());
     }
-    insert.execute(&mut *connection).await.unwrap();
+    insert.bind(what == Report::Changed).execute(&mut *connection).await.unwrap();
     run(connection, "COMMIT").await;
 }

@@ -28,8 +28,7 @@ pub(super) fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
 }
 
 pub(super) fn health(page: &mut Page, scrape: &Scrape, commit: &str) {
-    let collectors: BTreeSet<_> = COLLECTORS.into_iter().collect();
-    for collector in collectors {
+    for collector in COLLECTORS {
         let Attempt { success, seconds, last_success, errors } =
             scrape.attempts.get(collector).cloned().unwrap_or_default();
         let labels = || vec![("collector", collector.to_owned())];

@@ -82,13 +82,13 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
         "hyperfleet_reconcile_metrics_transitions_exact",
         Kind::Gauge,
         "1 if the database counts all transitions; 0 if only those are counted that a scrape found still pending, or that \
-         the triggers which are left have seen",
+         triggers have seen",
     ),
     (
         "hyperfleet_reconcile_metrics_record_drift",
         Kind::Gauge,
         "Resources on which our record and the conditions disagree, about what is pending or about what lacks the condition; \
-         above 0 the figures are wrong, unless they are read from the conditions (schema rows)",
+         above 0 the conditions are read instead",
     ),
     (
         "hyperfleet_reconcile_metrics_details_truncated",

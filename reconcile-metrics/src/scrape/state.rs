@@ -92,7 +92,7 @@ impl State {
         if self.layout.as_ref() != Some(&snapshot.layout) {
             let (schema, text) = (snapshot.layout.label(), snapshot.layout.describe());
             match snapshot.layout {
-                Layout::Rows { beside: Beside::OlderTables | Beside::UnkeptRecord } => {
+                Layout::Rows { beside: Beside::OlderTables | Beside::UnkeptRecord | Beside::DoubtedRecord } => {
                     tracing::warn!(schema, "Reading {text}");
                 }
                 Layout::Tracked | Layout::Rows { beside: Beside::Nothing } | Layout::Documents(_) => {

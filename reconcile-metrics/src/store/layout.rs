@@ -32,13 +32,14 @@ pub enum Beside {
     OlderTables,
     /// Our record, which is not kept: triggers are disabled or gone. The conditions are right all the same.
     UnkeptRecord,
+    /// Our record, which is kept, and disagreed with the conditions when the two were last compared, or was not compared yet.
+    DoubtedRecord,
 }
 
 /// The triggers that keep the record, and the table of each.
-pub(crate) const TRIGGERS: [(&str, &str); 5] = [
+pub(crate) const TRIGGERS: [(&str, &str); 4] = [
     ("reconciled_written", "resource_conditions"),
     ("reconciled_changed", "resource_conditions"),
-    ("reconciled_removed", "resource_conditions"),
     ("resource_created", "resources"),
     ("resource_changed", "resources"),
 ];
@@ -51,7 +52,8 @@ impl Layout {
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            Self::Tracked => "tracked",
+            // The schema that the database has; how it is read is told by the record's drift.
+            Self::Tracked | Self::Rows { beside: Beside::DoubtedRecord } => "tracked",
             Self::Rows { .. } => "rows",
             Self::Documents(_) => "documents",
         }
@@ -71,6 +73,10 @@ impl Layout {
                 "our schema like the API's, as triggers that keep its record are disabled or gone: transitions that \
                  went past them are not counted; `reconcile-metrics migrate --repair` is the cure of disabled ones, and says which are gone"
             }
+            Self::Rows { beside: Beside::DoubtedRecord } => {
+                "our schema like the API's, as its record disagrees with the conditions: transitions that went past its triggers \
+                 are not counted; `reconcile-metrics migrate --repair` is the cure"
+            }
             Self::Documents(_) => "the API's older schema: each scrape reads the pending rows one by one",
         }
     }
@@ -78,7 +84,7 @@ impl Layout {
     /// Whether there is a record of ours, kept or not.
     #[must_use]
     pub fn has_record(&self) -> bool {
-        matches!(self, Self::Tracked | Self::Rows { beside: Beside::UnkeptRecord })
+        matches!(self, Self::Tracked | Self::Rows { beside: Beside::UnkeptRecord | Beside::DoubtedRecord })
     }
 
     /// The kinds that have a table each, and its name.

@@ -1,11 +1,12 @@
 //! Resources that lack the condition Reconciled.
 //!
-//! In: the kinds that are to have it. Out: how many lack it, or which. On our schema that is on record, and a pass over all
-//! resources says whether the record is right; elsewhere it takes that pass to know. On tables of rows the pass goes by
-//! the key in parts, each a transaction of its own: however many resources there are, no statement lasts long, and no other
-//! reader waits long for its connection. A pass that fails in one part gives no answer.
+//! In: the kinds that are to have it. Out: how many lack it, or which, and on how many our record is wrong about that, where
+//! there is one. It takes a pass over all resources to know; on our schema scrapes go by the record meanwhile. On tables of rows
+//! the pass goes by the key in parts, each a transaction of its own: however many resources there are, no statement lasts
+//! long, and no other reader waits long for its connection. A pass that fails in one part gives no answer.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::postgres::{PgArguments, PgRow};
@@ -21,6 +22,11 @@ use super::{Resource, Selection, Store, StoreError, Thresholds};
 
 /// The last id of the part that begins after an id.
 const PART: &str = "SELECT max(id) FROM (SELECT id FROM resources WHERE id > $1 ORDER BY id LIMIT $2) AS part";
+/// The same where there is a record: the last part goes as far as the record does, which may have what is gone.
+const PART_WITH_RECORD: &str = "
+    SELECT CASE WHEN count(*) < $2 THEN greatest(max(id), (SELECT max(resource_id) FROM unsettled_resources WHERE resource_id > $1))
+        ELSE max(id) END
+    FROM (SELECT id FROM resources WHERE id > $1 ORDER BY id LIMIT $2) AS part";
 /// So many resources are one part: about 0.05 s where everything is cached, and well below a second where nothing is.
 const PART_SIZE: i64 = 10_000;
 
@@ -40,17 +46,10 @@ pub struct Missing {
 pub struct Pass {
     /// The schema that was passed over: a [`Layout::label`].
     pub schema: &'static str,
-    /// What is to be told of it.
-    pub finding: Finding,
-}
-
-/// What a pass tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// What lacks the condition, where nothing has that on record.
-    Missing(Vec<Missing>),
-    /// On how many resources our record is wrong about that.
-    Drift(u64),
+    /// What lacks the condition.
+    pub missing: Vec<Missing>,
+    /// On how many resources our record is wrong about that; none where there is no record.
+    pub drift: Option<u64>,
 }
 
 impl Store {
@@ -61,12 +60,16 @@ impl Store {
     pub async fn pass(&self, limit: Duration) -> Result<Pass, StoreError> {
         let layout =
             self.read(limit, async |connection: &mut PgConnection| detect(connection, self.kinds()).await).await?;
-        let finding = match &layout {
-            Layout::Documents(tables) => self.missing_in_documents(tables, limit).await.map(Finding::Missing),
-            Layout::Rows { .. } => self.missing_in_parts(PART_SIZE, limit).await.map(Finding::Missing),
-            Layout::Tracked => self.missing_drift_in_parts(PART_SIZE, limit).await.map(Finding::Drift),
+        let (missing, drift) = match &layout {
+            Layout::Documents(tables) => (self.missing_in_documents(tables, limit).await?, None),
+            layout if layout.has_record() => {
+                let (missing, drift) = self.compared_in_parts(PART_SIZE, limit).await?;
+                (missing, Some(drift))
+            }
+            Layout::Tracked | Layout::Rows { .. } => (self.missing_in_parts(PART_SIZE, limit).await?, None),
         };
-        Ok(Pass { schema: layout.label(), finding: finding? })
+        self.doubts.missing.store(drift.is_some_and(|drift| drift > 0), Ordering::Relaxed);
+        Ok(Pass { schema: layout.label(), missing, drift })
     }
 
     /// What our schema has on record.
@@ -75,34 +78,28 @@ impl Store {
         if thresholds.kinds.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = sqlx::query(query::TRACKED_MISSING)
-            .bind(thresholds.kinds)
-            .bind(thresholds.live)
-            .bind(thresholds.deletion)
-            .fetch_all(connection)
-            .await?;
-        let missing = rows
-            .iter()
-            .map(|row| Ok(Missing { kind: row.try_get(0)?, deleting: row.try_get(1)?, count: unsigned(row, 2)? }));
-        Ok(missing.collect::<Result<_, sqlx::Error>>()?)
+        let mut missing = Counts::default();
+        let rows = thresholds.put_to(sqlx::query(query::TRACKED_MISSING)).fetch_all(connection).await?;
+        rows.iter().try_for_each(|row| missing.add(row))?;
+        Ok(missing.into())
     }
 
     async fn missing_in_documents(&self, tables: &Tables, limit: Duration) -> Result<Vec<Missing>, StoreError> {
         self.read(limit, async |connection: &mut PgConnection| {
             allow_sequential_scans(connection).await?;
             let now = now(connection).await?;
-            let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
+            let mut missing = Counts::default();
             let is_to_have_it =
                 |kind: &str| self.kinds().with_adapters().any(|with_adapters| with_adapters.name == kind);
             let tables: Vec<_> = tables.read.iter().filter(|table| is_to_have_it(&table.kind)).cloned().collect();
             documents::each(connection, &tables, Wanted::Missing, Texts::Unread, |row| {
                 let threshold = self.kinds().stuck_after(&row.kind, row.deleting).as_secs_f64();
                 if now - row.since > threshold {
-                    *counts.entry((row.kind, row.deleting)).or_default() += 1;
+                    *missing.0.entry((row.kind, row.deleting)).or_default() += 1;
                 }
             })
             .await?;
-            Ok(as_missing(counts))
+            Ok(missing.into())
         })
         .await
     }
@@ -113,34 +110,28 @@ impl Store {
     /// As [`snapshot`](Self::snapshot).
     pub async fn missing_in_parts(&self, size: i64, limit: Duration) -> Result<Vec<Missing>, StoreError> {
         let sql = format!("SELECT kind, deleting, count(*) FROM ({}) AS m GROUP BY 1, 2", query::MISSING_IN_PART);
-        let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
+        let mut missing = Counts::default();
         let question = || self.ask(&sql, &Selection::default());
-        self.each_part(question, size, limit, |rows| {
-            for row in rows {
-                *counts.entry((row.try_get(0)?, row.try_get(1)?)).or_default() += unsigned(&row, 2)?;
-            }
-            Ok(())
-        })
-        .await?;
-        Ok(as_missing(counts))
+        self.each_part(PART, question, size, limit, |rows| rows.iter().try_for_each(|row| missing.add(row))).await?;
+        Ok(missing.into())
     }
 
-    /// Compares our record with the conditions, in parts of `size` resources.
+    /// The same on our schema, and on how many resources the record is wrong about that.
     ///
     /// # Errors
     /// As [`snapshot`](Self::snapshot).
-    pub async fn missing_drift_in_parts(&self, size: i64, limit: Duration) -> Result<u64, StoreError> {
-        let kinds: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
-        let question = || sqlx::query(query::MISSING_DRIFT_IN_PART).bind(kinds.clone());
-        let mut drift = 0;
-        self.each_part(question, size, limit, |rows| {
-            for row in rows {
-                drift += unsigned(&row, 0)?;
-            }
-            Ok(())
+    pub async fn compared_in_parts(&self, size: i64, limit: Duration) -> Result<(Vec<Missing>, u64), StoreError> {
+        let thresholds = Thresholds::of(self.kinds().with_adapters());
+        let question = || thresholds.clone().put_to(sqlx::query(query::COMPARED_IN_PART));
+        let (mut missing, mut drift) = (Counts::default(), 0);
+        self.each_part(PART_WITH_RECORD, question, size, limit, |rows| {
+            rows.iter().try_for_each(|row| {
+                drift += unsigned(row, 3)?;
+                missing.add(row)
+            })
         })
         .await?;
-        Ok(drift)
+        Ok((missing.into(), drift))
     }
 
     /// The oldest that lack the condition on the API's schema.
@@ -149,9 +140,13 @@ impl Store {
         selection: &Selection,
         limit: Duration,
     ) -> Result<Vec<Resource>, StoreError> {
-        let sql = format!("SELECT * FROM ({}) AS m ORDER BY since, id LIMIT $8", query::MISSING_IN_PART);
         let mut found: Vec<Resource> = Vec::new();
+        if self.kinds().with_adapters().next().is_none() {
+            return Ok(found);
+        }
+        let sql = format!("SELECT * FROM ({}) AS m ORDER BY since, id LIMIT $8", query::MISSING_IN_PART);
         self.each_part(
+            PART,
             || self.ask(&sql, selection),
             PART_SIZE,
             limit,
@@ -169,9 +164,10 @@ impl Store {
     }
 
     /// Puts a question to one part of the resources after the other: its last two parameters are the id before the part,
-    /// and the part's last.
+    /// and the part's last, which `part` finds.
     async fn each_part<'q>(
         &self,
+        part: &'static str,
         question: impl Fn() -> Query<'q, Postgres, PgArguments>,
         size: i64,
         limit: Duration,
@@ -179,20 +175,37 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut after = String::new();
         loop {
-            let part = self.read(limit, async |connection: &mut PgConnection| {
+            let next = self.read(limit, async |connection: &mut PgConnection| {
                 let to: Option<String> =
-                    sqlx::query_scalar(PART).bind(&after).bind(size).fetch_one(&mut *connection).await?;
+                    sqlx::query_scalar(part).bind(&after).bind(size).fetch_one(&mut *connection).await?;
                 let Some(to) = to else { return Ok(None) };
                 let rows = question().bind(after.clone()).bind(to.clone()).fetch_all(connection).await?;
                 Ok(Some((to, rows)))
             });
-            let Some((to, rows)) = part.await? else { return Ok(()) };
+            let Some((to, rows)) = next.await? else { return Ok(()) };
             take(rows)?;
             after = to;
         }
     }
 }
 
-fn as_missing(counts: BTreeMap<(String, bool), u64>) -> Vec<Missing> {
-    counts.into_iter().map(|((kind, deleting), count)| Missing { kind, deleting, count }).collect()
+/// How many of each kind and flow.
+#[derive(Default)]
+struct Counts(BTreeMap<(String, bool), u64>);
+
+impl Counts {
+    /// Adds a row of kind, flow and count.
+    fn add(&mut self, row: &PgRow) -> Result<(), sqlx::Error> {
+        let count = unsigned(row, 2)?;
+        if count > 0 {
+            *self.0.entry((row.try_get(0)?, row.try_get(1)?)).or_default() += count;
+        }
+        Ok(())
+    }
+}
+
+impl From<Counts> for Vec<Missing> {
+    fn from(Counts(counts): Counts) -> Self {
+        counts.into_iter().map(|((kind, deleting), count)| Missing { kind, deleting, count }).collect()
+    }
 }

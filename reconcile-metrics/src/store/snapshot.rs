@@ -9,7 +9,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use super::documents::{self, Wanted};
-use super::layout::{Layout, detect};
+use super::layout::Layout;
 use super::resource::Texts;
 use super::tables::DocumentTable;
 use super::{Missing, Store, StoreError};
@@ -32,8 +32,8 @@ pub mod query {
 
     /// Missing conditions in a part of the API's schema.
     pub const MISSING_IN_PART: &str = include_str!("sql/missing_in_part.sql");
-    /// On how many resources of a part our record is wrong about that.
-    pub const MISSING_DRIFT_IN_PART: &str = include_str!("sql/missing_drift_in_part.sql");
+    /// The same on our schema, and on how many resources of the part our record is wrong about that.
+    pub const COMPARED_IN_PART: &str = include_str!("sql/compared_in_part.sql");
 }
 
 /// Resources of a time that lies further ahead than clocks differ are odd.
@@ -50,7 +50,7 @@ pub struct Snapshot {
     pub groups: Vec<Group>,
     /// Transitions to False.
     pub transitions: Transitions,
-    /// Missing conditions that are on record, where there is one.
+    /// Missing conditions that are on record, where there is one that is gone by.
     pub missing: Vec<Missing>,
 }
 
@@ -95,7 +95,7 @@ impl Store {
         limit: Duration,
     ) -> Result<Snapshot, StoreError> {
         self.read_for_scrape(limit, async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
+            let layout = self.layout(connection).await?;
             match &layout {
                 Layout::Tracked => self.tracked(connection, edges).await,
                 Layout::Rows { .. } => rows(connection, layout, edges, previous).await,

@@ -4,6 +4,7 @@
 //! waits for them, all from one snapshot. Also, for the figures by adapter and by child, those that are stuck, and what
 //! else holds a deletion. Who a resource waits on is decided in [`crate::diagnosis`].
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::postgres::{PgArguments, PgRow};
@@ -85,7 +86,7 @@ impl Store {
     /// The database did not answer, has no schema that is known, or the kind that is asked for cannot be read.
     pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Found, StoreError> {
         let read = async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
+            let layout = self.layout(connection).await?;
             let is_asked_for =
                 |kind: &str| selection.kind.as_ref().is_some_and(|asked| asked.eq_ignore_ascii_case(kind));
             if let Some(unread) = layout.unread().iter().find(|unread| is_asked_for(&unread.kind)) {
@@ -113,7 +114,7 @@ impl Store {
     /// The database did not answer, or has no schema that is known.
     pub async fn details(&self, most: u32, limit: Duration) -> Result<Details, StoreError> {
         self.read(limit, async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
+            let layout = self.layout(connection).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
             let mut pending = self.list(connection, &layout, &selection, Texts::Unread).await?;
             let blocking = "missing AND owner_id IS NOT NULL";
@@ -136,7 +137,7 @@ impl Store {
     /// As [`details`](Self::details).
     pub async fn lingering(&self, limit: Duration) -> Result<Vec<Lingering>, StoreError> {
         self.read(limit, async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
+            let layout = self.layout(connection).await?;
             if matches!(layout, Layout::Documents(_)) {
                 allow_sequential_scans(connection).await?;
             }
@@ -158,13 +159,15 @@ impl Store {
     /// # Errors
     /// As [`details`](Self::details).
     pub async fn drift(&self, limit: Duration) -> Result<Option<u64>, StoreError> {
-        self.read(limit, async |connection: &mut PgConnection| {
+        let drift = self.read(limit, async |connection: &mut PgConnection| {
             if !detect(connection, self.kinds()).await?.has_record() {
                 return Ok(None);
             }
             Ok(Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?))
-        })
-        .await
+        });
+        let drift = drift.await?;
+        self.doubts.pending.store(drift.is_some_and(|drift| drift > 0), Ordering::Relaxed);
+        Ok(drift)
     }
 
     /// Lists them, but for those that a pass in parts finds.
@@ -247,10 +250,8 @@ impl Store {
     pub(super) fn ask<'q>(&self, sql: &'q str, selection: &Selection) -> Query<'q, Postgres, PgArguments> {
         let thresholds = Thresholds::of(self.kinds().all().iter());
         let with_adapters: Vec<_> = self.kinds().with_adapters().map(|kind| kind.name.clone()).collect();
-        sqlx::query(AssertSqlSafe(sql))
-            .bind(thresholds.kinds)
-            .bind(thresholds.live)
-            .bind(thresholds.deletion)
+        thresholds
+            .put_to(sqlx::query(AssertSqlSafe(sql)))
             .bind(self.kinds().default_stuck_after().as_secs_f64())
             .bind(with_adapters)
             .bind(selection.kind.as_ref().map(|kind| kind.to_lowercase()))

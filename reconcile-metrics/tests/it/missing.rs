@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use lifecycle_e2e::{PATIENCE, await_condition};
-use reconcile_metrics::migrations;
-use reconcile_metrics::store::{Finding, Missing, Pass, Selection, Store, Trouble};
+use reconcile_metrics::migrations::{self, MIGRATIONS};
+use reconcile_metrics::store::{Missing, Pass, Selection, Store, Trouble};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{Exporter, KINDS, ROWS, World, config_of, rewrite};
+use crate::world::{Exporter, KINDS, ROWS, World, config_of, rewrite, rewrite_unchanged};
 
 const LIMIT: Duration = Duration::from_secs(5);
-/// Its transition lies before its last update, as that of a condition does which was there before.
-const SETTLED: &str = "True";
 const MISSING: &str =
     "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"cluster\"}";
 
@@ -22,7 +20,9 @@ async fn missing(world: &mut World, exporter: &Exporter) -> (i64, f64, Vec<Strin
     let (status, body) = exporter.get("/stuck?missing=true&kind=Cluster", &[]).await;
     assert_eq!(status, 200, "{body}");
     let items = serde_json::from_str::<Value>(&body).unwrap()["items"].clone();
-    let names = items.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+    let mut names: Vec<_> =
+        items.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+    names.sort();
     (recorded, exporter.scrape().await.get(MISSING), names)
 }
 
@@ -40,26 +40,34 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// No trigger fires when a condition goes that was True, as none does when the API rewrites it.
+/// No trigger watches for a condition that goes, as the API takes them all away at each rewrite. What the next comparison
+/// finds is told from then on.
 #[tokio::test]
-async fn a_condition_that_is_gone_for_good_is_drift_until_a_repair() {
+async fn a_condition_that_is_gone_for_good_is_missing_with_the_next_pass() {
     let mut world = World::ours().await;
-    for id in ["gone", "stays"] {
-        world.resource(id, "Cluster", Some("True"), "1 day").await;
+    for (id, status) in [("was-true", "True"), ("was-false", "False")] {
+        world.resource(id, "Cluster", Some(status), "1 day").await;
     }
     world.resource("never", "Cluster", None, "").await;
     let exporter = exporter(&world).await;
     let samples = exporter.scrape().await;
     assert!(!samples.has("hyperfleet_reconcile_metrics_record_drift"), "not known yet is not zero");
     assert_eq!(drift(&exporter).await, 0.0);
-    world.sql("DELETE FROM resource_conditions WHERE resource_id = 'gone'").await;
+    world.sql("DELETE FROM resource_conditions WHERE resource_id LIKE 'was%'").await;
     assert_eq!(missing(&mut world, &exporter).await, (1, 1.0, names(&["never"])));
-    assert_eq!(drift(&exporter).await, 1.0);
+    assert_eq!(drift(&exporter).await, 1.0, "the other one is wrong about what is pending");
+    let all = names(&["never", "was-false", "was-true"]);
+    assert_eq!(missing(&mut world, &exporter).await, (1, 3.0, all.clone()), "by the conditions, and by name");
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    let pending = samples.get("hyperfleet_reconcile_metrics_record_drift{state=\"pending\"}");
+    assert_eq!((pending, samples.flow("cluster", false).0), (1.0, 0.0));
 
-    assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 1);
-    assert_eq!(missing(&mut world, &exporter).await, (2, 2.0, names(&["gone", "never"])));
+    assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 2);
+    exporter.scraper.renew_details().await;
     assert_eq!(drift(&exporter).await, 0.0);
-    world.sql(&(rewrite("gone", "True", "0s") + &rewrite("never", "True", "0s"))).await;
+    assert_eq!(missing(&mut world, &exporter).await, (3, 3.0, all));
+    world.sql(&["never", "was-true", "was-false"].map(|id| rewrite(id, "True", "0s")).concat()).await;
     assert_eq!(missing(&mut world, &exporter).await, (0, 0.0, vec![]));
     assert_eq!(drift(&exporter).await, 0.0);
 }
@@ -77,32 +85,39 @@ async fn a_condition_that_is_true_from_the_first_is_missing_no_more() {
     assert_eq!(missing(&mut world, &exporter).await, (1, 1.0, names(&["with-other-times"])));
     assert_eq!(drift(&exporter).await, 0.0);
     // As an import does it.
-    world.sql(&rewrite("with-other-times", SETTLED, "1 hour")).await;
-    assert_eq!((missing(&mut world, &exporter).await.1, drift(&exporter).await), (1.0, 1.0), "wrong, and said to be");
+    world.sql(&rewrite_unchanged("with-other-times", "True", "1 hour")).await;
+    assert_eq!(missing(&mut world, &exporter).await, (1, 1.0, names(&["with-other-times"])), "nobody has seen it yet");
+    assert_eq!(drift(&exporter).await, 1.0);
+    assert_eq!(missing(&mut world, &exporter).await, (1, 0.0, vec![]), "by the conditions");
     assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 1);
-    assert_eq!(missing(&mut world, &exporter).await, (0, 0.0, vec![]));
     assert_eq!(drift(&exporter).await, 0.0);
+    assert_eq!(missing(&mut world, &exporter).await, (0, 0.0, vec![]));
 }
 
-/// What most writes are pays for no function.
+/// What most writes are pays for no function, whatever the conditions say.
 #[tokio::test]
-async fn a_rewrite_of_what_is_settled_fires_no_trigger() {
+async fn a_rewrite_that_changes_nothing_fires_no_trigger() {
     let mut world = World::ours().await;
-    for (id, status) in [("settled", SETTLED), ("pending", "False")] {
-        world.resource(id, "Cluster", Some(status), "1 hour").await;
-    }
     world.sql("SET track_functions = 'all'").await;
-    for (id, status, fires) in [("settled", SETTLED, false), ("pending", "False", true)] {
-        world.sql(&format!("BEGIN; {} SET CONSTRAINTS ALL IMMEDIATE", rewrite(id, status, "1 hour"))).await;
-        let calls = world.number("SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_xact_user_functions").await;
-        world.sql("COMMIT").await;
-        assert_eq!(calls > 0, fires, "{calls} calls for {id}");
+    for status in ["True", "False", "Unknown"] {
+        world.resource(status, "Cluster", Some(status), "1 hour").await;
+        for (rewrite, fires) in
+            [(rewrite_unchanged(status, status, "1 hour"), false), (rewrite(status, status, "1 hour"), true)]
+        {
+            let calls = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_xact_user_functions";
+            world.sql("BEGIN").await;
+            let before = world.number(calls).await;
+            world.sql(&format!("{rewrite} SET CONSTRAINTS ALL IMMEDIATE")).await;
+            let calls = world.number(calls).await - before;
+            world.sql("COMMIT").await;
+            assert_eq!(calls > 0, fires, "{calls} calls for {status}");
+        }
     }
 }
 
 /// What a pass over one schema has found says nothing of the other, and nobody waits an interval for the next one.
 #[tokio::test]
-async fn a_pass_is_taken_again_when_the_record_is_not_kept_any_more_or_again() {
+async fn a_pass_is_taken_again_when_the_record_goes_or_comes() {
     let mut world = World::ours().await;
     world.resource("never", "Cluster", None, "").await;
     let mut config = world.config(KINDS);
@@ -122,9 +137,9 @@ async fn a_pass_is_taken_again_when_the_record_is_not_kept_any_more_or_again() {
     let stop = CancellationToken::new();
     let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
     has(drift, None).await;
-    world.sql("ALTER TABLE resources DISABLE TRIGGER resource_created").await;
+    migrations::revert_to(&mut world.connection, MIGRATIONS[0].0).await.unwrap();
     has(MISSING, Some(drift)).await;
-    migrations::repair(&mut world.connection).await.unwrap();
+    migrations::apply(&mut world.connection).await.unwrap();
     has(drift, None).await;
     stop.cancel();
     details.await.unwrap();
@@ -151,8 +166,15 @@ async fn what_an_old_pass_has_found_is_not_served() {
 async fn a_repair_finds_as_many_as_the_drift_says() {
     let mut world = World::ours().await;
     let statuses = ["none", "True", "False", "Unknown"];
-    let records =
-        ["none", "pending", "missing", "missing of another kind", "missing in deletion", "missing of nothing"];
+    let records = [
+        "none",
+        "pending",
+        "pending undated",
+        "missing",
+        "missing of another kind",
+        "missing in deletion",
+        "missing of nothing",
+    ];
     let mut sql = String::new();
     for (n, (status, record)) in statuses.iter().flat_map(|s| records.iter().map(move |r| (s, r))).enumerate() {
         sql += &format!(
@@ -166,9 +188,9 @@ async fn a_repair_finds_as_many_as_the_drift_says() {
         let kind = if record.ends_with("kind") { "NodePool" } else { "Cluster" };
         let state = record.split(' ').next().unwrap();
         if state != "none" {
-            let deleting = record.ends_with("deletion");
+            let (deleting, undated) = (record.ends_with("deletion"), record.ends_with("undated"));
             sql += &format!(
-                "INSERT INTO unsettled_resources VALUES ('r{n}', '{kind}', {deleting}, '{state}', 'epoch', false);"
+                "INSERT INTO unsettled_resources VALUES ('r{n}', '{kind}', {deleting}, '{state}', 'epoch', {undated});"
             );
         }
         if record.ends_with("nothing") {
@@ -177,15 +199,14 @@ async fn a_repair_finds_as_many_as_the_drift_says() {
             );
         }
     }
+    // The record may go on where the resources end.
+    sql += "INSERT INTO unsettled_resources VALUES ('z', 'Cluster', false, 'missing', 'epoch', false);";
     // What no scrape reads is nobody's drift.
     sql += "INSERT INTO resources (id, kind, name, created_by, updated_by, spec) VALUES ('channel', 'Channel', 'c', 't', 't', '{}');";
     world.sql(&format!("SET session_replication_role = replica; {sql} SET session_replication_role = origin")).await;
     let config = world.config(KINDS);
     let store = Store::new(&config.database, &config.kinds);
-    let drift = async || {
-        let Finding::Drift(missing) = store.pass(LIMIT).await.unwrap().finding else { panic!("there is a record") };
-        (store.drift(LIMIT).await.unwrap().unwrap(), missing)
-    };
+    let drift = async || (store.drift(LIMIT).await.unwrap().unwrap(), store.pass(LIMIT).await.unwrap().drift.unwrap());
     let (pending, missing) = drift().await;
     assert!(pending > 0 && missing > 0, "{pending} {missing}");
     let repaired = migrations::repair(&mut world.connection).await.unwrap() as u64;
@@ -206,15 +227,15 @@ async fn a_pass_in_parts_finds_what_one_pass_finds() {
         world.sql("DELETE FROM resource_conditions WHERE ltrim(resource_id, 'r')::integer % 3 <> 0").await;
         // Not past its threshold; past that of a deletion, and not.
         world.sql("UPDATE resources SET created_time = now() - interval '9 minutes' WHERE id = 'r10'").await;
-        world.sql("UPDATE resources SET deleted_time = now() WHERE id IN ('r2', 'r4')").await;
         world.sql("UPDATE resources SET created_time = now() - interval '50 minutes' WHERE id = 'r4'").await;
+        world.sql("UPDATE resources SET deleted_time = now() WHERE id IN ('r2', 'r4')").await;
     }
     let kinds = KINDS.replace("{kind: Cluster,", "{kind: Cluster, stuck_after_deleting: 1h,");
     let config = world.config(&kinds);
     let store = Store::new(&config.database, &config.kinds);
     let found = [("Cluster", false, 1), ("Cluster", true, 1), ("NodePool", false, 3)]
         .map(|(kind, deleting, count)| Missing { kind: kind.to_owned(), deleting, count });
-    assert_eq!(store.pass(LIMIT).await.unwrap(), Pass { schema: "rows", finding: Finding::Missing(found.to_vec()) });
+    assert_eq!(store.pass(LIMIT).await.unwrap(), Pass { schema: "rows", missing: found.to_vec(), drift: None });
     for size in [1, 2, 3, 11, 12] {
         assert_eq!(store.missing_in_parts(size, LIMIT).await.unwrap(), found, "in parts of {size}");
     }
@@ -235,8 +256,10 @@ async fn a_pass_in_parts_finds_what_one_pass_finds() {
     let config = ours.config(&kinds);
     let store = Store::new(&config.database, &config.kinds);
     // The two in deletion came on record when they were written.
-    assert_eq!(store.pass(LIMIT).await.unwrap(), Pass { schema: "tracked", finding: Finding::Drift(5) });
+    let expected = Pass { schema: "tracked", missing: found.to_vec(), drift: Some(5) };
+    assert_eq!(store.pass(LIMIT).await.unwrap(), expected);
     for size in [1, 2, 3, 11, 12] {
-        assert_eq!(store.missing_drift_in_parts(size, LIMIT).await.unwrap(), 5, "in parts of {size}");
+        let found = store.compared_in_parts(size, LIMIT).await.unwrap();
+        assert_eq!(found, (expected.missing.clone(), 5), "in parts of {size}");
     }
 }

@@ -16,7 +16,8 @@ const PART: Parameters = (
     "(text[], float8[], float8[], float8, text[], text, boolean, bigint, text, text)",
     "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, ARRAY['Cluster'], NULL, NULL, 0, '', '2')",
 );
-const ENDS: Parameters = ("(text[], text, text)", "(ARRAY['Cluster'], '', '2')");
+const ENDS: Parameters =
+    ("(text[], float8[], float8[], text, text)", "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], '', '2')");
 const SELECTION: Parameters = (
     "(text[], float8[], float8[], float8, text[], text, boolean, bigint, integer)",
     "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, ARRAY['Cluster'], NULL, NULL, 100, 0)",
@@ -59,7 +60,7 @@ fn bounds(plan: &str) -> Vec<&str> {
 /// Also before anybody has counted, as after an import: a plan by wrong estimates would take minutes.
 #[tokio::test]
 async fn a_part_of_a_pass_reads_no_more_than_its_part() {
-    let statements = [(ROWS, query::MISSING_IN_PART, PART), ("", query::MISSING_DRIFT_IN_PART, ENDS)];
+    let statements = [(ROWS, query::MISSING_IN_PART, PART), ("", query::COMPARED_IN_PART, ENDS)];
     for (schema, sql, parameters) in statements {
         let mut world = if schema.is_empty() { World::ours().await } else { World::theirs(schema).await };
         load(&mut world).await;

@@ -49,12 +49,16 @@ async fn what_goes_past_the_triggers_is_seen_and_put_right() {
     past_the_triggers(&mut world, &change.join(";")).await;
     let (_, samples) = exporter(&world).await;
     assert_eq!(samples.get(DRIFT), 6.0, "all but the missing one, which takes a pass over all to see");
+    // The conditions are read from then on.
+    assert_eq!((samples.flow("cluster", false).0, samples.flow("nodepool", true).0), (4.0, 1.0));
+    let exact = "hyperfleet_reconcile_metrics_transitions_exact{}";
+    assert_eq!((schema(&samples, "tracked"), samples.get(exact)), (1.0, 0.0));
 
     let before = samples.started("cluster", false);
     assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 7);
     let (_, samples) = exporter(&world).await;
     assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).0), (0.0, 4.0), "again, older, right, new");
-    assert_eq!(samples.flow("nodepool", true).0, 1.0);
+    assert_eq!((samples.flow("nodepool", true).0, samples.get(exact)), (1.0, 1.0));
     assert_eq!(samples.started("cluster", false), before, "nobody saw the transitions");
     let wrong = "SELECT count(*) FROM unsettled_resources_now n FULL JOIN unsettled_resources u USING (resource_id)
                  WHERE (n.kind, n.deleting, n.state, n.since, n.undated) IS DISTINCT FROM (u.kind, u.deleting, u.state, u.since, u.undated)";

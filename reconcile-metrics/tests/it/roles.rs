@@ -31,7 +31,7 @@ async fn a_writer_needs_no_grants_on_the_record_and_cannot_touch_it() {
     assert_eq!(world.number("SELECT total FROM reconciliation_transitions").await, 1);
     for sql in [
         "DELETE FROM public.unsettled_resources",
-        "SELECT settle_resource('c', now(), true)",
+        "SELECT settle_resource('c', true)",
         "SELECT count_reconciliation_transition('Cluster', false)",
     ] {
         let refused = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut writer).await.unwrap_err().to_string();

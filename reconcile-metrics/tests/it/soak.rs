@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sqlx::AssertSqlSafe;
 
-use crate::world::{KINDS, World, resource, rewrite};
+use crate::world::{KINDS, World, resource, rewrite, rewrite_unchanged};
 
 const PAIRS: usize = 20;
 const WRITERS: usize = 4;
@@ -48,7 +48,7 @@ async fn each_scrape_agrees_with_one_snapshot() {
                     rewrite(&format!("c{n}"), cluster, "1 hour"),
                     // A rewrite that changes nothing on the way.
                     rewrite(&format!("n{n}"), pool, "1 hour"),
-                    rewrite(&format!("n{n}"), pool, "1 hour"),
+                    rewrite_unchanged(&format!("n{n}"), pool, "1 hour"),
                 );
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await.unwrap();
                 flips.fetch_add(1, Ordering::Relaxed);

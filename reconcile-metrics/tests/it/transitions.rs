@@ -3,7 +3,7 @@
 use reconcile_metrics::migrations::{self, MIGRATIONS, MigrationError};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use crate::world::{KINDS, ROWS, World, resource, rewrite};
+use crate::world::{KINDS, ROWS, World, resource, rewrite, rewritten};
 
 /// The state of a resource, and whether it is being deleted; none if it is settled.
 type Record = Option<(String, bool)>;
@@ -23,7 +23,7 @@ fn pending() -> Record {
 async fn true_changes_are_counted_and_rewrites_are_not() {
     let mut world = World::ours().await;
     let create = resource("c", "Cluster") + &rewrite("c", "False", "1 hour");
-    let steps: [(&str, String, Record, i64); 19] = [
+    let steps: [(&str, String, Record, i64); 21] = [
         ("created", create, pending(), 1),
         ("rewritten unchanged", rewrite("c", "False", "1 hour"), pending(), 1),
         ("rewritten with another time", rewrite("c", "False", "1 minute"), pending(), 1),
@@ -47,22 +47,25 @@ async fn true_changes_are_counted_and_rewrites_are_not() {
         ),
         ("finalized, with children left", rewrite("c", "True", "0s"), None, 3),
         ("and pending again", rewrite("c", "False", "0s"), Some(("pending".to_owned(), true)), 4),
-        ("without conditions", "DELETE FROM resource_conditions".to_owned(), Some(("missing".to_owned(), true)), 4),
-        ("with an odd status", rewrite("c", "Perhaps", "0s"), Some(("missing".to_owned(), true)), 4),
-        ("pending once more", rewrite("c", "False", "0s"), Some(("pending".to_owned(), true)), 5),
+        ("reconciled once more", rewrite("c", "True", "0s"), None, 4),
+        // By what was reported on the new generation already.
+        ("patched, and updated before", rewritten("c", "False", "0s", "1 hour"), Some(("pending".to_owned(), true)), 5),
+        ("reconciled without a time", rewrite("c", "True", "0s").replace("now() - interval '0s'", "NULL"), None, 5),
+        ("with an odd status", rewrite("c", "Perhaps", "0s"), Some(("missing".to_owned(), true)), 5),
+        ("pending once more", rewrite("c", "False", "0s"), Some(("pending".to_owned(), true)), 6),
         (
             "made another condition",
             "UPDATE resource_conditions SET type = 'Was' WHERE type = 'Reconciled'".to_owned(),
             Some(("missing".to_owned(), true)),
-            5,
+            6,
         ),
         (
             "made that condition again",
             "UPDATE resource_conditions SET type = 'Reconciled' WHERE type = 'Was'".to_owned(),
             Some(("pending".to_owned(), true)),
-            6,
+            7,
         ),
-        ("removed", "DELETE FROM resource_conditions; DELETE FROM resources".to_owned(), None, 6),
+        ("removed", "DELETE FROM resource_conditions; DELETE FROM resources".to_owned(), None, 7),
     ];
     for (name, sql, state, total) in steps {
         world.sql(&format!("BEGIN; {sql}; COMMIT")).await;

@@ -111,13 +111,24 @@ pub(crate) fn resource(id: &str, kind: &str) -> String {
     )
 }
 
-/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted.
+/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted. They have changed at that age,
+/// and were not updated since.
 pub(crate) fn rewrite(id: &str, reconciled: &str, age: &str) -> String {
+    rewritten(id, reconciled, age, age)
+}
+
+/// The same, with an update since then that has changed nothing.
+pub(crate) fn rewrite_unchanged(id: &str, reconciled: &str, age: &str) -> String {
+    rewritten(id, reconciled, age, "0s")
+}
+
+/// The same, with each of the two ages.
+pub(crate) fn rewritten(id: &str, reconciled: &str, changed: &str, updated: &str) -> String {
     format!(
         "DELETE FROM resource_conditions WHERE resource_id = '{id}';
          INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
              created_time, last_updated_time, last_transition_time)
-         SELECT '{id}', type, status, 'Why', 'because', 1, now(), now(), now() - interval '{age}'
+         SELECT '{id}', type, status, 'Why', 'because', 1, now(), now() - interval '{updated}', now() - interval '{changed}'
          FROM (VALUES ('Reconciled', '{reconciled}'), ('LastKnownReconciled', '{reconciled}'),
              ('DnsSuccessful', 'True')) AS c(type, status);"
     )

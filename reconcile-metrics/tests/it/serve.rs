@@ -1,0 +1,185 @@
+//! The program as it runs for long: what it says at the start, of failures, and at the end.
+
+use std::io::Write as _;
+
+use assert_cmd::Command;
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::Value;
+
+use crate::cli::run;
+use crate::world::{DOCUMENTS, KINDS, World, program};
+
+/// `serve` as a process, with its log.
+struct Serving {
+    child: std::process::Child,
+    log: tempfile::NamedTempFile,
+    client: reqwest::Client,
+}
+
+impl Serving {
+    fn start(url: &str, arguments: &[&str]) -> Self {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let child = std::process::Command::new(program())
+            .args(["serve", "--metrics-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"])
+            .args(arguments)
+            .env_clear()
+            .env("HYPERFLEET_DATABASE_URL", url)
+            .stderr(log.reopen().unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, log, client: reqwest::Client::new() }
+    }
+
+    fn entries(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.log.path()).unwrap();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The entries of that message, in order.
+    fn said(&self, message: &str) -> Vec<Value> {
+        let said = |entry: &Value| entry["message"].as_str().is_some_and(|said| said.starts_with(message));
+        self.entries().into_iter().filter(said).collect()
+    }
+
+    async fn address(&self, purpose: &str) -> String {
+        await_condition("the address", PATIENCE, async || {
+            let found = self.said("Listening").into_iter().find(|entry| entry["purpose"] == purpose);
+            let found = found.and_then(|entry| entry["address"].as_str().map(str::to_owned));
+            anyhow::Context::context(found, "not logged yet")
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn get(&self, purpose: &str, path: &str) -> (u16, String) {
+        let url = format!("http://{}{path}", self.address(purpose).await);
+        let response = self.client.get(url).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is configured for a kind applies to that spelling alone, and nothing else would show it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_in_another_spelling_is_warned_of() {
+    let mut world = World::ours().await;
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    world.resource("w1", "Widget", Some("False"), "1 hour").await;
+    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    file.write_all(b"kinds: [{kind: cluster, required_adapters: [dns]}]").unwrap();
+    let path = file.path().to_str().unwrap();
+    let serving = Serving::start(&world.database.url(), &["--config", path]);
+    for _ in 0..2 {
+        serving.get("metrics", "/metrics").await;
+    }
+    let said = serving.said("A kind is spelled otherwise");
+    let names: Vec<_> = said.iter().map(|entry| (&entry["kind"], &entry["configured"])).collect();
+    assert_eq!(names, [(&"Cluster".into(), &"cluster".into())], "once: {:#?}", serving.entries());
+
+    let check = |arguments: &[&str]| {
+        let mut command = Command::new(program());
+        command.args(["check", "--config", path]).args(arguments).env_clear();
+        let output = command.env("HYPERFLEET_DATABASE_URL", world.database.url()).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(check(&[]).1.contains("0 warnings"));
+    let (good, text) = check(&["--database"]);
+    assert!(good && text.contains("the database has our schema") && text.contains("2 warnings"), "{text}");
+    assert!(text.contains(r#"kind "Cluster" is configured as "cluster""#), "{text}");
+    assert!(text.contains(r#"kind "Widget" is not configured"#), "{text}");
+    let (good, _, error) = run(&World::empty().await, &["check", "--database"]);
+    assert!(!good && error.contains("neither of the known schemas"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_are_read_and_kinds_that_are_not_are_named() {
+    let world = World::theirs(DOCUMENTS).await;
+    let serving = Serving::start(&world.database.url(), &[]);
+    serving.get("metrics", "/metrics").await;
+    let names = |said: Vec<Value>, key: &str| -> Vec<(Value, Value)> {
+        said.into_iter().map(|entry| (entry["kind"].clone(), entry[key].clone())).collect()
+    };
+    let read = names(serving.said("Reading a table"), "table");
+    assert_eq!(read, [("Cluster".into(), "clusters".into()), ("NodePool".into(), "node_pools".into())]);
+    let (good, text, error) = run(&world, &["check", "--database"]);
+    assert!(good && text.contains("kind NodePool is read from table `node_pools`"), "{text}{error}");
+    assert!(text.contains("kind \"Channel\" is not read: no table of it is known; set `table.name`"), "{text}");
+
+    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    file.write_all(KINDS.as_bytes()).unwrap();
+    let serving = Serving::start(&world.database.url(), &["--config", file.path().to_str().unwrap()]);
+    for _ in 0..2 {
+        serving.get("metrics", "/metrics").await;
+    }
+    let unread = serving.said("A kind is not read");
+    let (good, text, error) = run(&world, &["stuck"]);
+    assert!(good && text == "of the kinds that are read, nothing is stuck\n", "{text}");
+    assert!(error.contains("warning: not read: kind Channel: no table of it is known"), "{error}");
+    let (good, text, _) = run(&world, &["stuck", "--output", "json"]);
+    assert!(good && serde_json::from_str::<Value>(&text).unwrap()["unread"][0]["kind"] == "Channel", "{text}");
+    let (good, text, error) = run(&world, &["stuck", "--missing", "--kind", "other"]);
+    assert!(good && text == "nothing was looked for\n" && error.contains("required_adapters"), "{text}{error}");
+    assert_eq!(unread.len(), 1, "once: {:#?}", serving.entries());
+    assert_eq!((&unread[0]["kind"], &unread[0]["level"]), (&"Channel".into(), &"warn".into()));
+}
+
+/// The real program serves, says what it reads, and ends when it is told to.
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_starts_without_a_database_and_ends_cleanly() {
+    let world = World::ours().await;
+    let proxy = world.database.proxy().await.unwrap();
+    proxy.refuse();
+    let mut serving = Serving::start(&world.database.through(&proxy).unwrap().url(), &[]);
+    let (_, text) = serving.get("metrics", "/metrics").await;
+    assert!(text.contains("scrape_success{") && text.contains("hyperfleet_reconcile_metrics_up"), "{text}");
+    proxy.restore();
+    await_condition("the exporter to be ready", PATIENCE, async || {
+        serving.get("metrics", "/metrics").await;
+        let (status, _) = serving.get("health", "/readyz").await;
+        anyhow::ensure!(status == 200, "{status}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    for message in ["The database cannot be read", "The database answers again", "Reading our schema"] {
+        assert!(!serving.said(message).is_empty(), "{message}: {:#?}", serving.entries());
+    }
+    let signed = |entry: &Value| entry["component"] == "reconcile-metrics" && entry["version"] == "0.0.0-dev";
+    assert!(serving.entries().iter().all(signed), "{:#?}", serving.entries());
+
+    let killed = std::process::Command::new("kill").args(["-TERM", &serving.child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let status = await_condition("the exporter to end", PATIENCE, async || {
+        anyhow::Context::context(serving.child.try_wait()?, "it runs")
+    })
+    .await
+    .unwrap();
+    assert!(status.success() && !serving.said("Stopped").is_empty(), "{status}");
+}
+
+/// The runbook begins with this line of the log: it must tell today's cause, not the first one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_that_becomes_another_is_logged_again() {
+    let world = World::empty().await;
+    let proxy = world.database.proxy().await.unwrap();
+    proxy.refuse();
+    let serving = Serving::start(&world.database.through(&proxy).unwrap().url(), &[]);
+    let reasons = || {
+        let entries = serving.said("The database cannot be read").into_iter();
+        let of_scrapes = entries.filter(|entry| entry["collector"] == "snapshot");
+        of_scrapes.map(|entry| entry["reason"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    serving.get("metrics", "/metrics").await;
+    assert_eq!(reasons(), ["connection"]);
+    proxy.restore();
+    for _ in 0..2 {
+        serving.get("metrics", "/metrics").await;
+    }
+    assert_eq!(reasons(), ["connection", "schema"], "once for each: {:#?}", serving.entries());
+}
