@@ -204,10 +204,21 @@ pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError
     Ok(connection)
 }
 
+/// The database looks so often whether who asked is still there: a reading whose time is up leaves no statement behind that
+/// would go on beside the next one's.
+const LOOK_FOR_CLIENT: &str = "SET client_connection_check_interval = '500ms'";
+/// The first version that has it.
+const LOOKS_FOR_CLIENTS: u32 = 140_000;
+
 async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
     let connect = async {
         let options = options(config).await?.disable_statement_logging();
-        PgConnection::connect_with(&options).await.map_err(StoreError::Connect)
+        let mut connection = PgConnection::connect_with(&options).await.map_err(StoreError::Connect)?;
+        if connection.server_version_num().is_some_and(|version| version >= LOOKS_FOR_CLIENTS) {
+            // Some systems cannot; there `statement_timeout` alone ends it.
+            let _ = sqlx::raw_sql(LOOK_FOR_CLIENT).execute(&mut connection).await;
+        }
+        Ok(connection)
     };
     timeout(config.connect_timeout, connect).await.map_err(|_| StoreError::Timeout(config.connect_timeout))?
 }

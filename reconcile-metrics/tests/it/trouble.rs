@@ -100,6 +100,28 @@ async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
     .unwrap();
 }
 
+/// Its connection is one that the next reading opens anew: the two must not add up for as long as a statement may take.
+#[tokio::test]
+async fn a_reading_whose_time_is_up_leaves_no_statement_behind() {
+    let mut world = World::ours().await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    let mut config = world.config(KINDS);
+    config.scrape_timeout = Duration::from_millis(100);
+    config.database.statement_timeout = Duration::from_hours(1);
+    let exporter = Exporter::start(config).await;
+    assert_eq!(errors(&exporter.scrape().await, "timeout"), 1.0);
+    await_condition("its statement to end", PATIENCE, async || {
+        let running =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        anyhow::ensure!(world.number(running).await == 0, "it waits");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    holder.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn concurrent_scrapes_share_one_query_and_few_connections() {
     const SCRAPERS: usize = 20;
