@@ -157,12 +157,13 @@ impl Scraper {
         }
     }
 
-    /// Asks who stuck resources wait on, which deletions linger, and whether the record is right. The last two cost as
-    /// much as there is in deletion and pending, so each fails on its own.
+    /// Asks whether the record is right, who stuck resources wait on, and which deletions linger: in that order, as what comes
+    /// after goes by the record, or not. The first and the last cost as much as there is pending and in deletion, so each fails
+    /// on its own.
     pub async fn renew_details(&self) {
+        self.renew_drift().await;
         self.renew_waits().await;
         self.renew_lingering().await;
-        self.renew_drift().await;
     }
 
     async fn renew_waits(&self) {
