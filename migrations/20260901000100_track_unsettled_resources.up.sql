@@ -4,8 +4,8 @@
 -- one row's change: deferred triggers compare, at commit, what the transaction leaves behind with what is recorded
 -- here.
 --
--- The most frequent write is a rewrite that changes nothing. It fires no trigger, which leaves unseen what only hands and imports
--- do: a condition that goes for good, and one that has changed and bears other times than the API gives it. The exporter
+-- The most frequent write is a rewrite that changes nothing. Most of them fire no trigger, which leaves unseen what hardly
+-- happens: a condition that goes for good, and one that has changed and bears other times than a change does. The exporter
 -- compares the record with the conditions, and reads these where the two disagree: see docs/adr/0020.
 
 -- Writers of resources and conditions wait from the first trigger to the end, and a pass over all resources is in between:
@@ -106,11 +106,18 @@ $$;
 
 CREATE FUNCTION reconciled_was_written() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    was unsettled_resources;
 BEGIN
-    -- Not in the trigger's own condition, which is parsed again for each statement.
-    IF NEW.type = 'Reconciled' THEN
-        PERFORM settle_resource(NEW.resource_id, true);
+    -- What is on record already ends here. The row may be outdated by a later write of the same transaction; one that changes
+    -- something has an event of its own.
+    SELECT * INTO was FROM unsettled_resources WHERE resource_id = NEW.resource_id;
+    IF NEW.status = 'True' AND was.state IS NULL
+        OR NEW.status = 'False' AND was.state = 'pending' AND was.since = NEW.last_transition_time AND NOT was.undated
+    THEN
+        RETURN NULL;
     END IF;
+    PERFORM settle_resource(NEW.resource_id, true);
     RETURN NULL;
 END
 $$;
@@ -138,10 +145,10 @@ REVOKE EXECUTE ON FUNCTION
     count_reconciliation_transition, settle_resource, reconciled_was_written, reconciled_was_changed, resource_was_written
     FROM PUBLIC;
 
--- To the API a condition's transition is its last update when it is new or has changed, and lies before it from then on.
+-- To the API a condition's transition is its last update when it is new or has changed, and lies before it once more was reported.
 CREATE CONSTRAINT TRIGGER reconciled_written AFTER INSERT ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN ((NEW.last_transition_time < NEW.last_updated_time) IS NOT TRUE)
+    WHEN (NEW.type = 'Reconciled' AND (NEW.last_transition_time < NEW.last_updated_time) IS NOT TRUE)
     EXECUTE FUNCTION reconciled_was_written();
 CREATE CONSTRAINT TRIGGER reconciled_changed AFTER UPDATE ON resource_conditions
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.type = 'Reconciled' OR NEW.type = 'Reconciled')

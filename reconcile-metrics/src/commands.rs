@@ -24,7 +24,7 @@ use crate::index::Built;
 use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
-use crate::store::{Store, connect};
+use crate::store::{Store, StoreError, connect};
 use crate::{index, migrations, stuck_text};
 
 /// The time that running scrapes get on shutdown.
@@ -71,6 +71,8 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let store = Store::new(&config.database, &config.kinds);
                 let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
+                // Says whether a record of ours is used. Where that fails the snapshot says why.
+                let _ = store.drift(config.scrape_timeout).await;
                 let snapshot = store.snapshot(&edges, None, config.scrape_timeout).await?;
                 print(&format!("the database has {}\n", snapshot.layout.describe()))?;
                 for (kind, table) in snapshot.layout.tables() {
@@ -202,11 +204,22 @@ async fn build_index(config: &Config, dry_run: bool) -> anyhow::Result<ExitCode>
 }
 
 async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
-    // Somebody who asks once does not know whether the record is right, and waits rather than be misled.
-    let store = Store::new(&config.database, &config.kinds).doubting();
+    // Nobody has compared our record with the conditions, so that these are read.
+    let store = Store::new(&config.database, &config.kinds);
     let chooses = filter.chooses_after_reading(&config.kinds);
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
-    let mut listing = filter.list(&store, most, config.scrape_timeout).await?;
+    let mut listing = match filter.list(&store, most, config.scrape_timeout).await {
+        // Better what the record says, where there is one, than nothing in an outage.
+        Err(timeout @ StoreError::Timeout(_)) => {
+            store.trust_record();
+            let listing = filter.list(&store, most, config.scrape_timeout).await.map_err(|_| timeout)?;
+            let warning =
+                "warning: there was no time to read the conditions; this is what triggers have recorded of them";
+            writeln!(std::io::stderr(), "{warning}").context("failed to write")?;
+            listing
+        }
+        listing => listing?,
+    };
     let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
     let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
     let unread = listing.unread.iter().map(|unread| format!("not read: {unread}"));

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
 use crate::figures::{Edges, Types};
-use crate::store::{self, Layout, Store, StoreError};
+use crate::store::{self, Store, StoreError};
 
 mod outcome;
 mod state;
@@ -94,13 +94,13 @@ impl Scraper {
         let DetailsConfig { interval, missing_interval, .. } = self.details;
         let pass = lately(&state.pass, missing_interval);
         Arc::new(Scrape {
-            missing: match &state.layout {
-                Some(Layout::Tracked) => snapshot.as_ref().map(|snapshot| snapshot.missing.clone()),
-                _ => pass.map(|pass| pass.missing.clone()),
-            },
+            missing: snapshot
+                .as_ref()
+                .and_then(|snapshot| snapshot.missing.clone())
+                .or_else(|| pass.map(|pass| pass.missing.clone())),
             drift: Drift {
-                pending: lately(&state.drift, interval).copied().flatten(),
-                missing: pass.and_then(|pass| pass.drift),
+                pending: drift(state.drift, interval),
+                missing: drift(state.pass.as_ref().and_then(|(at, pass)| Some((*at, pass.drift?))), missing_interval),
             },
             layout: state.layout.clone(),
             transitions: state.transitions.clone(),
@@ -157,9 +157,9 @@ impl Scraper {
         }
     }
 
-    /// Asks whether the record is right, who stuck resources wait on, and which deletions linger: in that order, as what comes
-    /// after goes by the record, or not. The first and the last cost as much as there is pending and in deletion, so each fails
-    /// on its own.
+    /// Asks whether the record is right, who stuck resources wait on, and which deletions linger: in that order, as the record is
+    /// used for the others or not. The first and the last cost as much as there is pending and in deletion, so each fails on its
+    /// own.
     pub async fn renew_details(&self) {
         self.renew_drift().await;
         self.renew_waits().await;
@@ -191,11 +191,12 @@ impl Scraper {
             let mut state = self.state();
             if state.layout.as_ref().is_some_and(|layout| !layout.has_record()) {
                 state.forget("drift");
+                state.take_drift(None);
                 return;
             }
         }
         let Some(drift) = self.reading("drift", self.store.drift(self.limit)).await else { return };
-        self.state().drift = Some((Instant::now(), drift));
+        self.state().take_drift(drift);
     }
 
     /// Passes over all resources for missing conditions: whether that went well.
@@ -204,7 +205,7 @@ impl Scraper {
             return true;
         }
         let Some(pass) = self.reading("missing", self.store.pass(self.limit)).await else { return false };
-        self.state().pass = Some((Instant::now(), pass));
+        self.state().take_pass(pass);
         true
     }
 
@@ -228,6 +229,12 @@ impl Scraper {
 /// What was found within the last intervals.
 fn lately<T>(found: &Option<(Instant, T)>, interval: Duration) -> Option<&T> {
     found.as_ref().filter(|(at, _)| at.elapsed() < interval * STALE_INTERVALS).map(|(_, found)| found)
+}
+
+/// How wrong the record is, if that was found lately. What decides that it is not used is told for as long as it does.
+fn drift(found: Option<(Instant, u64)>, interval: Duration) -> Option<u64> {
+    let decides = found.map(|(_, drift)| drift).filter(|drift| *drift > 0);
+    decides.or_else(|| lately(&found, interval).copied())
 }
 
 fn every(period: Duration) -> Interval {

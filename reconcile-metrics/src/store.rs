@@ -6,7 +6,7 @@
 //! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. No
 //! more connections are opened than configured, whoever asks. Decisions about what is read are made elsewhere.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::postgres::PgArguments;
@@ -40,31 +40,48 @@ pub use tables::{DocumentTable, Tables, Unread};
 pub struct Store {
     connections: Connections,
     kinds: Kinds,
-    doubts: Doubts,
+    doubts: Mutex<Doubts>,
 }
 
-/// Whether our record, where there is one, was found to disagree with the conditions: then these are read instead, until a
-/// comparison finds that the two agree.
-#[derive(Debug, Default)]
+/// Why our record, where there is one, is not to be used, but the conditions themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// It is to be used: a comparison has found that the two agree.
+    None,
+    /// They were not compared yet.
+    Uncompared,
+    /// They were found to disagree, or the record is not kept.
+    Wrong,
+}
+
+/// Doubts about each of the record's states.
+#[derive(Debug, Clone, Copy)]
 struct Doubts {
-    /// About what is pending.
-    pending: AtomicBool,
-    /// About what lacks the condition.
-    missing: AtomicBool,
+    pending: Doubt,
+    missing: Doubt,
+}
+
+impl Doubts {
+    const fn both(doubt: Doubt) -> Self {
+        Self { pending: doubt, missing: doubt }
+    }
 }
 
 impl Store {
     /// A store that has not connected yet.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
-        Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts: Doubts::default() }
+        let doubts = Mutex::new(Doubts::both(Doubt::Uncompared));
+        Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts }
     }
 
-    /// The same, but one that reads the conditions from the start, as nobody has compared our record with them.
-    #[must_use]
-    pub fn doubting(self) -> Self {
-        self.doubts.pending.store(true, Ordering::Relaxed);
-        self
+    /// Uses our record from now on, as if a comparison had found it to be right.
+    pub fn trust_record(&self) {
+        *self.doubts() = Doubts::both(Doubt::None);
+    }
+
+    fn doubts(&self) -> MutexGuard<'_, Doubts> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kinds that it was made for.
@@ -75,11 +92,22 @@ impl Store {
 
     /// The schema, as it is to be read.
     async fn layout(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
-        let is_doubted = [&self.doubts.pending, &self.doubts.missing].iter().any(|doubt| doubt.load(Ordering::Relaxed));
-        Ok(match layout::detect(connection, &self.kinds).await? {
-            Layout::Tracked if is_doubted => Layout::Rows { beside: Beside::DoubtedRecord },
+        let layout = layout::detect(connection, &self.kinds).await?;
+        let mut doubts = self.doubts();
+        Ok(match layout {
+            Layout::Rows { beside: Beside::UnkeptRecord } => {
+                // When it is kept again it still lacks what went past it meanwhile.
+                *doubts = Doubts::both(Doubt::Wrong);
+                layout
+            }
+            Layout::Tracked if doubts.pending != Doubt::None => Layout::Rows { beside: Beside::DoubtedRecord },
             layout => layout,
         })
+    }
+
+    /// Whether our record says what lacks the condition. One that is wrong about what is pending may have that for missing.
+    fn has_missing_on_record(&self, layout: &Layout) -> bool {
+        *layout == Layout::Tracked && self.doubts().missing == Doubt::None
     }
 
     /// Reads in one transaction, which ends after `limit` at the latest.
@@ -99,6 +127,11 @@ impl Store {
     ) -> Result<T, StoreError> {
         self.connections.read(Reader::Scrape, limit, read).await
     }
+}
+
+/// What a comparison of our record says of it.
+fn verdict(layout: &Layout, drift: Option<u64>) -> Doubt {
+    if *layout == Layout::Tracked && drift == Some(0) { Doubt::None } else { Doubt::Wrong }
 }
 
 /// Kinds and thresholds as the queries want them.

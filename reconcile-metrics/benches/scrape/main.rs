@@ -106,8 +106,9 @@ async fn main() {
     let (drift, pass) = comparisons(&database).await;
     eprintln!("writing");
     let writes = writes::compare(&mut connection, &arguments, Report::Unchanged).await;
+    let unreported = writes::compare(&mut connection, &arguments, Report::Unreported).await;
     let after = timed(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
-    println!("| our query after {} writes, not vacuumed | {after} |", writes.transactions);
+    println!("| our query after {} writes, not vacuumed | {after} |", writes.transactions + unreported.transactions);
     let upstream_plan = plan(&mut connection, UPSTREAM, Binding::None, "").await;
     let our_plan = plan(&mut connection, query::TRACKED_PENDING, Binding::Edges, GUARDS).await;
     // What is written without triggers goes past the record, so that nothing is read after this.
@@ -117,7 +118,7 @@ async fn main() {
     println!("Migration of a fleet that is there: {:.1} s", taking_in.as_secs_f64());
     println!("Comparing what is pending with the conditions: {:.0} ms", drift.as_secs_f64() * 1e3);
     println!("Comparing all resources with them, in parts: {:.1} s\n", pass.as_secs_f64());
-    println!("{writes}\n{changes}");
+    println!("{writes}\n{unreported}\n{changes}");
     println!("\nThe API's query:\n\n```text\n{upstream_plan}\n```");
     println!("\nOurs:\n\n```text\n{our_plan}\n```");
 
@@ -232,6 +233,16 @@ async fn scrapes(database: &Database) -> Scrapes {
     .await
     .unwrap();
     let client = reqwest::Client::new();
+    await_condition("the record to be compared, and used", PATIENCE, async || {
+        let text = client.get(format!("http://{address}/metrics")).send().await?.text().await?;
+        anyhow::ensure!(
+            text.contains("transitions_exact{component=\"reconcile-metrics\",version=\"0.0.0-dev\"} 1"),
+            "not yet"
+        );
+        Ok(())
+    })
+    .await
+    .unwrap();
     let mut time = Timing::default();
     for round in 0..ROUNDS + 20 {
         let begun = Instant::now();

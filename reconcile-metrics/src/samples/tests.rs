@@ -39,7 +39,7 @@ fn scrape(groups: Vec<Group>) -> Scrape {
         taken: 1e9,
         groups,
         transitions: Transitions::Total(Vec::new()),
-        missing: Vec::new(),
+        missing: None,
     };
     Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), types, ..Scrape::default() }
 }

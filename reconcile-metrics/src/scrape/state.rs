@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) transitions: BTreeMap<(String, bool), u64>,
     pub(super) details: Option<(Instant, Details)>,
     pub(super) lingering: Option<(Instant, Vec<Lingering>)>,
-    pub(super) drift: Option<(Instant, Option<u64>)>,
+    pub(super) drift: Option<(Instant, u64)>,
     pub(super) pass: Option<(Instant, Pass)>,
     pub(super) attempts: BTreeMap<&'static str, Attempt>,
     /// Why readings fail, as it was logged last.
@@ -70,6 +70,18 @@ impl State {
         self.failing.remove(collector);
     }
 
+    /// Keeps on how many resources the record is wrong about what is pending, and warns when it becomes so.
+    pub(super) fn take_drift(&mut self, drift: Option<u64>) {
+        warn_of_drift("pending", self.drift.map(|(_, drift)| drift), drift);
+        self.drift = drift.map(|drift| (Instant::now(), drift));
+    }
+
+    /// Keeps what a pass has found, and warns likewise.
+    pub(super) fn take_pass(&mut self, pass: Pass) {
+        warn_of_drift("missing", self.pass.as_ref().and_then(|(_, pass)| pass.drift), pass.drift);
+        self.pass = Some((Instant::now(), pass));
+    }
+
     /// Names kinds that were found, and warns of those that somebody meant to configure.
     pub(super) fn name<'k>(&mut self, kinds: &Kinds, found: impl IntoIterator<Item = &'k str> + Clone) {
         self.types.name(found.clone());
@@ -92,10 +104,12 @@ impl State {
         if self.layout.as_ref() != Some(&snapshot.layout) {
             let (schema, text) = (snapshot.layout.label(), snapshot.layout.describe());
             match snapshot.layout {
-                Layout::Rows { beside: Beside::OlderTables | Beside::UnkeptRecord | Beside::DoubtedRecord } => {
+                Layout::Rows { beside: Beside::OlderTables | Beside::UnkeptRecord } => {
                     tracing::warn!(schema, "Reading {text}");
                 }
-                Layout::Tracked | Layout::Rows { beside: Beside::Nothing } | Layout::Documents(_) => {
+                Layout::Tracked
+                | Layout::Rows { beside: Beside::Nothing | Beside::DoubtedRecord }
+                | Layout::Documents(_) => {
                     tracing::info!(schema, "Reading {text}");
                 }
             }
@@ -119,5 +133,15 @@ impl State {
             }
         }
         self.previous = Some(snapshot.taken);
+    }
+}
+
+fn warn_of_drift(state: &'static str, was: Option<u64>, is: Option<u64>) {
+    if let Some(resources) = is.filter(|&is| is > 0 && was.is_none_or(|was| was == 0)) {
+        tracing::warn!(
+            state,
+            resources,
+            "Our record disagrees with the conditions, which are read instead; `reconcile-metrics migrate --repair` is the cure"
+        );
     }
 }

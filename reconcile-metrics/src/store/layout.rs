@@ -23,7 +23,7 @@ pub enum Layout {
     Documents(Tables),
 }
 
-/// What is beside the rows of conditions, and not read.
+/// What is beside the rows of conditions, and not used to find what is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     /// Nothing.
@@ -32,7 +32,7 @@ pub enum Beside {
     OlderTables,
     /// Our record, which is not kept: triggers are disabled or gone. The conditions are right all the same.
     UnkeptRecord,
-    /// Our record, which is kept, and disagreed with the conditions when the two were last compared, or was not compared yet.
+    /// Our record, which is kept, and was not compared with the conditions yet, or disagreed with them.
     DoubtedRecord,
 }
 
@@ -52,7 +52,6 @@ impl Layout {
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            // The schema that the database has; how it is read is told by the record's drift.
             Self::Tracked | Self::Rows { beside: Beside::DoubtedRecord } => "tracked",
             Self::Rows { .. } => "rows",
             Self::Documents(_) => "documents",
@@ -74,8 +73,8 @@ impl Layout {
                  went past them are not counted; `reconcile-metrics migrate --repair` is the cure of disabled ones, and says which are gone"
             }
             Self::Rows { beside: Beside::DoubtedRecord } => {
-                "our schema like the API's, as its record disagrees with the conditions: transitions that went past its triggers \
-                 are not counted; `reconcile-metrics migrate --repair` is the cure"
+                "our schema by the conditions, as its record was not compared with them yet, or disagrees with them: \
+                 transitions that went past its triggers are not counted"
             }
             Self::Documents(_) => "the API's older schema: each scrape reads the pending rows one by one",
         }

@@ -1,12 +1,11 @@
 //! Resources that lack the condition Reconciled.
 //!
 //! In: the kinds that are to have it. Out: how many lack it, or which, and on how many our record is wrong about that, where
-//! there is one. It takes a pass over all resources to know; on our schema scrapes go by the record meanwhile. On tables of rows
+//! there is one. It takes a pass over all resources to know; on our schema scrapes use the record meanwhile. On tables of rows
 //! the pass goes by the key in parts, each a transaction of its own: however many resources there are, no statement lasts
 //! long, and no other reader waits long for its connection. A pass that fails in one part gives no answer.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::postgres::{PgArguments, PgRow};
@@ -18,16 +17,21 @@ use super::layout::{Layout, detect};
 use super::resource::{Texts, from_row, order};
 use super::snapshot::{allow_sequential_scans, now, query, unsigned};
 use super::tables::Tables;
-use super::{Resource, Selection, Store, StoreError, Thresholds};
+use super::{Resource, Selection, Store, StoreError, Thresholds, verdict};
 
 /// The last id of the part that begins after an id.
 const PART: &str = "SELECT max(id) FROM (SELECT id FROM resources WHERE id > $1 ORDER BY id LIMIT $2) AS part";
-/// The same where there is a record: the last part goes as far as the record does, which may have what is gone.
+/// The same of resources and record together, which may have what is gone.
 const PART_WITH_RECORD: &str = "
-    SELECT CASE WHEN count(*) < $2 THEN greatest(max(id), (SELECT max(resource_id) FROM unsettled_resources WHERE resource_id > $1))
-        ELSE max(id) END
-    FROM (SELECT id FROM resources WHERE id > $1 ORDER BY id LIMIT $2) AS part";
-/// So many resources are one part: about 0.05 s where everything is cached, and well below a second where nothing is.
+    SELECT max(id)
+    FROM (
+        (SELECT id FROM resources WHERE id > $1 ORDER BY id LIMIT $2)
+        UNION ALL
+        (SELECT resource_id FROM unsettled_resources WHERE resource_id > $1 ORDER BY resource_id LIMIT $2)
+        ORDER BY id
+        LIMIT $2
+    ) AS part";
+/// So many are one part: about 0.05 s where everything is cached, and well below a second where nothing is.
 const PART_SIZE: i64 = 10_000;
 
 /// Resources without a condition Reconciled, past their threshold.
@@ -68,8 +72,9 @@ impl Store {
             }
             Layout::Tracked | Layout::Rows { .. } => (self.missing_in_parts(PART_SIZE, limit).await?, None),
         };
-        self.doubts.missing.store(drift.is_some_and(|drift| drift > 0), Ordering::Relaxed);
-        Ok(Pass { schema: layout.label(), missing, drift })
+        let schema = layout.label();
+        self.doubts().missing = verdict(&layout, drift);
+        Ok(Pass { schema, missing, drift })
     }
 
     /// What our schema has on record.

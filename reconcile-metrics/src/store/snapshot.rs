@@ -50,8 +50,8 @@ pub struct Snapshot {
     pub groups: Vec<Group>,
     /// Transitions to False.
     pub transitions: Transitions,
-    /// Missing conditions that are on record, where there is one that is gone by.
-    pub missing: Vec<Missing>,
+    /// Missing conditions, where our record says them.
+    pub missing: Option<Vec<Missing>>,
 }
 
 impl Snapshot {
@@ -96,23 +96,20 @@ impl Store {
     ) -> Result<Snapshot, StoreError> {
         self.read_for_scrape(limit, async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
-            match &layout {
-                Layout::Tracked => self.tracked(connection, edges).await,
-                Layout::Rows { .. } => rows(connection, layout, edges, previous).await,
+            let mut snapshot = match &layout {
+                Layout::Tracked => tracked(connection, edges).await?,
+                Layout::Rows { .. } => rows(connection, layout, edges, previous).await?,
                 Layout::Documents(tables) => {
                     let tables = tables.read.clone();
-                    from_documents(connection, layout, &tables, edges, previous).await
+                    from_documents(connection, layout, &tables, edges, previous).await?
                 }
+            };
+            if self.has_missing_on_record(&snapshot.layout) {
+                snapshot.missing = Some(self.missing_on_record(connection).await?);
             }
+            Ok(snapshot)
         })
         .await
-    }
-
-    async fn tracked(&self, connection: &mut PgConnection, edges: &Edges) -> Result<Snapshot, StoreError> {
-        let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
-        let transitions = Transitions::Total(recorded(connection).await?);
-        let missing = self.missing_on_record(connection).await?;
-        Ok(Snapshot { layout: Layout::Tracked, taken: now(connection).await?, groups, transitions, missing })
     }
 }
 
@@ -123,6 +120,12 @@ pub(super) async fn allow_sequential_scans(connection: &mut PgConnection) -> Res
 
 pub(super) async fn now(connection: &mut PgConnection) -> Result<f64, StoreError> {
     Ok(sqlx::query_scalar("SELECT date_part('epoch', now())").fetch_one(connection).await?)
+}
+
+async fn tracked(connection: &mut PgConnection, edges: &Edges) -> Result<Snapshot, StoreError> {
+    let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
+    let transitions = Transitions::Total(recorded(connection).await?);
+    Ok(Snapshot { layout: Layout::Tracked, taken: now(connection).await?, groups, transitions, missing: None })
 }
 
 async fn rows(
@@ -140,7 +143,7 @@ async fn rows(
         Transitions::Fresh(fresh)
     };
     let taken = now(connection).await?;
-    Ok(Snapshot { layout, taken, groups, transitions, missing: Vec::new() })
+    Ok(Snapshot { layout, taken, groups, transitions, missing: None })
 }
 
 async fn recorded(connection: &mut PgConnection) -> Result<Vec<Transition>, StoreError> {
@@ -223,6 +226,6 @@ async fn from_documents(
         taken,
         groups: groups.into_values().collect(),
         transitions: Transitions::Fresh(fresh.collect()),
-        missing: Vec::new(),
+        missing: None,
     })
 }

@@ -8,8 +8,12 @@ use serde_json::Value;
 use crate::world::{DOCUMENTS, KINDS, ROWS, World, program, rewrite_unchanged};
 
 pub(crate) fn run(world: &World, arguments: &[&str]) -> (bool, String, String) {
+    run_with(world, KINDS, arguments)
+}
+
+fn run_with(world: &World, config: &str, arguments: &[&str]) -> (bool, String, String) {
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-    file.write_all(KINDS.as_bytes()).unwrap();
+    file.write_all(config.as_bytes()).unwrap();
     let output = Command::new(program())
         .args(arguments)
         .arg("--config")
@@ -186,4 +190,32 @@ async fn stuck_is_right_where_the_record_is_not() {
     assert!(good && text == "nothing is stuck\n", "{text}{error}");
     let (good, text, error) = run(&world, &["stuck", "--missing"]);
     assert!(good && text.contains("lost") && !text.contains("reconciled"), "{text}{error}");
+}
+
+/// In an outage there is much to read, and names are wanted most.
+#[tokio::test(flavor = "multi_thread")]
+async fn stuck_tells_what_is_on_record_where_there_is_no_time_for_more() {
+    let mut world = World::ours().await;
+    world.resource("stuck", "Cluster", Some("False"), "1 hour").await;
+    for n in 0..50 {
+        world.resource(&format!("new{n}"), "Cluster", Some("False"), "1 second").await;
+    }
+    world.sql("ANALYZE").await;
+    // A reader for whom each condition takes its time.
+    let role = lifecycle_e2e::unique("reader").replace('-', "_");
+    world
+        .sql(&format!(
+            "CREATE ROLE {role} LOGIN;
+             GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};
+             ALTER TABLE resource_conditions ENABLE ROW LEVEL SECURITY;
+             CREATE FUNCTION slowly() RETURNS boolean LANGUAGE plpgsql COST 1000000 AS
+                 'BEGIN PERFORM pg_sleep(0.1); RETURN true; END';
+             CREATE POLICY slowly ON resource_conditions USING (slowly())"
+        ))
+        .await;
+    let mut config = KINDS.to_owned();
+    config += "database: {statement_timeout: 1s}\n";
+    let (good, text, error) = run_with(&world, &config, &["stuck", "--db-username", &role]);
+    assert!(good && text.contains("stuck  ") && !text.contains("new"), "{text}{error}");
+    assert!(error.contains("warning: there was no time to read the conditions"), "{error}");
 }

@@ -1,10 +1,13 @@
 //! The record of unsettled resources: who may write beside it, what goes past it, and how that is seen and put right.
 
+use reconcile_metrics::figures::Edges;
 use reconcile_metrics::migrations::{self, MIGRATIONS, MigrationError};
+use reconcile_metrics::store::{Layout, Store};
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::world::{Exporter, KINDS, ROWS, Samples, World, resource, rewrite};
 
+const EXACT: &str = "hyperfleet_reconcile_metrics_transitions_exact{}";
 const DRIFT: &str = "hyperfleet_reconcile_metrics_record_drift{state=\"pending\"}";
 
 async fn exporter(world: &World) -> (Exporter, Samples) {
@@ -51,19 +54,117 @@ async fn what_goes_past_the_triggers_is_seen_and_put_right() {
     assert_eq!(samples.get(DRIFT), 6.0, "all but the missing one, which takes a pass over all to see");
     // The conditions are read from then on.
     assert_eq!((samples.flow("cluster", false).0, samples.flow("nodepool", true).0), (4.0, 1.0));
-    let exact = "hyperfleet_reconcile_metrics_transitions_exact{}";
-    assert_eq!((schema(&samples, "tracked"), samples.get(exact)), (1.0, 0.0));
+    assert_eq!((schema(&samples, "tracked"), samples.get(EXACT)), (1.0, 0.0));
 
     let before = samples.started("cluster", false);
     assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 7);
     let (_, samples) = exporter(&world).await;
     assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).0), (0.0, 4.0), "again, older, right, new");
-    assert_eq!((samples.flow("nodepool", true).0, samples.get(exact)), (1.0, 1.0));
+    assert_eq!((samples.flow("nodepool", true).0, samples.get(EXACT)), (1.0, 1.0));
     assert_eq!(samples.started("cluster", false), before, "nobody saw the transitions");
     let wrong = "SELECT count(*) FROM unsettled_resources_now n FULL JOIN unsettled_resources u USING (resource_id)
                  WHERE (n.kind, n.deleting, n.state, n.since, n.undated) IS DISTINCT FROM (u.kind, u.deleting, u.state, u.since, u.undated)";
     assert_eq!(world.number(wrong).await, 0);
     assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 0);
+}
+
+/// A new process knows nothing of a record that was wrong before it came.
+#[tokio::test]
+async fn a_record_that_nobody_has_compared_is_not_used() {
+    let mut world = World::ours().await;
+    world.resource("lost", "Cluster", Some("True"), "1 hour").await;
+    past_the_triggers(&mut world, &(resource("c1", "Cluster") + &rewrite("c1", "False", "1 hour"))).await;
+    world.sql("DELETE FROM resource_conditions WHERE resource_id = 'lost'").await;
+    let exporter = Exporter::fresh(world.config(KINDS)).await;
+    let missing = "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"cluster\"}";
+    let samples = exporter.scrape().await;
+    assert_eq!((samples.flow("cluster", false).1, samples.get(EXACT)), (1.0, 0.0));
+    assert!(!samples.0.contains_key(missing) && !samples.0.contains_key(DRIFT), "not known yet is not zero");
+    for (repaired, exact) in [(false, 0.0), (true, 1.0)] {
+        if repaired {
+            assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 2);
+        }
+        exporter.scraper.renew_details().await;
+        assert!(exporter.scraper.renew_pass().await);
+        let samples = exporter.scrape().await;
+        let figures = (samples.flow("cluster", false).1, samples.get(missing), samples.get(EXACT), samples.get(DRIFT));
+        assert_eq!(figures, (1.0, 1.0, exact, 1.0 - exact), "repaired: {repaired}");
+    }
+}
+
+/// In an outage of a large fleet a new process must not be blind for want of time to compare.
+#[tokio::test]
+async fn a_record_that_takes_too_long_to_compare_is_used_unless_it_was_found_wrong() {
+    for found_wrong in [false, true] {
+        let mut world = World::ours().await;
+        world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+        let mut config = world.config(KINDS);
+        config.scrape_timeout = std::time::Duration::from_millis(300);
+        let exporter = Exporter::fresh(config).await;
+        if found_wrong {
+            past_the_triggers(&mut world, &rewrite("c1", "False", "2 hours")).await;
+            exporter.scraper.renew_details().await;
+        }
+        // No reading of the record alone wants it.
+        let mut holder = world.another_connection().await;
+        sqlx::raw_sql("BEGIN; LOCK TABLE resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+        assert_eq!(exporter.scrape().await.success(), 0.0, "the conditions");
+        exporter.scraper.renew_details().await;
+        let samples = exporter.scrape().await;
+        assert_eq!(samples.success(), if found_wrong { 0.0 } else { 1.0 });
+        if !found_wrong {
+            assert_eq!(samples.flow("cluster", false).1, 1.0);
+            assert!(!samples.0.contains_key(DRIFT), "nobody knows");
+        }
+        holder.close().await.unwrap();
+    }
+}
+
+/// Somebody enables the triggers by hand: what went past them meanwhile is not on record, whoever has looked.
+#[tokio::test]
+async fn a_record_that_is_kept_again_is_compared_before_it_is_used() {
+    let mut world = World::ours().await;
+    let config = world.config(KINDS);
+    let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
+    let limit = std::time::Duration::from_secs(5);
+    let switch = "ALTER TABLE resource_conditions {} TRIGGER ALL; ALTER TABLE resources {} TRIGGER ALL";
+    for looked in ["by a scrape", "by a comparison", "by a pass"] {
+        let store = Store::new(&config.database, &config.kinds);
+        store.trust_record();
+        let trusted = store.snapshot(&edges, None, limit).await.unwrap();
+        assert!(trusted.layout == Layout::Tracked && trusted.missing.is_some(), "{trusted:?}");
+        world.sql(&switch.replace("{}", "DISABLE")).await;
+        // The two agree by chance, as nothing was written yet.
+        match looked {
+            "by a scrape" => assert_eq!(store.snapshot(&edges, None, limit).await.unwrap().layout.label(), "rows"),
+            "by a comparison" => assert_eq!(store.drift(limit).await.unwrap(), Some(0)),
+            _ => assert_eq!(store.pass(limit).await.unwrap().drift, Some(0)),
+        }
+        world.sql(&switch.replace("{}", "ENABLE")).await;
+        let again = store.snapshot(&edges, None, limit).await.unwrap();
+        assert_eq!((again.layout == Layout::Tracked, again.missing), (looked == "by a pass", None), "{looked}");
+        assert_eq!((store.drift(limit).await.unwrap(), store.pass(limit).await.unwrap().drift), (Some(0), Some(0)));
+        assert_eq!(store.snapshot(&edges, None, limit).await.unwrap().layout, Layout::Tracked);
+    }
+}
+
+/// Its alert must not end before what it tells of does.
+#[tokio::test]
+async fn drift_is_told_while_no_later_comparison_succeeds() {
+    let mut world = World::ours().await;
+    past_the_triggers(&mut world, &(resource("c1", "Cluster") + &rewrite("c1", "False", "1 hour"))).await;
+    let mut config = world.config(KINDS);
+    config.details.interval = std::time::Duration::from_millis(1);
+    let exporter = Exporter::start(config).await;
+    exporter.scraper.renew_details().await;
+    lifecycle_e2e::await_condition("details to be old", lifecycle_e2e::PATIENCE, async || {
+        let samples = exporter.scrape().await;
+        anyhow::ensure!(!samples.has("hyperfleet_reconcile_metrics_details_truncated"), "they are not");
+        assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).1), (1.0, 1.0));
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 /// Who is waited on must not be lost with what costs most when most is pending.
@@ -120,7 +221,7 @@ async fn a_record_that_is_not_kept_is_not_read() {
         let (_, samples) = exporter(&world).await;
         assert_eq!((samples.success(), samples.flow("cluster", false).1), (1.0, 1.0), "{disable}");
         assert_eq!((schema(&samples, "rows"), schema(&samples, "tracked"), samples.get(DRIFT)), (1.0, 0.0, 1.0));
-        assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), 0.0);
+        assert_eq!(samples.get(EXACT), 0.0);
 
         assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 1);
         world.resource("c2", "Cluster", Some("False"), "1 hour").await;
@@ -163,10 +264,11 @@ async fn the_counter_never_falls_while_the_record_is_not_kept_nor_after_its_repa
         world.sql(&sql).await;
         if name == "repaired" {
             assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 2);
+            exporter.scraper.renew_details().await;
         }
         // A replica that started just now says the same.
         for samples in [exporter.scrape().await, world.exporter(KINDS).await.scrape().await] {
-            assert_eq!(samples.get("hyperfleet_reconcile_metrics_transitions_exact{}"), exact, "{name}");
+            assert_eq!(samples.get(EXACT), exact, "{name}");
             assert_eq!(samples.started("cluster", false), started, "{name}");
         }
         assert!(started >= last, "{name}");

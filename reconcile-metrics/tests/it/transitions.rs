@@ -4,6 +4,7 @@ use reconcile_metrics::migrations::{self, MIGRATIONS, MigrationError};
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::world::{KINDS, ROWS, World, resource, rewrite, rewritten};
+use crate::writers::WRONG;
 
 /// The state of a resource, and whether it is being deleted; none if it is settled.
 type Record = Option<(String, bool)>;
@@ -23,10 +24,15 @@ fn pending() -> Record {
 async fn true_changes_are_counted_and_rewrites_are_not() {
     let mut world = World::ours().await;
     let create = resource("c", "Cluster") + &rewrite("c", "False", "1 hour");
-    let steps: [(&str, String, Record, i64); 21] = [
+    let undated = rewrite("c", "False", "0s").replace("now() - interval '0s'", "NULL");
+    let created = "(SELECT created_time FROM resources WHERE id = 'c')";
+    let dated = rewrite("c", "False", "0s").replace("now() - interval '0s'", created);
+    let steps: [(&str, String, Record, i64); 23] = [
         ("created", create, pending(), 1),
         ("rewritten unchanged", rewrite("c", "False", "1 hour"), pending(), 1),
         ("rewritten with another time", rewrite("c", "False", "1 minute"), pending(), 1),
+        ("rewritten without a time", undated, pending(), 1),
+        ("rewritten with the time of its creation", dated, pending(), 1),
         ("reconciled", rewrite("c", "True", "0s"), None, 1),
         ("rewritten while reconciled", rewrite("c", "True", "0s"), None, 1),
         ("patched", rewrite("c", "False", "0s"), pending(), 2),
@@ -70,6 +76,7 @@ async fn true_changes_are_counted_and_rewrites_are_not() {
     for (name, sql, state, total) in steps {
         world.sql(&format!("BEGIN; {sql}; COMMIT")).await;
         assert_eq!(record(&mut world, "c").await, (state, total), "{name}");
+        assert_eq!(world.number(WRONG).await, 0, "{name}");
     }
 }
 

@@ -144,10 +144,21 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
+    /// One whose comparisons have found the record to be right, where there is one.
     pub(crate) async fn start(config: Config) -> Self {
+        let store = Store::new(&config.database, &config.kinds);
+        store.trust_record();
+        Self::with(store, config).await
+    }
+
+    /// One that has not compared anything yet.
+    pub(crate) async fn fresh(config: Config) -> Self {
+        Self::with(Store::new(&config.database, &config.kinds), config).await
+    }
+
+    async fn with(store: Store, config: Config) -> Self {
         lifecycle_e2e::init();
-        let config = Arc::new(config);
-        let store = Arc::new(Store::new(&config.database, &config.kinds));
+        let (config, store) = (Arc::new(config), Arc::new(store));
         let scraper = Scraper::new(store.clone(), &config);
         let shared = Shared::new(config, scraper.clone(), store);
         let (metrics, health) = tokio::try_join!(serve_metrics(shared.clone()), serve_health(shared.clone())).unwrap();

@@ -1,7 +1,7 @@
 -- What lacks the condition past its threshold in one part of the resources, and on how many of them our record is wrong about
 -- what lacks it: ids after $4, up to $5. $1, $2, $3: the kinds that are to have it, and their thresholds in seconds, live and
--- being deleted. What is pending on either side is compared by drift.sql. Conditions are looked up one by one, as no plan can
--- make more of a part then, whatever the statistics say.
+-- being deleted. What is pending on either side is compared by drift.sql. Conditions are looked up one by one, so that the
+-- plan does not depend on statistics.
 WITH part AS MATERIALIZED (
     SELECT
         r.id, r.kind, r.deleted_time IS NOT NULL AS deleting, r.created_time,

@@ -1,6 +1,6 @@
 -- What lacks the condition past its threshold, in one part of the resources: ids after $9, up to $10.
--- Parameters as in tracked_stuck_missing.sql, without a limit. Conditions are looked up one by one, as no plan can make more
--- of a part then, whatever the statistics say.
+-- Parameters as in tracked_stuck_missing.sql, without a limit. Conditions are looked up one by one, so that
+-- the plan does not depend on statistics.
 WITH part AS MATERIALIZED (
     SELECT
         r.id, r.kind, r.name, r.owner_id, r.deleted_time IS NOT NULL AS deleting, r.created_time, r.generation,
