@@ -24,7 +24,7 @@ use crate::index::Built;
 use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
-use crate::store::{Store, StoreError, connect};
+use crate::store::{Store, StoreError, Trouble, connect};
 use crate::{index, migrations, stuck_text};
 
 /// The time that running scrapes get on shutdown.
@@ -71,9 +71,21 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let store = Store::new(&config.database, &config.kinds);
                 let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
-                // Says whether a record of ours is used. Where that fails the snapshot says why.
-                let _ = store.drift(config.scrape_timeout).await;
+                let drift = store.drift(config.scrape_timeout).await;
                 let snapshot = store.snapshot(&edges, None, config.scrape_timeout).await?;
+                let doubt = match drift {
+                    Ok(None | Some(0)) => None,
+                    Ok(Some(drift)) => Some((
+                        format!("the record of what is pending is wrong about {}", resources(drift)),
+                        Some("run `reconcile-metrics migrate --repair`".to_owned()),
+                    )),
+                    Err(error) => {
+                        Some((format!("the record was not compared with the conditions: {}", error.chain()), None))
+                    }
+                };
+                if let Some((message, help)) = doubt {
+                    remarks.push(Mistake::outside("database", "unsettled_resources", message, help).as_warning());
+                }
                 print(&format!("the database has {}\n", snapshot.layout.describe()))?;
                 for (kind, table) in snapshot.layout.tables() {
                     print(&format!("kind {kind} is read from table `{table}`\n"))?;
@@ -150,7 +162,7 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
         }
         MigrateAction::Repair => {
             let wrong = migrations::repair(&mut connection).await?;
-            return print(&format!("the record was wrong about {wrong} resources, and is right now\n"));
+            return print(&format!("the record was wrong about {}, and is right now\n", resources(wrong as u64)));
         }
         MigrateAction::List => {}
     }
@@ -160,6 +172,10 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
         text.push_str(&format!("{}  {state}  {}\n", migration.version, migration.name));
     }
     print(&text)
+}
+
+fn resources(count: u64) -> String {
+    format!("{count} resource{}", if count == 1 { "" } else { "s" })
 }
 
 /// Asks at a terminal whether migrations are to be reverted.
@@ -208,20 +224,24 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     let store = Store::new(&config.database, &config.kinds);
     let chooses = filter.chooses_after_reading(&config.kinds);
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
+    let mut uncompared = None;
     let mut listing = match filter.list(&store, most, config.scrape_timeout).await {
         // Better what the record says, where there is one, than nothing in an outage.
         Err(timeout @ StoreError::Timeout(_)) => {
-            store.trust_record();
-            let listing = filter.list(&store, most, config.scrape_timeout).await.map_err(|_| timeout)?;
-            let warning =
-                "warning: there was no time to read the conditions; this is what triggers have recorded of them";
-            writeln!(std::io::stderr(), "{warning}").context("failed to write")?;
+            let listing = match (filter.trouble, store.trust_record()) {
+                (Trouble::Pending | Trouble::Missing, true) => {
+                    filter.list(&store, most, config.scrape_timeout).await.map_err(|_| timeout)?
+                }
+                _ => return Err(timeout.into()),
+            };
+            let warning = "there was no time to read the conditions; this is what triggers have recorded of them";
+            uncompared = Some(warning.to_owned());
             listing
         }
         listing => listing?,
     };
     let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
-    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
+    let remark = uncompared.or_else(|| filter.remark(&config.kinds).filter(|_| listing.found.is_empty()));
     let unread = listing.unread.iter().map(|unread| format!("not read: {unread}"));
     for warning in unread.chain(remark.clone()) {
         writeln!(std::io::stderr(), "warning: {warning}").context("failed to write")?;

@@ -2,7 +2,7 @@
 //!
 //! In: the store. Out: a [`Scrape`], always: a reading that fails is one without figures, which says so. Details are
 //! renewed by [`Scraper::keep_details`] on their own time, so that no scrape waits for them; they are dropped when they
-//! could not be renewed for three intervals. No figure of a failed reading is ever served.
+//! could not be renewed for three intervals, but for drift that decides what is read. No figure of a failed reading is ever served.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -186,17 +186,29 @@ impl Scraper {
     }
 
     async fn renew_drift(&self) {
-        // Where there is no record, there is nothing to compare.
         {
             let mut state = self.state();
+            // Where there is no record, there is nothing to compare.
             if state.layout.as_ref().is_some_and(|layout| !layout.has_record()) {
                 state.forget("drift");
                 state.take_drift(None);
                 return;
             }
+            if state.drift_due.is_some_and(|(due, _)| Instant::now() < due) {
+                return;
+            }
         }
-        let Some(drift) = self.reading("drift", self.store.drift(self.limit)).await else { return };
-        self.state().take_drift(drift);
+        let drift = self.reading("drift", self.store.drift(self.limit)).await;
+        let mut state = self.state();
+        let Some(drift) = drift else {
+            // It may be the dearest reading of all, in an outage: it is put off for longer each time.
+            let DetailsConfig { interval, missing_interval, .. } = self.details;
+            let pause = state.drift_due.map_or(interval, |(_, pause)| pause * 2).min(missing_interval);
+            state.drift_due = Some((Instant::now() + pause.mul_f64(0.9), pause));
+            return;
+        };
+        state.drift_due = None;
+        state.take_drift(drift);
     }
 
     /// Passes over all resources for missing conditions: whether that went well.

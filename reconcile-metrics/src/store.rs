@@ -4,7 +4,7 @@
 //! can fail is in [`StoreError`]: the database is out of reach or too slow, or holds no schema that is known.
 //!
 //! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. No
-//! more connections are opened than configured, whoever asks. Decisions about what is read are made elsewhere.
+//! more connections are opened than configured, whoever asks. What is asked is decided elsewhere; whether our record may answer it, here.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,11 +46,11 @@ pub struct Store {
 /// Why our record, where there is one, is not to be used, but the conditions themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
-    /// It is to be used: a comparison has found that the two agree.
+    /// It is to be used: the two were found to agree, or there was no time to compare them and nobody has found it wrong.
     None,
     /// They were not compared yet.
     Uncompared,
-    /// They were found to disagree, or the record is not kept.
+    /// They were found to disagree, or the record was not kept since.
     Wrong,
 }
 
@@ -59,11 +59,15 @@ enum Doubt {
 struct Doubts {
     pending: Doubt,
     missing: Doubt,
+    /// How often the record was seen not to be kept. A comparison that lasts over such a moment says nothing.
+    unkept: u64,
+    /// Whether conditions were read for want of trust.
+    met: bool,
 }
 
 impl Doubts {
-    const fn both(doubt: Doubt) -> Self {
-        Self { pending: doubt, missing: doubt }
+    fn both(&mut self, doubt: Doubt) {
+        (self.pending, self.missing) = (doubt, doubt);
     }
 }
 
@@ -71,13 +75,16 @@ impl Store {
     /// A store that has not connected yet.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
-        let doubts = Mutex::new(Doubts::both(Doubt::Uncompared));
+        let doubts = Doubts { pending: Doubt::Uncompared, missing: Doubt::Uncompared, unkept: 0, met: false };
+        let doubts = Mutex::new(doubts);
         Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts }
     }
 
-    /// Uses our record from now on, as if a comparison had found it to be right.
-    pub fn trust_record(&self) {
-        *self.doubts() = Doubts::both(Doubt::None);
+    /// Uses our record from now on, as if a comparison had found it to be right: whether a reading has done without it.
+    pub fn trust_record(&self) -> bool {
+        let mut doubts = self.doubts();
+        doubts.both(Doubt::None);
+        doubts.met
     }
 
     fn doubts(&self) -> MutexGuard<'_, Doubts> {
@@ -92,17 +99,28 @@ impl Store {
 
     /// The schema, as it is to be read.
     async fn layout(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
-        let layout = layout::detect(connection, &self.kinds).await?;
+        let layout = self.detected(connection).await?;
         let mut doubts = self.doubts();
-        Ok(match layout {
-            Layout::Rows { beside: Beside::UnkeptRecord } => {
-                // When it is kept again it still lacks what went past it meanwhile.
-                *doubts = Doubts::both(Doubt::Wrong);
-                layout
-            }
-            Layout::Tracked if doubts.pending != Doubt::None => Layout::Rows { beside: Beside::DoubtedRecord },
-            layout => layout,
-        })
+        if layout != Layout::Tracked || doubts.pending == Doubt::None {
+            return Ok(layout);
+        }
+        doubts.met = true;
+        Ok(Layout::Rows { beside: Beside::DoubtedRecord })
+    }
+
+    /// The schema that the database has, and the doubts that it raises.
+    async fn detected(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
+        let layout = layout::detect(connection, &self.kinds).await?;
+        if (layout == Layout::Rows { beside: Beside::UnkeptRecord }) {
+            // When it is kept again it still lacks what went past it meanwhile.
+            let mut doubts = self.doubts();
+            doubts.both(Doubt::Wrong);
+            doubts.unkept += 1;
+        } else if !layout.has_record() {
+            // One that comes later is another one.
+            self.doubts().both(Doubt::Uncompared);
+        }
+        Ok(layout)
     }
 
     /// Whether our record says what lacks the condition. One that is wrong about what is pending may have that for missing.
@@ -130,8 +148,8 @@ impl Store {
 }
 
 /// What a comparison of our record says of it.
-fn verdict(layout: &Layout, drift: Option<u64>) -> Doubt {
-    if *layout == Layout::Tracked && drift == Some(0) { Doubt::None } else { Doubt::Wrong }
+fn verdict(drift: u64) -> Doubt {
+    if drift == 0 { Doubt::None } else { Doubt::Wrong }
 }
 
 /// Kinds and thresholds as the queries want them.

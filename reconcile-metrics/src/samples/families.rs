@@ -99,7 +99,7 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
         "hyperfleet_reconcile_metrics_scrape_success",
         Kind::Gauge,
         "1 if the last reading was good, 0 if not: figures of the snapshot are then left out, others once they are three \
-         intervals old",
+         intervals old, but for drift above 0",
     ),
     (
         "hyperfleet_reconcile_metrics_scrape_duration_seconds",

@@ -1,7 +1,7 @@
 //! What is kept between two scrapes, and what of it is logged when it changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -25,6 +25,8 @@ pub(super) struct State {
     pub(super) details: Option<(Instant, Details)>,
     pub(super) lingering: Option<(Instant, Vec<Lingering>)>,
     pub(super) drift: Option<(Instant, u64)>,
+    /// After a comparison for which there was no time: when the next one is due, and how long that was put off.
+    pub(super) drift_due: Option<(Instant, Duration)>,
     pub(super) pass: Option<(Instant, Pass)>,
     pub(super) attempts: BTreeMap<&'static str, Attempt>,
     /// Why readings fail, as it was logged last.

@@ -4,6 +4,7 @@
 //! waits for them, all from one snapshot. Also, for the figures by adapter and by child, those that are stuck, and what
 //! else holds a deletion. Who a resource waits on is decided in [`crate::diagnosis`].
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgArguments, PgRow};
@@ -11,7 +12,7 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 
 use super::documents::{self, Pending, Wanted};
-use super::layout::{Layout, detect};
+use super::layout::Layout;
 use super::resource::{Texts, complete, from_row, order, parents, put_to, reports, resource};
 use super::snapshot::query::{DELETIONS, DRIFT};
 use super::snapshot::{allow_sequential_scans, now, unsigned};
@@ -165,27 +166,26 @@ impl Store {
     /// # Errors
     /// As [`details`](Self::details).
     pub async fn drift(&self, limit: Duration) -> Result<Option<u64>, StoreError> {
+        let begun = AtomicBool::new(false);
+        let unkept = self.doubts().unkept;
         let compare = async |connection: &mut PgConnection| {
-            let layout = detect(connection, self.kinds()).await?;
-            if !layout.has_record() {
-                return Ok((layout, None));
+            if !self.detected(connection).await?.has_record() {
+                return Ok(None);
             }
-            Ok((layout, Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?)))
+            begun.store(true, Ordering::Relaxed);
+            Ok(Some(unsigned(&sqlx::query(DRIFT).fetch_one(connection).await?, 0)?))
         };
         let compared = self.read(limit, compare).await;
-        let doubt = &mut self.doubts().pending;
+        let mut doubts = self.doubts();
         match compared {
-            Ok((layout, drift)) => {
-                *doubt = verdict(&layout, drift);
-                Ok(drift)
-            }
+            Ok(Some(drift)) if doubts.unkept == unkept => doubts.pending = verdict(drift),
             // There is too much to compare, as in an outage, and nobody has found it wrong: better that than no figures.
-            Err(StoreError::Timeout(_)) if *doubt == Doubt::Uncompared => {
-                *doubt = Doubt::None;
-                compared.map(|(_, drift)| drift)
+            Err(StoreError::Timeout(_)) if begun.into_inner() && doubts.pending == Doubt::Uncompared => {
+                doubts.pending = Doubt::None;
             }
-            Err(error) => Err(error),
+            Ok(_) | Err(_) => {}
         }
+        compared
     }
 
     /// Lists them; what lacks the condition only where that is on record, or a table's.

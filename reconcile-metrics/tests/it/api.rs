@@ -1,7 +1,8 @@
-//! What the API writes, by its own rules for conditions and their times: reports come, generations rise, deletions begin.
+//! What the API writes, by its own rules for `Reconciled`, for adapters' conditions, and for their times: reports come, generations
+//! rise, deletions begin.
 //!
-//! In: what happens to a resource. Out: the statements of the API's transaction. The rules are those of its aggregation; what
-//! they leave out here is all that bears on no condition.
+//! In: what happens to a resource. Out: the statements of the API's transaction. `LastKnownReconciled` is left out, as no
+//! trigger reads it.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ pub(crate) enum Event {
     Create,
     /// Its generation rises.
     Patch,
+    /// The same, by a request that fails half-way and commits no conditions.
+    BrokenPatch,
     /// An adapter reports, on this generation or on one before, what it saw some seconds ago.
     Report {
         adapter: usize,
@@ -21,7 +24,7 @@ pub(crate) enum Event {
         ago: i64,
         is_good: bool,
     },
-    /// Its deletion is requested.
+    /// Its deletion is requested, or requested again.
     Delete,
     /// It is removed at once.
     Remove,
@@ -77,6 +80,11 @@ impl Resource {
                 let delete = format!("UPDATE resources SET deleted_time = {} WHERE id = '{id}';", at(now));
                 self.rise(id, now) + &delete + &self.aggregate(id)
             }
+            Event::BrokenPatch if self.exists && !self.is_deleted => self.rise(id, now),
+            Event::Delete if self.exists => {
+                self.updated = now;
+                format!("UPDATE resources SET updated_time = {} WHERE id = '{id}';", at(now))
+            }
             Event::Report { adapter, behind, ago, is_good } if self.exists => {
                 let report = Report { generation: (self.generation - behind).max(1), observed: now - ago, is_good };
                 let is_newer = |last: &Report| (report.generation, report.observed) > (last.generation, last.observed);
@@ -92,7 +100,12 @@ impl Resource {
                     "DELETE FROM resource_conditions WHERE resource_id = '{id}'; DELETE FROM resources WHERE id = '{id}';"
                 )
             }
-            Event::Create | Event::Patch | Event::Delete | Event::Report { .. } | Event::Remove => String::new(),
+            Event::Create
+            | Event::Patch
+            | Event::BrokenPatch
+            | Event::Delete
+            | Event::Report { .. }
+            | Event::Remove => String::new(),
         }
     }
 
@@ -105,8 +118,7 @@ impl Resource {
 
     /// All conditions anew, and their rows.
     fn aggregate(&mut self, id: &str) -> String {
-        let mut conditions =
-            BTreeMap::from([("Reconciled", self.reconciled()), ("LastKnownReconciled", self.last_known())]);
+        let mut conditions = BTreeMap::from([("Reconciled", self.reconciled())]);
         for (adapter, report) in &self.reports {
             let name = ADAPTERS[*adapter].1;
             let was = self.conditions.get(name);
@@ -140,20 +152,6 @@ impl Resource {
             Some(_) | None => updated,
         };
         Condition { status, generation: self.generation, updated, transition }
-    }
-
-    fn last_known(&self) -> Condition {
-        let was = self.conditions.get("LastKnownReconciled");
-        let all = self.reports.len() == ADAPTERS.len() && self.reports.values().all(|report| report.is_good);
-        let generations = || self.reports.values().map(|report| report.generation);
-        let is_mixed = generations().min() != generations().max();
-        let was_true = was.is_some_and(|was| was.status);
-        let status = all && (!is_mixed || was_true);
-        let kept = was.map_or(self.updated, |was| was.updated);
-        let observed = self.reports.values().map(|report| report.observed).min();
-        let updated = if all && !is_mixed { observed.unwrap_or(kept) } else { kept };
-        let transition = was.filter(|was| was.status == status).map_or(updated, |was| was.transition);
-        Condition { status, generation: generations().max().unwrap_or(1), updated, transition }
     }
 }
 

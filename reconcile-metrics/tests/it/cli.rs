@@ -190,6 +190,16 @@ async fn stuck_is_right_where_the_record_is_not() {
     assert!(good && text == "nothing is stuck\n", "{text}{error}");
     let (good, text, error) = run(&world, &["stuck", "--missing"]);
     assert!(good && text.contains("lost") && !text.contains("reconciled"), "{text}{error}");
+    let (good, text, error) = run(&world, &["check", "--database"]);
+    let warning = "the record of what is pending is wrong about 1 resource";
+    assert!(
+        good && text.contains(warning) && text.contains("run `reconcile-metrics migrate --repair`"),
+        "{text}{error}"
+    );
+    let (_, text, _) = run(&world, &["migrate", "--repair"]);
+    assert_eq!(text, "the record was wrong about 2 resources, and is right now\n");
+    let (_, text, _) = run(&world, &["check", "--database"]);
+    assert!(text.contains("our schema: transitions are counted exactly") && text.contains(" 0 warnings"), "{text}");
 }
 
 /// In an outage there is much to read, and names are wanted most.

@@ -94,9 +94,9 @@ async fn a_condition_that_is_true_from_the_first_is_missing_no_more() {
     assert_eq!(missing(&mut world, &exporter).await, (0, 0.0, vec![]));
 }
 
-/// What most writes are pays for no function, whatever the conditions say.
+/// What most writes are pays for no function, whatever the conditions say: once more was reported than the change.
 #[tokio::test]
-async fn a_rewrite_that_changes_nothing_fires_no_trigger() {
+async fn a_rewrite_that_updates_and_changes_nothing_fires_no_trigger() {
     let mut world = World::ours().await;
     world.sql("SET track_functions = 'all'").await;
     for status in ["True", "False", "Unknown"] {

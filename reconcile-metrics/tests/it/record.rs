@@ -1,5 +1,7 @@
 //! The record of unsettled resources: who may write beside it, what goes past it, and how that is seen and put right.
 
+use std::time::Duration;
+
 use reconcile_metrics::figures::Edges;
 use reconcile_metrics::migrations::{self, MIGRATIONS, MigrationError};
 use reconcile_metrics::store::{Layout, Store};
@@ -99,7 +101,7 @@ async fn a_record_that_takes_too_long_to_compare_is_used_unless_it_was_found_wro
         let mut world = World::ours().await;
         world.resource("c1", "Cluster", Some("False"), "1 hour").await;
         let mut config = world.config(KINDS);
-        config.scrape_timeout = std::time::Duration::from_millis(300);
+        config.scrape_timeout = Duration::from_millis(300);
         let exporter = Exporter::fresh(config).await;
         if found_wrong {
             past_the_triggers(&mut world, &rewrite("c1", "False", "2 hours")).await;
@@ -113,8 +115,10 @@ async fn a_record_that_takes_too_long_to_compare_is_used_unless_it_was_found_wro
         let samples = exporter.scrape().await;
         assert_eq!(samples.success(), if found_wrong { 0.0 } else { 1.0 });
         if !found_wrong {
-            assert_eq!(samples.flow("cluster", false).1, 1.0);
+            assert_eq!((samples.flow("cluster", false).1, samples.get(EXACT)), (1.0, 1.0));
             assert!(!samples.0.contains_key(DRIFT), "nobody knows");
+            let missing = "hyperfleet_api_resource_without_reconciled_condition";
+            assert!(!samples.has(missing), "no pass has compared that");
         }
         holder.close().await.unwrap();
     }
@@ -126,7 +130,7 @@ async fn a_record_that_is_kept_again_is_compared_before_it_is_used() {
     let mut world = World::ours().await;
     let config = world.config(KINDS);
     let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
-    let limit = std::time::Duration::from_secs(5);
+    let limit = Duration::from_secs(5);
     let switch = "ALTER TABLE resource_conditions {} TRIGGER ALL; ALTER TABLE resources {} TRIGGER ALL";
     for looked in ["by a scrape", "by a comparison", "by a pass"] {
         let store = Store::new(&config.database, &config.kinds);
@@ -142,9 +146,12 @@ async fn a_record_that_is_kept_again_is_compared_before_it_is_used() {
         }
         world.sql(&switch.replace("{}", "ENABLE")).await;
         let again = store.snapshot(&edges, None, limit).await.unwrap();
-        assert_eq!((again.layout == Layout::Tracked, again.missing), (looked == "by a pass", None), "{looked}");
-        assert_eq!((store.drift(limit).await.unwrap(), store.pass(limit).await.unwrap().drift), (Some(0), Some(0)));
-        assert_eq!(store.snapshot(&edges, None, limit).await.unwrap().layout, Layout::Tracked);
+        assert_eq!((again.layout == Layout::Tracked, again.missing), (false, None), "{looked}");
+        assert_eq!(store.drift(limit).await.unwrap(), Some(0));
+        let half = store.snapshot(&edges, None, limit).await.unwrap();
+        assert_eq!((half.layout == Layout::Tracked, half.missing), (true, None), "{looked}");
+        assert_eq!(store.pass(limit).await.unwrap().drift, Some(0));
+        assert!(store.snapshot(&edges, None, limit).await.unwrap().missing.is_some(), "{looked}");
     }
 }
 
@@ -152,19 +159,43 @@ async fn a_record_that_is_kept_again_is_compared_before_it_is_used() {
 #[tokio::test]
 async fn drift_is_told_while_no_later_comparison_succeeds() {
     let mut world = World::ours().await;
+    world.resource("lost", "Cluster", Some("True"), "1 hour").await;
+    world.sql("DELETE FROM resource_conditions").await;
     past_the_triggers(&mut world, &(resource("c1", "Cluster") + &rewrite("c1", "False", "1 hour"))).await;
     let mut config = world.config(KINDS);
-    config.details.interval = std::time::Duration::from_millis(1);
+    config.details.interval = Duration::from_millis(1);
+    config.details.missing_interval = Duration::from_millis(1);
+    config.scrape_timeout = Duration::from_millis(300);
     let exporter = Exporter::start(config).await;
     exporter.scraper.renew_details().await;
-    lifecycle_e2e::await_condition("details to be old", lifecycle_e2e::PATIENCE, async || {
-        let samples = exporter.scrape().await;
-        anyhow::ensure!(!samples.has("hyperfleet_reconcile_metrics_details_truncated"), "they are not");
-        assert_eq!((samples.get(DRIFT), samples.flow("cluster", false).1), (1.0, 1.0));
-        Ok(())
-    })
-    .await
-    .unwrap();
+    assert!(exporter.scraper.renew_pass().await);
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    exporter.scraper.renew_details().await;
+    assert!(!exporter.scraper.renew_pass().await, "no comparison succeeds");
+    let samples = exporter.scrape().await;
+    let missing = "hyperfleet_reconcile_metrics_record_drift{state=\"missing\"}";
+    assert!(!samples.has("hyperfleet_reconcile_metrics_details_truncated"), "details are old");
+    assert_eq!((samples.get(DRIFT), samples.get(missing)), (1.0, 1.0));
+    holder.close().await.unwrap();
+}
+
+/// A comparison that takes too long is put off, for longer each time.
+#[tokio::test]
+async fn a_comparison_for_which_there_is_no_time_is_not_made_again_at_once() {
+    let world = World::ours().await;
+    let mut config = world.config(KINDS);
+    config.details.interval = Duration::from_hours(1);
+    config.scrape_timeout = Duration::from_millis(100);
+    let exporter = Exporter::fresh(config).await;
+    let mut holder = world.another_connection().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    for _ in 0..3 {
+        exporter.scraper.renew_details().await;
+    }
+    let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"drift\",reason=\"timeout\"}";
+    assert_eq!(exporter.scrape().await.get(errors), 1.0);
+    holder.close().await.unwrap();
 }
 
 /// Who is waited on must not be lost with what costs most when most is pending.
@@ -173,7 +204,7 @@ async fn a_comparison_that_fails_takes_no_other_figure_away() {
     let mut world = World::ours().await;
     crate::stuck::troubled(&mut world).await;
     let role = lifecycle_e2e::unique("reader").replace('-', "_");
-    // Without the times of creation, which the comparison alone reads.
+    // Without the times of creation, which of these the comparison alone reads, as the record was found to be right before.
     let grants = format!(
         "CREATE ROLE {role} LOGIN;
          GRANT SELECT ON resource_conditions, adapter_statuses, unsettled_resources, reconciliation_transitions TO {role};
@@ -266,8 +297,10 @@ async fn the_counter_never_falls_while_the_record_is_not_kept_nor_after_its_repa
             assert_eq!(migrations::repair(&mut world.connection).await.unwrap(), 2);
             exporter.scraper.renew_details().await;
         }
-        // A replica that started just now says the same.
-        for samples in [exporter.scrape().await, world.exporter(KINDS).await.scrape().await] {
+        // A replica that started just now says the same, once it has compared.
+        let replica = Exporter::fresh(world.config(KINDS)).await;
+        replica.scraper.renew_details().await;
+        for samples in [exporter.scrape().await, replica.scrape().await] {
             assert_eq!(samples.get(EXACT), exact, "{name}");
             assert_eq!(samples.started("cluster", false), started, "{name}");
         }
