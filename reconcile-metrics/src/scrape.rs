@@ -200,16 +200,10 @@ impl Scraper {
         }
         let drift = self.reading("drift", self.store.drift(self.limit)).await;
         let mut state = self.state();
-        let Some(drift) = drift else {
-            // It may be the dearest reading of all, in an outage: it is put off for longer each time. A little less than the
-            // pause, so that the turn of the details that falls on its end is not missed.
-            let DetailsConfig { interval, missing_interval, .. } = self.details;
-            let pause = state.drift_due.map_or(interval, |(_, pause)| pause * 2).min(missing_interval);
-            state.drift_due = Some((Instant::now() + pause.mul_f64(0.9), pause));
-            return;
-        };
-        state.drift_due = None;
-        state.take_drift(drift);
+        match drift {
+            Some(drift) => state.take_drift(drift),
+            None => state.put_off_drift(self.details.interval, self.details.missing_interval),
+        }
     }
 
     /// Passes over all resources for missing conditions: whether that went well.

@@ -4,7 +4,8 @@
 //! can fail is in [`StoreError`]: the database is out of reach or too slow, or holds no schema that is known.
 //!
 //! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. No
-//! more connections are opened than configured, whoever asks. What is asked is decided elsewhere; whether our record may answer it, here.
+//! more connections are opened than configured, whoever asks. What is asked is decided elsewhere; whether our record may
+//! answer it, here.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

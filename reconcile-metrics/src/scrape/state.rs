@@ -75,7 +75,18 @@ impl State {
     /// Keeps on how many resources the record is wrong about what is pending, and warns when it becomes so.
     pub(super) fn take_drift(&mut self, drift: Option<u64>) {
         warn_of_drift("pending", self.drift.map(|(_, drift)| drift), drift);
+        self.drift_due = None;
         self.drift = drift.map(|drift| (Instant::now(), drift));
+    }
+
+    /// After a comparison that failed. It may be the dearest reading of all, in an outage: where there was no time for it, it is put
+    /// off, for longer each time.
+    pub(super) fn put_off_drift(&mut self, interval: Duration, longest: Duration) {
+        self.drift_due = (self.failing.get("drift") == Some(&"timeout")).then(|| {
+            let pause = self.drift_due.map_or(interval, |(_, pause)| pause * 2).min(longest);
+            // A little less, so that the turn of the details that falls on its end is not missed.
+            (Instant::now() + pause.mul_f64(0.9), pause)
+        });
     }
 
     /// Keeps what a pass has found, and warns likewise.

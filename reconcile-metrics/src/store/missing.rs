@@ -1,9 +1,9 @@
 //! Resources that lack the condition Reconciled.
 //!
 //! In: the kinds that are to have it. Out: how many lack it, or which, and on how many our record is wrong about that, where
-//! there is one. It takes a pass over all resources to know, and on our schema whether scrapes may use the record. On tables of rows
-//! the pass goes by the key in parts, each a transaction of its own: however many resources there are, no statement lasts
-//! long, and no other reader waits long for its connection. A pass that fails in one part gives no answer.
+//! there is one. It takes a pass over all resources to know, and on our schema whether scrapes may use the record. On tables
+//! of rows the pass goes by the key in parts, each a transaction of its own: however many resources there are, no statement
+//! lasts long, and no other reader waits long for its connection. A pass that fails in one part gives no answer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,6 +7,7 @@ mod cli;
 mod dashboard;
 mod deletions;
 mod documents;
+mod doubts;
 mod exposition;
 mod figures;
 mod layouts;
