@@ -157,9 +157,12 @@ pub(crate) fn queries(dashboard: &Value) -> Vec<(String, String)> {
     queries
 }
 
-/// A query as Grafana sends it with everything selected.
-pub(crate) fn as_sent(query: &str, rate_interval: &str) -> String {
-    query.replace("$__rate_interval", rate_interval).replace("$namespace", ".*").replace("$resource_type", ".*")
+/// A query as Grafana sends it with every namespace selected, and types by `resource_type`.
+pub(crate) fn as_sent(query: &str, rate_interval: &str, resource_type: &str) -> String {
+    query
+        .replace("$__rate_interval", rate_interval)
+        .replace("$namespace", ".*")
+        .replace("$resource_type", resource_type)
 }
 
 pub(crate) fn dashboard() -> Value {
@@ -217,7 +220,7 @@ fn the_dashboards_queries_parse() {
     let rules: Vec<Value> = queries(&dashboard())
         .into_iter()
         .enumerate()
-        .map(|(n, (_, query))| serde_json::json!({"record": format!("panel:{n}"), "expr": as_sent(&query, "5m")}))
+        .map(|(n, (_, query))| serde_json::json!({"record": format!("panel:{n}"), "expr": as_sent(&query, "5m", ".*")}))
         .collect();
     let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let groups = serde_json::json!({"groups": [{"name": "dashboard", "rules": rules}]});
