@@ -31,6 +31,9 @@ pub enum StoreError {
     /// No connection could be made.
     #[error("failed to connect to the database")]
     Connect(#[source] sqlx::Error),
+    /// The time for a connection was up.
+    #[error("no connection to the database within {0:?}")]
+    Unreachable(Duration),
     /// The time was up.
     #[error("the database did not answer within {0:?}")]
     Timeout(Duration),
@@ -48,7 +51,7 @@ impl StoreError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Busy | Self::Timeout(_) => "timeout",
-            Self::Password { .. } | Self::Connect(_) => "connection",
+            Self::Password { .. } | Self::Connect(_) | Self::Unreachable(_) => "connection",
             Self::UnknownSchema(_) => "schema",
             Self::Query(error) if is_lost(error) => "connection",
             Self::Query(_) => "query",
@@ -125,7 +128,7 @@ impl Connections {
         };
         let _permit = permit(&self.permits, deadline).await?;
         // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
-        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| StoreError::Timeout(limit))??;
+        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| StoreError::Unreachable(limit))??;
         let work = async {
             let answer = read(&mut connection).await?;
             sqlx::raw_sql("COMMIT").execute(&mut connection).await?;
@@ -220,7 +223,7 @@ async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
         }
         Ok(connection)
     };
-    timeout(config.connect_timeout, connect).await.map_err(|_| StoreError::Timeout(config.connect_timeout))?
+    timeout(config.connect_timeout, connect).await.map_err(|_| StoreError::Unreachable(config.connect_timeout))?
 }
 
 async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError> {

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use lifecycle_e2e::{PATIENCE, await_condition};
+use reconcile_metrics::config::{self, Environment, Overrides};
+use reconcile_metrics::store::Store;
 use sqlx::Connection as _;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +39,22 @@ async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
     let (status, body) = exporter.get("/readyz", &[]).await;
     assert!(status == 503 && body.contains("shutting down"), "{body}");
     assert_eq!(exporter.get("/healthz", &[]).await.0, 200, "a process that ends is alive");
+}
+
+/// As behind a network policy that drops packets.
+#[tokio::test]
+async fn a_database_that_says_nothing_is_out_of_reach() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let text = format!(
+        "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable, connect_timeout: 100ms}}\n{KINDS}",
+        silent.local_addr().unwrap().port()
+    );
+    let config = config::parse("test.yaml", &text, &Environment::new(), &Overrides::new()).unwrap().0;
+    let store = Store::new(&config.database, &config.kinds);
+    for limit in [config.scrape_timeout, Duration::from_millis(50)] {
+        let error = store.drift(limit).await.unwrap_err();
+        assert_eq!(error.reason(), "connection", "{error}");
+    }
 }
 
 #[tokio::test]
