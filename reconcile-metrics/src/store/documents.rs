@@ -97,7 +97,9 @@ fn select(table: &DocumentTable, wanted: Wanted, texts: Texts) -> String {
 }
 
 fn name(table: &DocumentTable) -> String {
-    format!("t.{}::text", quoted(table.resource_name.as_ref().unwrap_or(&table.id)))
+    let id = format!("t.{}::text", quoted(&table.id));
+    let name = table.resource_name.as_ref().map(|name| format!("coalesce(t.{}::text, {id})", quoted(name)));
+    name.unwrap_or(id)
 }
 
 fn owner(table: &DocumentTable) -> String {
@@ -105,7 +107,8 @@ fn owner(table: &DocumentTable) -> String {
 }
 
 fn generation(table: &DocumentTable) -> String {
-    table.generation.as_deref().map_or("0::bigint".to_owned(), |generation| format!("t.{}::bigint", quoted(generation)))
+    let generation = |column| format!("coalesce(t.{}::bigint, 0)", quoted(column));
+    table.generation.as_deref().map_or("0::bigint".to_owned(), generation)
 }
 
 /// Joins the condition Reconciled of each row as `r`.
@@ -159,12 +162,12 @@ fn read(row: &PgRow, wanted: Wanted) -> Result<Pending, sqlx::Error> {
     Ok(Pending {
         id: row.try_get(0)?,
         kind: row.try_get(1)?,
-        name: row.try_get::<Option<String>, _>(2)?.unwrap_or_default(),
+        name: row.try_get(2)?,
         owner: row.try_get(3)?,
         deleting: row.try_get(4)?,
         since: transition.map_or(created.unwrap_or_default(), |time| time.as_duration().as_secs_f64()),
         undated: transition.is_none() && wanted == Wanted::Pending,
-        generation: row.try_get::<Option<i64>, _>(7)?.unwrap_or_default(),
+        generation: row.try_get(7)?,
         reason: row.try_get(8)?,
         message: row.try_get(9)?,
         missing: wanted == Wanted::Missing,

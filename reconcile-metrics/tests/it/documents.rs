@@ -3,7 +3,7 @@
 use reconcile_metrics::config;
 use serde_json::Value;
 
-use crate::world::{DOCUMENTS, Exporter, Samples, World};
+use crate::world::{DOCUMENTS, Exporter, KINDS, Samples, World};
 
 const PENDING: &str = r#"[{"type": "Reconciled", "status": "False", "last_transition_time": "2024-05-01T12:00:00Z"}]"#;
 
@@ -174,4 +174,33 @@ async fn a_table_that_may_not_be_read_is_said_and_others_are_read() {
     assert_eq!((samples.success(), is_read(&samples, "cluster"), is_read(&samples, "nodepool")), (1.0, 1.0, 0.0));
     let (_, body) = exporter.get("/stuck?kind=NodePool", &[]).await;
     assert!(body.contains("may not be read; `GRANT SELECT` on the table"), "{body}");
+}
+
+/// Nothing in somebody else's table has to be there.
+#[tokio::test]
+async fn a_row_without_name_and_generation_is_read_like_any_other() {
+    let mut world = World::theirs(DOCUMENTS).await;
+    for table in ["clusters", "node_pools"] {
+        world.sql(&format!("ALTER TABLE {table} ALTER name DROP NOT NULL, ALTER generation DROP NOT NULL")).await;
+    }
+    world
+        .sql(&format!(
+            "INSERT INTO clusters (id, generation, deleted_time, status_conditions)
+                 VALUES ('c', NULL, now() - interval '1 hour', '[{{\"type\": \"Reconciled\", \"status\": \"True\"}}]');
+             INSERT INTO node_pools (id, generation, owner_id, deleted_at, status_conditions)
+                 VALUES ('n', NULL, 'c', now() - interval '1 hour', '{PENDING}')"
+        ))
+        .await;
+    let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    for collector in ["details", "lingering"] {
+        let series = format!("hyperfleet_reconcile_metrics_scrape_success{{collector=\"{collector}\"}}");
+        assert_eq!(samples.get(&series), 1.0, "{collector}");
+    }
+    for (query, id) in [("?deleting=true", "n"), ("?lingering=true", "c")] {
+        let (status, body) = exporter.get(&format!("/stuck{query}"), &[]).await;
+        let item = serde_json::from_str::<Value>(&body).unwrap()["items"][0].clone();
+        assert_eq!((status, &item["id"], &item["name"], &item["generation"]), (200, &id.into(), &id.into(), &0.into()));
+    }
 }
