@@ -59,6 +59,21 @@ pub enum Invocation {
     Version,
 }
 
+impl Invocation {
+    /// Where its configuration comes from, if it takes one.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        match self {
+            Self::Serve(source)
+            | Self::Migrate { source, .. }
+            | Self::Index { source, .. }
+            | Self::Stuck { source, .. }
+            | Self::Check { source, .. } => Some(source),
+            Self::Schema | Self::Version => None,
+        }
+    }
+}
+
 /// What of the schema is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MigrateAction {

@@ -35,6 +35,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// # Errors
 /// Whatever kept it from being done.
 pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let is_configured = invocation.source().is_none_or(|source| source.file.is_some());
     // One thread: the work is waiting for the database, and each thread of a runtime costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     let done = runtime.block_on(async {
@@ -50,7 +51,14 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
             Invocation::Version => print(&format!("{}\n", version::THIS)),
         }
     });
-    done.map_err(|error| anyhow::anyhow!(chain(&*error)))
+    done.map_err(|error| {
+        let is_unreachable = error.downcast_ref().is_some_and(|error: &StoreError| error.reason() == "connection");
+        let (option, variable) = config::FILE;
+        // Most often it is somebody who asks within the exporter's own container, without its file.
+        let hint = (is_unreachable && !is_configured)
+            .then(|| format!("; no configuration file was named, by --{option} or {variable}"));
+        anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
+    })
 }
 
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {

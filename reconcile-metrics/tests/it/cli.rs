@@ -229,3 +229,15 @@ async fn stuck_tells_what_is_on_record_where_there_is_no_time_for_more() {
     assert!(good && text.contains("stuck  ") && !text.contains("new"), "{text}{error}");
     assert!(error.contains("warning: there was no time to read the conditions"), "{error}");
 }
+
+#[test]
+fn who_asks_without_the_file_is_told_so() {
+    let output = Command::new(program())
+        .arg("stuck")
+        .env_clear()
+        .env("HYPERFLEET_DATABASE_URL", "postgres://127.0.0.1:1/hyperfleet")
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("no configuration file was named, by --config or HYPERFLEET_CONFIG"), "{error}");
+}
