@@ -26,7 +26,7 @@ async fn each_scrape_agrees_with_one_snapshot() {
         world.sql(&format!("BEGIN; {sql} COMMIT")).await;
     }
     let exporter = world.exporter(KINDS).await;
-    let (done, flips) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (done, flips, compared) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let mut connections = Vec::new();
     for _ in 0..WRITERS {
         connections.push(world.another_connection().await);
@@ -77,7 +77,21 @@ async fn each_scrape_agrees_with_one_snapshot() {
         }
         done.store(true, Ordering::Relaxed);
     };
-    tokio::join!(futures::future::join_all(writers), scrapes);
+    // Both sides of a comparison are of one moment, too: a difference that is none would keep the record from being used.
+    let comparisons = async {
+        while !done.load(Ordering::Relaxed) {
+            exporter.scraper.renew_details().await;
+            assert!(exporter.scraper.renew_pass().await);
+            let samples = exporter.scrape().await;
+            for state in ["pending", "missing"] {
+                let drift = format!("hyperfleet_reconcile_metrics_record_drift{{state=\"{state}\"}}");
+                assert_eq!(samples.get(&drift), 0.0, "{state}");
+            }
+            compared.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    tokio::join!(futures::future::join_all(writers), scrapes, comparisons);
+    assert!(compared.load(Ordering::Relaxed) > 1);
 
     let flips = flips.load(Ordering::Relaxed);
     assert!(flips > 0);
