@@ -186,6 +186,14 @@ pub struct Waits {
     pub on_children: BTreeMap<(String, String), u64>,
 }
 
+impl Waits {
+    /// Where not all were looked into, zero is not known.
+    pub fn leave_zeros_out(&mut self) {
+        self.on_adapters.retain(|_, count| *count > 0);
+        self.on_children.retain(|_, count| *count > 0);
+    }
+}
+
 /// Counts who is waited on; every pair that the configuration allows is there, if only with zero.
 #[must_use]
 pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
@@ -203,10 +211,13 @@ pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
             waits.on_children.insert((types.label(parent), types.label(&kind.name)), 0);
         }
     }
+    // Of a kind that is not configured any stranger's report is looked at, and no strange name becomes a label.
+    let known: BTreeSet<&String> = kinds.all().iter().flat_map(|kind| &kind.required_adapters).collect();
     // One without the condition only holds up others: it has a gauge of its own.
-    for resource in resources.iter().filter(|resource| !resource.missing && kinds.get(&resource.kind).is_some()) {
+    for resource in resources.iter().filter(|resource| !resource.missing) {
         let flow = Flow { resource_type: types.label(&resource.kind), is_delete: resource.deleting };
-        for wait in waits_on(resource, kinds.get(&resource.kind)) {
+        let waited_on = waits_on(resource, kinds.get(&resource.kind));
+        for wait in waited_on.into_iter().filter(|wait| known.contains(&wait.adapter)) {
             *waits.on_adapters.entry((flow.clone(), wait.adapter, wait.cause)).or_default() += 1;
         }
     }

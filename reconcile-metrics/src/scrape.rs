@@ -174,7 +174,10 @@ impl Scraper {
             std::iter::once(resource.kind.as_str()).chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
         });
         state.name(self.kinds(), found);
-        let waits = count(&stuck, self.kinds(), &state.types);
+        let mut waits = count(&stuck, self.kinds(), &state.types);
+        if truncated {
+            waits.leave_zeros_out();
+        }
         state.details = Some((Instant::now(), Details { waits, truncated }));
     }
 

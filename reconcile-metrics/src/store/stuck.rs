@@ -61,10 +61,10 @@ pub struct Found {
 /// What figures by adapter and by child are counted from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
-    /// The oldest that are pending past their threshold, and at most as many that hold up deletions for want of the
-    /// condition.
+    /// The oldest that are pending past their threshold, live ones and deletions apart, and at most as many that hold up
+    /// deletions for want of the condition.
     pub stuck: Vec<Resource>,
-    /// Whether there are more of either.
+    /// Whether there are more of one of the three.
     pub truncated: bool,
 }
 
@@ -115,7 +115,8 @@ impl Store {
         Ok(Found { resources, unread: layout.unread().to_vec() })
     }
 
-    /// What is behind the figures by adapter and by child; `most` limits each list.
+    /// What is behind the figures by adapter and by child; `most` limits each list. Changes that are stuck do not crowd out
+    /// deletions that are.
     ///
     /// # Errors
     /// The database did not answer, or has no schema that is known.
@@ -123,15 +124,21 @@ impl Store {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
-            let mut pending = self.list(connection, &layout, &selection, Texts::Unread).await?;
+            let mut truncated = false;
+            let mut cut = |mut found: Vec<Resource>| {
+                truncated |= found.len() > most as usize;
+                found.truncate(most as usize);
+                found
+            };
+            let mut stuck = Vec::new();
+            for deleting in [false, true] {
+                let selection = Selection { deleting: Some(deleting), ..selection.clone() };
+                stuck.append(&mut cut(self.list(connection, &layout, &selection, Texts::Unread).await?));
+            }
+            reports(connection, &mut stuck, Texts::Unread).await?;
             let blocking = "missing AND owner_id IS NOT NULL";
-            let mut blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
-            let truncated = pending.len().max(blocking.len()) > most as usize;
-            pending.truncate(most as usize);
-            blocking.truncate(most as usize);
-            reports(connection, &mut pending, Texts::Unread).await?;
-            let mut stuck = pending;
-            stuck.append(&mut blocking);
+            let blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
+            stuck.append(&mut cut(blocking));
             parents(connection, &layout, &mut stuck).await?;
             Ok(Details { stuck, truncated })
         })

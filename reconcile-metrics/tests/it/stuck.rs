@@ -11,6 +11,9 @@ const GOOD: &str = r#"[{"type": "Available", "status": "True"}, {"type": "Finali
 const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFailed", "message": "<b>quota</b>"},
                       {"type": "Finalized", "status": "False", "reason": "CleanupInProgress"}]"#;
 
+const BLOCKED: &str =
+    "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
+
 /// A fleet with one of each kind of trouble.
 pub(crate) async fn troubled(world: &mut World) {
     // c1 waits on dns, which never reported, and on hypershift, which is not available.
@@ -60,8 +63,7 @@ async fn stuck_resources_are_counted_at_those_they_wait_on() {
         for (resource_type, is_delete, adapter, reason, count) in cases {
             assert_eq!(waiting(&samples, resource_type, is_delete, adapter, reason), count, "{adapter} {reason}");
         }
-        let blocked = "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
-        assert_eq!(samples.get(blocked), 1.0, "one parent, although two children hold it");
+        assert_eq!(samples.get(BLOCKED), 1.0, "one parent, although two children hold it");
         assert_eq!(samples.flow("cluster", true).0, 0.0, "which the API's own gauges do not show");
         assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 0.0);
     }
@@ -76,6 +78,43 @@ async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
     let samples = exporter.scrape().await;
     assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 1.0);
     assert_eq!(samples.flow("cluster", false).1, 2.0, "the figures themselves are complete");
+    assert_eq!(
+        waiting(&samples, "cluster", false, "hypershift", "not_available"),
+        1.0,
+        "of c1, which is older than c2"
+    );
+    assert_eq!(waiting(&samples, "nodepool", true, "hypershift", "not_finalized"), 1.0, "of n1, although c2 is older");
+    assert_eq!(samples.get(BLOCKED), 1.0);
+    let waiting_on = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on{";
+    let zeros = samples.0.iter().filter(|(series, value)| series.starts_with(waiting_on) && **value == 0.0);
+    assert_eq!(zeros.count(), 0, "nobody knows whether it is zero");
+}
+
+/// It reported, is not counted, and its later reports are refused for as long as they are like that.
+#[tokio::test]
+async fn a_report_that_the_api_leaves_out_is_waited_for() {
+    let mut world = World::ours().await;
+    world.resource("n", "NodePool", Some("False"), "1 hour").await;
+    world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour'").await;
+    let unknown = r#"[{"type": "Available", "status": "Unknown"}, {"type": "Finalized", "status": "True"}]"#;
+    world.report("NodePool", "n", "hypershift", 1, unknown).await;
+    let exporter = world.exporter(KINDS).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!(waiting(&samples, "nodepool", true, "hypershift", "not_finalized"), 1.0);
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_configured_waits_on_adapters_that_are() {
+    let mut world = World::ours().await;
+    world.resource("s", "Stranger", Some("False"), "1 hour").await;
+    world.report("Stranger", "s", "hypershift", 1, BAD).await;
+    world.report("Stranger", "s", "nobody-knows-me", 1, BAD).await;
+    let exporter = world.exporter(KINDS).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!(waiting(&samples, "stranger", false, "hypershift", "not_available"), 1.0);
+    assert!(!samples.0.keys().any(|series| series.contains("nobody-knows-me")), "labels are a closed set");
 }
 
 /// Twenty kinds that are not configured have a name; a figure that is read later finds no other twenty.

@@ -19,7 +19,7 @@ pub(super) fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) 
     let root = Path::of_keys("kinds");
     if specs.is_empty() {
         let message = "no kinds are listed: types without pending resources have no series, and nothing is known of \
-                       adapters that never reported or of missing conditions";
+                       whom stuck resources wait on but what `stuck` prints, nor of missing conditions";
         s.report(Severity::Warning, &root, message.to_owned(), "list the kinds and required_adapters of the API");
     }
     if specs.len() > MAX_KINDS {

@@ -4,7 +4,10 @@ SELECT
     n.place, s.adapter, s.observed_generation::bigint,
     date_part('epoch', greatest(least(s.last_report_time, now()), 'epoch')) AS last_report,
     s.conditions @> '[{"type": "Available", "status": "True"}]' AS available,
-    s.conditions @> '[{"type": "Finalized", "status": "True"}]' AS finalized,
+    -- A report that knows nothing of what is available is one that the API leaves out.
+    s.conditions @> '[{"type": "Finalized", "status": "True"}]'
+        AND (s.conditions @> '[{"type": "Available", "status": "True"}]'
+            OR s.conditions @> '[{"type": "Available", "status": "False"}]') AS finalized,
     said.reason, said.message
 FROM unnest($1::text[], $2::text[], $3::boolean[]) WITH ORDINALITY AS n(kind, id, deleting, place)
 JOIN adapter_statuses s ON s.resource_type = n.kind AND s.resource_id = n.id
