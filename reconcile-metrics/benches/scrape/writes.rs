@@ -75,9 +75,9 @@ impl Pair {
 }
 
 impl Writes {
-    /// The least that triggers add to one of the cases, in percent.
-    pub(crate) fn least_percent(&self) -> f64 {
-        self.pairs.iter().map(|(_, pair)| pair.percent()).fold(f64::INFINITY, f64::min)
+    /// The most that triggers add to one of the cases, in percent.
+    pub(crate) fn most_percent(&self) -> f64 {
+        self.pairs.iter().map(|(_, pair)| pair.percent()).fold(f64::NEG_INFINITY, f64::max)
     }
 }
 
