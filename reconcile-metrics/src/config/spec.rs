@@ -125,7 +125,7 @@ pub struct DetailsSpec {
     /// 10m by default.
     #[schemars(extend("format" = "go-duration"))]
     pub missing_interval: Option<DurationText>,
-    /// How many stuck resources are looked into, the oldest first, and as many deletions; 2000 by default, 10000 at most.
+    /// How many stuck resources are looked into, the oldest first, and as many deletions apart; 2000 by default, 10000 at most.
     pub max_resources: Option<u32>,
 }
 

@@ -61,10 +61,10 @@ pub struct Found {
 /// What figures by adapter and by child are counted from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
-    /// The oldest that are pending past their threshold, live ones and deletions apart, and at most as many that hold up
-    /// deletions for want of the condition.
+    /// The oldest that are pending past their threshold, the oldest deletions of these, and those that hold up deletions for
+    /// want of the condition: no more of each than asked for.
     pub stuck: Vec<Resource>,
-    /// Whether there are more of one of the three.
+    /// Whether there are more.
     pub truncated: bool,
 }
 
@@ -124,21 +124,19 @@ impl Store {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
-            let mut truncated = false;
-            let mut cut = |mut found: Vec<Resource>| {
-                truncated |= found.len() > most as usize;
-                found.truncate(most as usize);
-                found
-            };
-            let mut stuck = Vec::new();
-            for deleting in [false, true] {
-                let selection = Selection { deleting: Some(deleting), ..selection.clone() };
-                stuck.append(&mut cut(self.list(connection, &layout, &selection, Texts::Unread).await?));
-            }
-            reports(connection, &mut stuck, Texts::Unread).await?;
+            let mut stuck = self.list(connection, &layout, &selection, Texts::Unread).await?;
             let blocking = "missing AND owner_id IS NOT NULL";
-            let blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
-            stuck.append(&mut cut(blocking));
+            let mut blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
+            let truncated = stuck.len().max(blocking.len()) > most as usize;
+            if stuck.len() > most as usize {
+                stuck.truncate(most as usize);
+                stuck.retain(|resource| !resource.deleting);
+                let selection = Selection { deleting: Some(true), limit: most, ..Selection::default() };
+                stuck.append(&mut self.list(connection, &layout, &selection, Texts::Unread).await?);
+            }
+            blocking.truncate(most as usize);
+            reports(connection, &mut stuck, Texts::Unread).await?;
+            stuck.append(&mut blocking);
             parents(connection, &layout, &mut stuck).await?;
             Ok(Details { stuck, truncated })
         })
