@@ -127,8 +127,11 @@ impl Connections {
             Reader::Beside => Some(permit(&self.beside_scrapes, deadline).await?),
         };
         let _permit = permit(&self.permits, deadline).await?;
+        // Of what was spent on waiting for a turn, the database knows nothing.
+        let left = deadline.saturating_duration_since(Instant::now());
+        let too_late = if left < limit / 2 { StoreError::Busy } else { StoreError::Unreachable(left) };
         // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
-        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| StoreError::Unreachable(limit))??;
+        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| too_late)??;
         let work = async {
             let answer = read(&mut connection).await?;
             sqlx::raw_sql("COMMIT").execute(&mut connection).await?;

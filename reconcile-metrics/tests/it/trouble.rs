@@ -55,6 +55,13 @@ async fn a_database_that_says_nothing_is_out_of_reach() {
         let error = store.drift(limit).await.unwrap_err();
         assert_eq!(error.reason(), "connection", "{error}");
     }
+    // The second one waits for the first one's connection for most of its time: that is not the database's silence.
+    let mut config = config;
+    config.database.connect_timeout = PATIENCE;
+    let store = Store::new(&config.database, &config.kinds);
+    let (first, second) =
+        tokio::join!(store.drift(Duration::from_millis(200)), store.drift(Duration::from_millis(250)));
+    assert_eq!((first.unwrap_err().reason(), second.unwrap_err().reason()), ("connection", "timeout"));
 }
 
 #[tokio::test]
