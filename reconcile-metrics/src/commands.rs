@@ -35,7 +35,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// # Errors
 /// Whatever kept it from being done.
 pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let is_configured = invocation.source().is_none_or(|source| source.file.is_some());
+    let is_configured = invocation.source().is_none_or(|source| names_database(source, environment));
     // One thread: the work is waiting for the database, and each thread of a runtime costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     let done = runtime.block_on(async {
@@ -59,6 +59,17 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
             .then(|| format!("; no configuration file was named, by --{option} or {variable}"));
         anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
     })
+}
+
+/// Whether somebody said which database it is.
+fn names_database(source: &Source, environment: &Environment) -> bool {
+    let is_set = |setting: &config::Setting| {
+        let variable = environment.get(setting.variable).is_some_and(|value| !value.is_empty());
+        variable || source.overrides.contains_key(setting.key)
+    };
+    let mut address =
+        config::SETTINGS.iter().filter(|setting| ["database.url", "database.host"].contains(&setting.key));
+    source.file.is_some() || address.any(is_set)
 }
 
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {

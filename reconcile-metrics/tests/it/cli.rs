@@ -232,12 +232,17 @@ async fn stuck_tells_what_is_on_record_where_there_is_no_time_for_more() {
 
 #[test]
 fn who_asks_without_the_file_is_told_so() {
-    let output = Command::new(program())
-        .arg("stuck")
-        .env_clear()
-        .env("HYPERFLEET_DATABASE_URL", "postgres://127.0.0.1:1/hyperfleet")
-        .output()
-        .unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("no configuration file was named, by --config or HYPERFLEET_CONFIG"), "{error}");
+    let hint = "no configuration file was named, by --config or HYPERFLEET_CONFIG";
+    for (variable, value, is_told) in
+        [("PORT", "1", true), ("HOST", "", true), ("URL", "postgres://127.0.0.1:1/hyperfleet", false)]
+    {
+        let output = Command::new(program())
+            .args(["stuck", "--db-port", "1"])
+            .env_clear()
+            .env(format!("HYPERFLEET_DATABASE_{variable}"), value)
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(error.contains(hint), is_told, "{variable}: {error}");
+    }
 }
