@@ -24,7 +24,7 @@ pub enum Cause {
     NewerGeneration,
     /// It does not say `Available=True`.
     NotAvailable,
-    /// The resource is being deleted, and it does not say `Finalized=True`.
+    /// The resource is being deleted, and it does not say `Finalized=True`, or not in a report that the API counts.
     NotFinalized,
 }
 

@@ -93,8 +93,8 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "hyperfleet_reconcile_metrics_details_truncated",
         Kind::Gauge,
-        "1 if more resources are stuck than details.max_resources, so that details are of the oldest only; what they do not \
-         have is then left out, and not 0",
+        "1 if more resources are stuck than details.max_resources, or hold up deletions for want of the condition, so that \
+         details are of the oldest only; what they do not have is then left out, and not 0",
     ),
     (
         "hyperfleet_reconcile_metrics_scrape_success",

@@ -62,7 +62,7 @@ pub struct Report {
     pub at: f64,
     /// Whether it said `Available=True`.
     pub available: bool,
-    /// Whether it said `Finalized=True`.
+    /// Whether it said `Finalized=True`, and `Available` either True or False: the API leaves other reports out.
     pub finalized: bool,
     /// The beginning of the reason of its condition, if texts were read.
     pub reason: Option<String>,

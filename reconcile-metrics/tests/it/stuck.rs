@@ -96,12 +96,15 @@ async fn a_report_that_the_api_leaves_out_is_waited_for() {
     let mut world = World::ours().await;
     world.resource("n", "NodePool", Some("False"), "1 hour").await;
     world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour'").await;
-    let unknown = r#"[{"type": "Available", "status": "Unknown"}, {"type": "Finalized", "status": "True"}]"#;
+    let unknown = r#"[{"type": "Available", "status": "Unknown", "reason": "NotLookedYet"},
+                      {"type": "Finalized", "status": "True", "reason": "AllGone"}]"#;
     world.report("NodePool", "n", "hypershift", 1, unknown).await;
-    let exporter = world.exporter(KINDS).await;
+    let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
     exporter.scraper.renew_details().await;
     let samples = exporter.scrape().await;
     assert_eq!(waiting(&samples, "nodepool", true, "hypershift", "not_finalized"), 1.0);
+    let (_, body) = exporter.get("/stuck", &[]).await;
+    assert!(body.contains("NotLookedYet") && !body.contains("AllGone"), "what is wrong with it: {body}");
 }
 
 #[tokio::test]

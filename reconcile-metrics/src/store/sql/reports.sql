@@ -15,7 +15,8 @@ LEFT JOIN LATERAL (
     SELECT left(e ->> 'reason', $4) AS reason, left(e ->> 'message', $4) AS message
     FROM jsonb_array_elements(CASE jsonb_typeof(s.conditions) WHEN 'array' THEN s.conditions ELSE '[]' END) AS e
     WHERE $4::int > 0 AND (e ->> 'type' = 'Available' OR (n.deleting AND e ->> 'type' = 'Finalized'))
-    ORDER BY e ->> 'type' DESC
+    -- What is not yet so. One that says Finalized is waited for by what it says of Available.
+    ORDER BY e ->> 'type' = 'Finalized' AND e ->> 'status' = 'True', e ->> 'type' DESC
     LIMIT 1
 ) AS said ON true
 ORDER BY n.place, s.adapter
