@@ -63,13 +63,9 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
 
 /// Whether somebody said which database it is.
 fn names_database(source: &Source, environment: &Environment) -> bool {
-    let is_set = |setting: &config::Setting| {
-        let variable = environment.get(setting.variable).is_some_and(|value| !value.is_empty());
-        variable || source.overrides.contains_key(setting.key)
-    };
     let mut address =
         config::SETTINGS.iter().filter(|setting| ["database.url", "database.host"].contains(&setting.key));
-    source.file.is_some() || address.any(is_set)
+    source.file.is_some() || address.any(|setting| setting.given(environment, &source.overrides).is_some())
 }
 
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {

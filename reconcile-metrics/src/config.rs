@@ -41,6 +41,21 @@ pub struct Setting {
     pub variable: &'static str,
 }
 
+impl Setting {
+    /// Who sets it from outside of the file, as a message names them, and to what: the flag before the variable.
+    pub(crate) fn given<'a>(
+        &self,
+        environment: &'a Environment,
+        overrides: &'a Overrides,
+    ) -> Option<(String, &'a String)> {
+        match (overrides.get(self.key), environment.get(self.variable)) {
+            (Some(flag), _) => Some((format!("--{}", self.flag), flag)),
+            (None, Some(variable)) if !variable.is_empty() => Some((self.variable.to_owned(), variable)),
+            (None, _) => None,
+        }
+    }
+}
+
 const fn setting(key: &'static str, flag: &'static str, variable: &'static str) -> Setting {
     Setting { key, flag, variable }
 }
@@ -219,11 +234,7 @@ pub fn parse(
     let schema = schema();
     let mut values = normalize(&document, &schema, Typing::Strict, &Default::default(), &mut diagnostics);
     for setting in SETTINGS {
-        let (source, given) = match (overrides.get(setting.key), environment.get(setting.variable)) {
-            (Some(flag), _) => (format!("--{}", setting.flag), flag),
-            (None, Some(variable)) if !variable.is_empty() => (setting.variable.to_owned(), variable),
-            (None, _) => continue,
-        };
+        let Some((source, given)) = setting.given(environment, overrides) else { continue };
         let key = document::Path::of_keys(setting.key);
         match coerce(&schema, &key, given) {
             Ok(value) => set(&mut values, setting.key, value),
