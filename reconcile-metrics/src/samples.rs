@@ -9,7 +9,7 @@ use crate::config::{Exposure, Kinds};
 use crate::diagnosis::Waits;
 use crate::figures::{Flow, Population, Types, population};
 use crate::scrape::{Details, Scrape};
-use crate::store::{Layout, Lingering, Missing};
+use crate::store::{HeldBy, Layout, Lingering, Missing};
 
 mod exporter;
 mod families;
@@ -244,18 +244,18 @@ fn waiting(page: &mut Page, details: &Details) {
 }
 
 fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Types) {
-    let mut counts: BTreeMap<(String, bool), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(String, HeldBy), u64> = BTreeMap::new();
     let known = kinds.all().iter().map(|kind| &kind.name).chain(lingering.iter().map(|found| &found.kind));
     for kind in known {
-        for has_children in [false, true] {
-            counts.insert((types.label(kind), has_children), 0);
+        for held_by in HeldBy::ALL {
+            counts.insert((types.label(kind), held_by), 0);
         }
     }
-    for Lingering { kind, has_children, count } in lingering {
-        *counts.entry((types.label(kind), *has_children)).or_default() += count;
+    for Lingering { kind, held_by, count } in lingering {
+        *counts.entry((types.label(kind), *held_by)).or_default() += count;
     }
-    for ((resource_type, has_children), count) in counts {
-        let labels = vec![("resource_type", resource_type), ("has_children", has_children.to_string())];
+    for ((resource_type, held_by), count) in counts {
+        let labels = vec![("resource_type", resource_type), ("held_by", held_by.label().to_owned())];
         page.number("hyperfleet_api_resource_deletion_lingering", labels, count as f64);
     }
 }

@@ -4,6 +4,7 @@
 //! renewed by [`Scraper::keep_details`] on their own time, so that no scrape waits for them; they are dropped when they
 //! could not be renewed for three intervals, but for drift that decides what is read. No figure of a failed reading is ever served.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -169,11 +170,12 @@ impl Scraper {
     async fn renew_waits(&self) {
         let details = self.store.details(self.details.max_resources, self.limit);
         let Some(store::Details { stuck, truncated }) = self.reading("details", details).await else { return };
+        let parents = stuck.iter().flat_map(|resource| &resource.parents);
+        let found = stuck.iter().map(|resource| &resource.kind).chain(parents.clone().map(|parent| &parent.kind));
+        let above_stuck: BTreeSet<&String> = parents.map(|parent| &parent.id).collect();
         let mut state = self.state();
-        let found = stuck.iter().flat_map(|resource| {
-            std::iter::once(resource.kind.as_str()).chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
-        });
-        state.name(self.kinds(), found);
+        state.name(self.kinds(), found.map(String::as_str));
+        state.above_stuck = Some((Instant::now(), above_stuck.into_iter().cloned().collect()));
         let mut waits = count(&stuck, self.kinds(), &state.types);
         if truncated {
             waits.leave_zeros_out();
@@ -182,7 +184,9 @@ impl Scraper {
     }
 
     async fn renew_lingering(&self) {
-        let Some(lingering) = self.reading("lingering", self.store.lingering(self.limit)).await else { return };
+        let above_stuck = lately(&self.state().above_stuck, self.details.interval).cloned().unwrap_or_default();
+        let lingering = self.store.lingering(&above_stuck, self.limit);
+        let Some(lingering) = self.reading("lingering", lingering).await else { return };
         let mut state = self.state();
         state.name(self.kinds(), lingering.iter().map(|lingering| lingering.kind.as_str()));
         state.lingering = Some((Instant::now(), lingering));

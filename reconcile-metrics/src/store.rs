@@ -33,7 +33,7 @@ pub(crate) use layout::{missing_triggers, silent_triggers};
 pub use missing::{Missing, Pass};
 pub use resource::{Parent, Report, Resource};
 pub use snapshot::{Snapshot, Transition, Transitions, query};
-pub use stuck::{Details, Found, Lingering, Selection, Trouble};
+pub use stuck::{Details, Found, HeldBy, Lingering, Selection, Trouble};
 pub use tables::{DocumentTable, Tables, Unread};
 
 /// The database.

@@ -98,7 +98,7 @@ fn labels(name: &str) -> &'static str {
             "`resource_type`, `is_delete`, `adapter`, `reason`"
         }
         "hyperfleet_api_resource_deletion_waiting_on_child" => "`resource_type`, `child_resource_type`",
-        "hyperfleet_api_resource_deletion_lingering" => "`resource_type`, `has_children`",
+        "hyperfleet_api_resource_deletion_lingering" => "`resource_type`, `held_by`",
         "hyperfleet_reconcile_metrics_record_drift" => "`state`",
         "hyperfleet_reconcile_metrics_stuck_threshold_seconds" => "`resource_type`, `is_delete`",
         "hyperfleet_reconcile_metrics_required_adapters" | "hyperfleet_reconcile_metrics_kind_read" => {

@@ -49,7 +49,7 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
         "hyperfleet_api_resource_deletion_lingering",
         Kind::Gauge,
         "Resources whose deletion was requested longer ago than their threshold, that are not pending, and that are still \
-         there; by whether they have children left",
+         there; by what holds them: nothing, a child, or a stuck_child",
     ),
     (
         "hyperfleet_reconcile_metrics_stuck_threshold_seconds",

@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) previous: Option<f64>,
     pub(super) transitions: BTreeMap<(String, bool), u64>,
     pub(super) details: Option<(Instant, Details)>,
+    /// The resources whose deletion waits for one that is stuck, by id.
+    pub(super) above_stuck: Option<(Instant, Vec<String>)>,
     pub(super) lingering: Option<(Instant, Vec<Lingering>)>,
     pub(super) drift: Option<(Instant, u64)>,
     /// After a comparison for which there was no time: when the next one is due, and how long that was put off.

@@ -73,10 +73,44 @@ pub struct Details {
 pub struct Lingering {
     /// The kind as written.
     pub kind: String,
-    /// Whether they still have children.
-    pub has_children: bool,
+    /// What holds them.
+    pub held_by: HeldBy,
     /// How many they are.
     pub count: u64,
+}
+
+/// What holds a deletion of which nothing is pending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeldBy {
+    /// It has no children left.
+    Nothing,
+    /// It has children left, and nothing below it is known to be stuck.
+    Child,
+    /// Something below it is stuck.
+    StuckChild,
+}
+
+impl HeldBy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::Child, Self::StuckChild];
+
+    /// The value of the label `held_by`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Child => "child",
+            Self::StuckChild => "stuck_child",
+        }
+    }
+
+    fn of(has_children: bool, is_above_stuck: bool) -> Self {
+        match (has_children, is_above_stuck) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::Child,
+            (true, true) => Self::StuckChild,
+        }
+    }
 }
 
 impl Store {
@@ -143,23 +177,26 @@ impl Store {
         .await
     }
 
-    /// Counts deletions that linger, all of them.
+    /// Counts deletions that linger, all of them; `above_stuck` are the ids of resources that something stuck is known to hold.
     ///
     /// # Errors
     /// As [`details`](Self::details).
-    pub async fn lingering(&self, limit: Duration) -> Result<Vec<Lingering>, StoreError> {
+    pub async fn lingering(&self, above_stuck: &[String], limit: Duration) -> Result<Vec<Lingering>, StoreError> {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
             if matches!(layout, Layout::Documents(_)) {
                 allow_sequential_scans(connection).await?;
             }
-            let sql =
-                format!("SELECT kind, has_children, count(*) FROM ({DELETIONS}) AS d WHERE NOT missing GROUP BY 1, 2");
+            let sql = format!(
+                "SELECT kind, has_children, id IN (SELECT unnest($10::text[])) AS is_above_stuck, count(*)
+                 FROM ({DELETIONS}) AS d WHERE NOT missing GROUP BY 1, 2, 3"
+            );
             let sql = put_to(&layout, sql);
-            let question = self.ask(&sql, &Selection::default()).bind(Texts::Unread.most());
+            let question = self.ask(&sql, &Selection::default()).bind(Texts::Unread.most()).bind(above_stuck);
             let rows = question.fetch_all(connection).await?;
             let lingering = rows.iter().map(|row| {
-                Ok(Lingering { kind: row.try_get(0)?, has_children: row.try_get(1)?, count: unsigned(row, 2)? })
+                let held_by = HeldBy::of(row.try_get(1)?, row.try_get(2)?);
+                Ok(Lingering { kind: row.try_get(0)?, held_by, count: unsigned(row, 3)? })
             });
             Ok(lingering.collect::<Result<_, sqlx::Error>>()?)
         })

@@ -8,12 +8,12 @@ fn blocked(samples: &Samples) -> f64 {
     )
 }
 
-fn lingering(samples: &Samples, resource_type: &str) -> (f64, f64) {
-    let of = |has_children: bool| {
-        let labels = format!("{{has_children=\"{has_children}\",resource_type=\"{resource_type}\"}}");
+/// Those that nothing holds, a child, and a stuck one.
+fn lingering(samples: &Samples, resource_type: &str) -> [f64; 3] {
+    ["nothing", "child", "stuck_child"].map(|held_by| {
+        let labels = format!("{{held_by=\"{held_by}\",resource_type=\"{resource_type}\"}}");
         samples.get(&format!("hyperfleet_api_resource_deletion_lingering{labels}"))
-    };
-    (of(false), of(true))
+    })
 }
 
 async fn delete(world: &mut World, ids: &str, age: &str) {
@@ -40,8 +40,8 @@ async fn a_child_without_the_condition_holds_its_parent_as_a_pending_one_does() 
         world.sql("UPDATE resources SET owner_id = 'p' WHERE id = 'n'").await;
         delete(&mut world, "'p', 'n'", "1 hour").await;
         let (exporter, samples) = details(&world).await;
-        assert_eq!((blocked(&samples), lingering(&samples, "cluster")), (1.0, (0.0, 1.0)));
-        assert_eq!(lingering(&samples, "nodepool"), (0.0, 0.0), "what lacks the condition is counted as that");
+        assert_eq!((blocked(&samples), lingering(&samples, "cluster")), (1.0, [0.0, 0.0, 1.0]));
+        assert_eq!(lingering(&samples, "nodepool"), [0.0; 3], "what lacks the condition is counted as that");
         let waiting = samples.0.iter().filter(|(series, _)| series.contains("stuck_waiting_on"));
         assert!(waiting.clone().count() > 0 && waiting.clone().all(|(_, value)| *value == 0.0), "it is not pending");
         let (_, body) = exporter.get("/stuck?missing=true", &[]).await;
@@ -67,10 +67,10 @@ async fn deletions_that_nothing_goes_on_with_are_counted_and_named() {
         delete(&mut world, "'fresh'", "1 minute").await;
         delete(&mut world, "'child'", "6 minutes").await;
         let (exporter, samples) = details(&world).await;
-        assert_eq!(lingering(&samples, "cluster"), (1.0, 1.0), "alone, and parent");
-        assert_eq!(lingering(&samples, "nodepool"), (1.0, 0.0), "its threshold is 5m");
-        assert_eq!(lingering(&samples, "channel"), (1.0, 0.0), "nothing will ever be reported on it");
-        assert_eq!(lingering(&samples, "nobody"), (1.0, 0.0));
+        assert_eq!(lingering(&samples, "cluster"), [1.0, 1.0, 0.0], "alone, and parent");
+        assert_eq!(lingering(&samples, "nodepool"), [1.0, 0.0, 0.0], "its threshold is 5m");
+        assert_eq!(lingering(&samples, "channel"), [1.0, 0.0, 0.0], "nothing will ever be reported on it");
+        assert_eq!(lingering(&samples, "nobody"), [1.0, 0.0, 0.0]);
         assert_eq!(blocked(&samples), 0.0, "nothing below is stuck");
         let (_, body) = exporter.get("/stuck?lingering=true", &[]).await;
         let mut found = ids(&body);
@@ -92,7 +92,29 @@ async fn deletions_that_nothing_goes_on_with_are_counted_and_named() {
         assert_eq!(exporter.get("/stuck?lingering=true&missing=true", &[]).await.0, 400);
         world.sql("DELETE FROM resource_conditions; DELETE FROM resources").await;
         exporter.scraper.renew_details().await;
-        assert_eq!(lingering(&exporter.scrape().await, "cluster"), (0.0, 0.0));
+        assert_eq!(lingering(&exporter.scrape().await, "cluster"), [0.0; 3]);
+    }
+}
+
+/// One that a stuck child holds and that does not linger itself yet, hides none that does.
+#[tokio::test]
+async fn a_deletion_is_told_apart_from_one_that_a_stuck_child_holds() {
+    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+        for (cluster, pool, status) in
+            [("held", "stuck", "False"), ("young", "too", "False"), ("slow", "at-it", "True")]
+        {
+            world.resource(cluster, "Cluster", Some("True"), "1 day").await;
+            world.resource(pool, "NodePool", Some(status), "1 day").await;
+            world.sql(&format!("UPDATE resources SET owner_id = '{cluster}' WHERE id = '{pool}'")).await;
+        }
+        delete(&mut world, "'held', 'stuck', 'too', 'slow'", "1 hour").await;
+        delete(&mut world, "'young', 'at-it'", "1 minute").await;
+        let (exporter, samples) = details(&world).await;
+        assert_eq!(blocked(&samples), 2.0, "held, and young");
+        assert_eq!(lingering(&samples, "cluster"), [0.0, 1.0, 1.0], "slow, and held");
+        world.sql("UPDATE resource_conditions SET status = 'True' WHERE resource_id = 'stuck'").await;
+        exporter.scraper.renew_details().await;
+        assert_eq!(lingering(&exporter.scrape().await, "cluster"), [0.0, 2.0, 0.0], "nothing stuck holds it any more");
     }
 }
 
@@ -109,7 +131,7 @@ async fn the_older_schema_shows_them_too() {
         )
         .await;
     let (exporter, samples) = details(&world).await;
-    assert_eq!((blocked(&samples), lingering(&samples, "cluster")), (1.0, (1.0, 1.0)));
+    assert_eq!((blocked(&samples), lingering(&samples, "cluster")), (1.0, [1.0, 0.0, 1.0]));
     assert_eq!(ids(&exporter.get("/stuck?lingering=true", &[]).await.1), ["p", "q"]);
 }
 

@@ -121,7 +121,7 @@ stuck: {anonymous: true}";
     assert_eq!((samples.success(), samples.flow("wild", false).1, is_read(&samples, "wild")), (1.0, 1.0, 1.0));
     let missing = "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"wild\"}";
     assert_eq!(samples.get(missing), 2.0);
-    let lingering = "hyperfleet_api_resource_deletion_lingering{has_children=\"false\",resource_type=\"wild\"}";
+    let lingering = "hyperfleet_api_resource_deletion_lingering{held_by=\"nothing\",resource_type=\"wild\"}";
     assert_eq!(samples.get(lingering), 1.0);
     let items = async |path: &str| -> Vec<(Value, Value)> {
         let (status, body) = exporter.get(path, &[]).await;

@@ -94,7 +94,7 @@ async fn a_comparison_that_fails_takes_no_other_figure_away() {
     let waiting = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on\
                    {adapter=\"dns\",is_delete=\"false\",reason=\"never_reported\",resource_type=\"cluster\"}";
     assert_eq!(samples.get(waiting), 1.0);
-    let lingering = "hyperfleet_api_resource_deletion_lingering{has_children=\"true\",resource_type=\"cluster\"}";
+    let lingering = "hyperfleet_api_resource_deletion_lingering{held_by=\"stuck_child\",resource_type=\"cluster\"}";
     assert_eq!(samples.get(lingering), 1.0);
 
     // Without a record there is nothing to compare, and nothing that fails.
