@@ -25,8 +25,15 @@ pub struct TcpProxy {
 struct Shared {
     upstream: String,
     /// The current line; cutting it replaces it. `None` refuses.
-    line: watch::Sender<Option<CancellationToken>>,
+    line: watch::Sender<Option<Line>>,
     accepted: watch::Sender<usize>,
+}
+
+/// What connections of one time share.
+#[derive(Clone, Default)]
+struct Line {
+    cut: CancellationToken,
+    muted: CancellationToken,
 }
 
 impl TcpProxy {
@@ -36,7 +43,7 @@ impl TcpProxy {
         let address = listener.local_addr().context("failed to listen")?;
         let shared = Arc::new(Shared {
             upstream: upstream.to_owned(),
-            line: watch::Sender::new(Some(CancellationToken::new())),
+            line: watch::Sender::new(Some(Line::default())),
             accepted: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
@@ -51,7 +58,14 @@ impl TcpProxy {
 
     /// Resets all connections; new ones pass.
     pub fn cut(&self) {
-        self.replace(Some(CancellationToken::new()));
+        self.replace(Some(Line::default()));
+    }
+
+    /// Passes nothing on any more on all connections, and leaves them open, as what has forgotten them does; new ones pass.
+    pub fn mute(&self) {
+        if let Some(old) = self.shared.line.send_replace(Some(Line::default())) {
+            old.muted.cancel();
+        }
     }
 
     /// Resets all connections and every new one, until [`restore`](Self::restore).
@@ -61,7 +75,7 @@ impl TcpProxy {
 
     /// Lets new connections pass again.
     pub fn restore(&self) {
-        self.replace(Some(CancellationToken::new()));
+        self.replace(Some(Line::default()));
     }
 
     /// How many connections came, refused ones included.
@@ -76,9 +90,9 @@ impl TcpProxy {
         let _ = self.shared.accepted.subscribe().wait_for(|accepted| *accepted >= wanted).await;
     }
 
-    fn replace(&self, line: Option<CancellationToken>) {
+    fn replace(&self, line: Option<Line>) {
         if let Some(old) = self.shared.line.send_replace(line) {
-            old.cancel();
+            old.cut.cancel();
         }
     }
 }
@@ -102,10 +116,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn pass(mut client: Stream, ending: Ending, shared: Arc<Shared>, line: CancellationToken) {
-    let copied = line.run_until_cancelled(async {
+async fn pass(mut client: Stream, ending: Ending, shared: Arc<Shared>, line: Line) {
+    let copied = line.cut.run_until_cancelled(async {
         let mut server = TcpStream::connect(&shared.upstream).await?;
-        copy_bidirectional(&mut client, &mut server).await
+        match line.muted.run_until_cancelled(copy_bidirectional(&mut client, &mut server)).await {
+            Some(copied) => copied,
+            None => std::future::pending().await,
+        }
     });
     match copied.await {
         Some(Ok(_)) => {}

@@ -1,7 +1,7 @@
 //! Connections: as few as possible, never more than allowed, none that is in doubt.
 //!
 //! A connection goes back only after its transaction has ended well. One that was idle may have died meanwhile, so
-//! what fails on the first statement there is tried once more on a new one. A pool of a library would do more (and ping,
+//! what fails on the first statement there, or gets no answer, is tried once more on a new one. A pool of a library would do more (and ping,
 //! and retry until its time is up); this must fail fast and say why.
 
 use std::sync::{Mutex, PoisonError};
@@ -131,7 +131,7 @@ impl Connections {
         let left = deadline.saturating_duration_since(Instant::now());
         let too_late = if left < limit / 2 { StoreError::Busy } else { StoreError::Unreachable(left) };
         // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
-        let mut connection = timeout_at(deadline, self.begin()).await.map_err(|_| too_late)??;
+        let mut connection = timeout_at(deadline, self.begin(left)).await.map_err(|_| too_late)??;
         let work = async {
             let answer = read(&mut connection).await?;
             sqlx::raw_sql("COMMIT").execute(&mut connection).await?;
@@ -150,14 +150,16 @@ impl Connections {
         answer
     }
 
-    /// A connection with its transaction begun.
-    async fn begin(&self) -> Result<PgConnection, StoreError> {
+    /// A connection with its transaction begun, within `left`.
+    async fn begin(&self, left: Duration) -> Result<PgConnection, StoreError> {
         let begin = self.beginning();
         while let Some(mut connection) = { self.idle().pop() } {
-            match sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection).await {
-                Ok(_) => return Ok(connection),
-                Err(error) if is_lost(&error) => {}
-                Err(error) => return Err(error.into()),
+            // What is between may have forgotten it, and drop all that is sent: then there is time for a new one.
+            let begun = sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection);
+            match timeout(left / 4, begun).await {
+                Ok(Ok(_)) => return Ok(connection),
+                Ok(Err(error)) if !is_lost(&error) => return Err(error.into()),
+                Ok(Err(_)) | Err(_) => {}
             }
         }
         let mut connection = open(&self.config).await?;
