@@ -160,6 +160,14 @@ pub(super) fn settle(
         missing_interval: s.duration(&key("details.missing_interval"), missing_interval, 10 * MINUTE),
         max_resources: s.within(&key("details.max_resources"), details.max_resources, 2000, 1..=MAX_RESOURCES),
     };
+    // What it asks of the database grows with what is in trouble, and the pass with all there is.
+    for (path, interval, least) in
+        [("details.interval", details.interval, SECOND), ("details.missing_interval", details.missing_interval, MINUTE)]
+    {
+        if interval < least {
+            s.error(&key(path), "is too short", &format!("write at least {}s", least.as_secs()));
+        }
+    }
     if database_answered_within < details.interval {
         let message = "is shorter than details.interval: without scrapes, /readyz would change back and forth";
         s.report(Severity::Warning, &key("health.database_answered_within"), message.to_owned(), "write a longer one");

@@ -118,11 +118,11 @@ pub struct MetricsSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetailsSpec {
-    /// How often they are renewed, beside the scrapes; 30s by default. They are dropped when three in a row failed.
+    /// How often they are renewed, beside the scrapes; 30s by default, 1s at least. They are dropped when three in a row failed.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
     /// The same for missing conditions, which takes a pass over all resources; on our schema it checks the record of them.
-    /// 10m by default.
+    /// 10m by default, 1m at least.
     #[schemars(extend("format" = "go-duration"))]
     pub missing_interval: Option<DurationText>,
     /// How many stuck resources are looked into, the oldest first, and as many deletions apart; 2000 by default, 10000 at most.
@@ -179,6 +179,6 @@ pub struct TableSpec {
     pub created: Option<String>,
     /// The column of the time of deletion, null until then; `deleted_time` or `deleted_at` by default.
     pub deleted: Option<String>,
-    /// The column that holds the parent's id; none by default.
+    /// The column that holds the parent's id; `owner_id` by default, and for want of it nobody knows whose deletion one holds up.
     pub owner: Option<String>,
 }

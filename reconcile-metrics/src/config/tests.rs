@@ -88,6 +88,14 @@ fn what_works_against_itself_is_told() {
     assert!(!warnings("metrics: {age_buckets: [1m, 1h, 3h]}").contains("age_buckets"));
     assert!(warnings("health: {database_answered_within: 20s}").contains("shorter than details.interval"));
     assert!(!warnings("health: {database_answered_within: 30s}").contains("details.interval"));
+    for (text, cure) in [
+        ("details: {interval: 999ms}", "write at least 1s"),
+        ("details: {missing_interval: 10s}", "write at least 60s"),
+    ] {
+        let mistakes = load_text(text).unwrap_err().to_string();
+        assert!(mistakes.contains("too short") && mistakes.contains(cure), "{mistakes}");
+    }
+    assert!(load_text("details: {interval: 1s, missing_interval: 1m}").is_ok());
     let mistakes = load_text("database: {statement_timeout: 61m}").unwrap_err().to_string();
     assert!(mistakes.contains("longer than an hour"), "{mistakes}");
 }
