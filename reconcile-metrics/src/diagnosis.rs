@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::config::{Kind, Kinds};
 use crate::figures::{Flow, Types};
-use crate::store::{Report, Resource};
+use crate::store::{HeldBy, Report, Resource};
 
 /// Why an adapter keeps a resource from being reconciled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -105,9 +105,9 @@ pub struct Stuck {
     pub required_adapters_known: bool,
     /// The adapters that it waits on.
     pub waits_on: Vec<Wait>,
-    /// Whether it has children left, of a deletion that lingers.
+    /// What holds a deletion that lingers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_children: Option<bool>,
+    pub held_by: Option<HeldBy>,
     /// The deletions that wait for it: ids of its ancestors.
     pub blocks: Vec<String>,
 }
@@ -133,7 +133,7 @@ pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
                 message: resource.message.clone(),
                 required_adapters_known: kind.is_some(),
                 waits_on: waits_on(resource, kind),
-                has_children: resource.has_children,
+                held_by: resource.held_by,
                 blocks: resource.parents.iter().map(|parent| parent.id.clone()).collect(),
             }
         })
@@ -191,6 +191,11 @@ impl Waits {
     pub fn leave_zeros_out(&mut self) {
         self.on_adapters.retain(|_, count| *count > 0);
         self.on_children.retain(|_, count| *count > 0);
+    }
+
+    /// Where nobody knows the parents of a type, zero is not known of what it holds up.
+    pub fn leave_children_out(&mut self, resource_type: &str) {
+        self.on_children.retain(|(_, child), count| *count > 0 || child != resource_type);
     }
 }
 

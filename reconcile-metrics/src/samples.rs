@@ -208,6 +208,8 @@ fn schema(page: &mut Page, layout: &Layout, kinds: &Kinds) {
         let value = if page.unread.contains(&resource_type) { 0.0 } else { 1.0 };
         page.number("hyperfleet_reconcile_metrics_kind_read", vec![("resource_type", resource_type)], value);
     }
+    let unread = if layout.leaves_resources_unread() { 1.0 } else { 0.0 };
+    page.number("hyperfleet_reconcile_metrics_older_tables_unread", Vec::new(), unread);
     let exact = if *layout == Layout::Tracked { 1.0 } else { 0.0 };
     page.number("hyperfleet_reconcile_metrics_transitions_exact", Vec::new(), exact);
 }

@@ -4,7 +4,6 @@
 //! renewed by [`Scraper::keep_details`] on their own time, so that no scrape waits for them; they are dropped when they
 //! could not be renewed for three intervals, but for drift that decides what is read. No figure of a failed reading is ever served.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
 use crate::figures::{Edges, Types};
-use crate::store::{self, Store, StoreError};
+use crate::store::{self, Layout, Store, StoreError};
 
 mod outcome;
 mod state;
@@ -86,19 +85,22 @@ impl Scraper {
         let snapshot = self.reading("snapshot", self.store.snapshot(&self.edges, previous, self.limit)).await;
         let mut state = self.state();
         if let Some(snapshot) = &snapshot {
-            state.take(snapshot);
+            state.take(self.kinds(), snapshot);
             if state.pass.take_if(|(_, pass)| pass.schema != snapshot.layout.label()).is_some() {
                 self.other_layout.notify_one();
             }
             state.name(self.kinds(), snapshot.kinds());
+            state.missing_is_on_record = snapshot.missing.is_some();
         }
         let DetailsConfig { interval, missing_interval, .. } = self.details;
-        let pass = lately(&state.pass, missing_interval);
+        let missing = if state.missing_is_on_record {
+            // Once the record has said it, a pass of before would be a step back in time.
+            snapshot.as_ref().and_then(|snapshot| snapshot.missing.clone())
+        } else {
+            lately(&state.pass, missing_interval).map(|pass| pass.missing.clone())
+        };
         Arc::new(Scrape {
-            missing: snapshot
-                .as_ref()
-                .and_then(|snapshot| snapshot.missing.clone())
-                .or_else(|| pass.map(|pass| pass.missing.clone())),
+            missing,
             drift: Drift {
                 pending: drift(state.drift, interval),
                 missing: drift(state.pass.as_ref().and_then(|(at, pass)| Some((*at, pass.drift?))), missing_interval),
@@ -169,16 +171,21 @@ impl Scraper {
 
     async fn renew_waits(&self) {
         let details = self.store.details(self.details.max_resources, self.limit);
-        let Some(store::Details { stuck, truncated }) = self.reading("details", details).await else { return };
-        let parents = stuck.iter().flat_map(|resource| &resource.parents);
-        let found = stuck.iter().map(|resource| &resource.kind).chain(parents.clone().map(|parent| &parent.kind));
-        let above_stuck: BTreeSet<&String> = parents.map(|parent| &parent.id).collect();
+        let Some(details) = self.reading("details", details).await else { return };
+        let above_stuck = details.above_stuck();
+        let store::Details { stuck, truncated } = details;
         let mut state = self.state();
-        state.name(self.kinds(), found.map(String::as_str));
-        state.above_stuck = Some((Instant::now(), above_stuck.into_iter().cloned().collect()));
+        state.above_stuck = Some((Instant::now(), above_stuck));
+        let found = stuck.iter().flat_map(|resource| {
+            std::iter::once(resource.kind.as_str()).chain(resource.parents.iter().map(|parent| parent.kind.as_str()))
+        });
+        state.name(self.kinds(), found);
         let mut waits = count(&stuck, self.kinds(), &state.types);
         if truncated {
             waits.leave_zeros_out();
+        }
+        for kind in state.layout.iter().flat_map(Layout::ownerless) {
+            waits.leave_children_out(&state.types.label(kind));
         }
         state.details = Some((Instant::now(), Details { waits, truncated }));
     }

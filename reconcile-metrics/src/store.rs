@@ -17,6 +17,7 @@ use sqlx::{PgConnection, Postgres};
 use crate::config::{DatabaseConfig, Kinds};
 
 mod connections;
+mod deletions;
 mod documents;
 pub mod layout;
 mod missing;
@@ -28,12 +29,13 @@ mod tables;
 pub(crate) use connections::quoted as quoted_identifier;
 use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
+pub use deletions::{HeldBy, Lingering};
 pub use layout::{Beside, Layout};
 pub(crate) use layout::{missing_triggers, silent_triggers};
 pub use missing::{Missing, Pass};
 pub use resource::{Parent, Report, Resource};
 pub use snapshot::{Snapshot, Transition, Transitions, query};
-pub use stuck::{Details, Found, HeldBy, Lingering, Selection, Trouble};
+pub use stuck::{Details, Found, Selection, Trouble};
 pub use tables::{DocumentTable, Tables, Unread};
 
 /// The database.

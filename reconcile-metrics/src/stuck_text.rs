@@ -4,6 +4,7 @@
 //! nothing that an adapter wrote reaches a terminal as a command.
 
 use crate::diagnosis::Stuck;
+use crate::store::HeldBy;
 
 /// The longest message that is shown in a table; JSON has more.
 const MESSAGE_WIDTH: usize = 100;
@@ -59,11 +60,12 @@ pub fn notes(stuck: &Stuck) -> Vec<String> {
     if stuck.no_condition && !stuck.waits_on.is_empty() {
         notes.push("has no condition Reconciled".to_owned());
     }
-    match stuck.has_children {
-        Some(true) => notes.push("has children left".to_owned()),
-        Some(false) => notes.push("has no children left".to_owned()),
-        None => {}
-    }
+    let held_by = stuck.held_by.map(|held_by| match held_by {
+        HeldBy::Nothing => "has no children left",
+        HeldBy::Child => "has children left, none that is stuck",
+        HeldBy::StuckChild => "is held by a stuck child",
+    });
+    notes.extend(held_by.map(str::to_owned));
     if !stuck.blocks.is_empty() {
         notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
     }
@@ -153,7 +155,7 @@ mod tests {
             message: None,
             required_adapters_known: true,
             waits_on,
-            has_children: None,
+            held_by: None,
             blocks: blocks.iter().map(|&id| id.to_owned()).collect(),
         }
     }

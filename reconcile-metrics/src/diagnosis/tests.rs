@@ -33,7 +33,7 @@ fn resource(id: &str, kind: &str, deleting: bool, reports: Vec<Report>) -> Resou
         reason: None,
         message: None,
         reports,
-        has_children: None,
+        held_by: None,
         parents: Vec::new(),
     }
 }

@@ -79,6 +79,12 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
          of them and they have no figures",
     ),
     (
+        "hyperfleet_reconcile_metrics_older_tables_unread",
+        Kind::Gauge,
+        "1 if tables of the API's schema before v0.3.1 hold resources beside the schema that is read, which has none of them \
+         unless somebody moved them; 0 if not",
+    ),
+    (
         "hyperfleet_reconcile_metrics_transitions_exact",
         Kind::Gauge,
         "1 if the database counts all transitions; 0 if only those are counted that a scrape found still pending, or that \

@@ -30,6 +30,8 @@ pub(super) struct State {
     /// After a comparison for which there was no time: when the next one is due, and how long that was put off.
     pub(super) drift_due: Option<(Instant, Duration)>,
     pub(super) pass: Option<(Instant, Pass)>,
+    /// Missing conditions were on record in the last good snapshot.
+    pub(super) missing_is_on_record: bool,
     pub(super) attempts: BTreeMap<&'static str, Attempt>,
     /// Why readings fail, as it was logged last.
     failing: BTreeMap<&'static str, &'static str>,
@@ -115,7 +117,7 @@ impl State {
     }
 
     /// Takes what a good snapshot says.
-    pub(super) fn take(&mut self, snapshot: &Snapshot) {
+    pub(super) fn take(&mut self, kinds: &Kinds, snapshot: &Snapshot) {
         if self.layout.as_ref() != Some(&snapshot.layout) {
             let (schema, text) = (snapshot.layout.label(), snapshot.layout.describe());
             match snapshot.layout {
@@ -130,6 +132,14 @@ impl State {
             }
             for (kind, table) in snapshot.layout.tables() {
                 tracing::info!(kind, table, "Reading a table");
+            }
+            let has_parent = |kind: &&str| kinds.get(kind).is_some_and(|kind| kind.parent.is_some());
+            for kind in snapshot.layout.ownerless().filter(has_parent) {
+                tracing::warn!(
+                    kind,
+                    "The table of a kind with a parent_kind has no column of the owner, so nobody knows whose deletion its resources hold up; \
+                     set `table.owner`"
+                );
             }
             for unread in snapshot.layout.unread() {
                 tracing::warn!(kind = unread.kind, problem = unread.problem, "A kind is not read");

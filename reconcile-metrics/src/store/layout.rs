@@ -6,7 +6,7 @@
 use sqlx::{PgConnection, Row as _};
 
 use super::connections::StoreError;
-use super::tables::{self, Tables, Unread};
+use super::tables::{self, LeftBehind, Tables, Unread};
 use crate::config::Kinds;
 
 /// A schema.
@@ -28,7 +28,7 @@ pub enum Layout {
 pub enum Beside {
     /// Nothing.
     Nothing,
-    /// Tables of the older schema.
+    /// Tables of the older schema that hold resources, as an upgrade leaves them behind.
     OlderTables,
     /// Our record, which is not kept: triggers are disabled or gone. The conditions are right all the same.
     UnkeptRecord,
@@ -65,8 +65,8 @@ impl Layout {
             Self::Tracked => "our schema: transitions are counted exactly",
             Self::Rows { beside: Beside::Nothing } => "the API's schema: transitions are counted between scrapes",
             Self::Rows { beside: Beside::OlderTables } => {
-                "the API's schema, beside tables of its older one, which are not read: resources that were not migrated \
-                 are in nobody's figures"
+                "the API's schema, beside tables of its older one, which hold resources and are not read: what was not \
+                 moved is in nobody's figures"
             }
             Self::Rows { beside: Beside::UnkeptRecord } => {
                 "our schema like the API's, as triggers that keep its record are disabled or gone: transitions that \
@@ -86,6 +86,12 @@ impl Layout {
         matches!(self, Self::Tracked | Self::Rows { beside: Beside::UnkeptRecord | Beside::DoubtedRecord })
     }
 
+    /// Whether resources are where nobody reads them.
+    #[must_use]
+    pub fn leaves_resources_unread(&self) -> bool {
+        *self == Self::Rows { beside: Beside::OlderTables }
+    }
+
     /// The kinds that have a table each, and its name.
     pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
         let tables = match self {
@@ -93,6 +99,15 @@ impl Layout {
             Self::Documents(tables) => tables.read.as_slice(),
         };
         tables.iter().map(|table| (table.kind.as_str(), table.name.as_str()))
+    }
+
+    /// The kinds of whose resources it is not known who their parents are.
+    pub fn ownerless(&self) -> impl Iterator<Item = &str> {
+        let tables = match self {
+            Self::Tracked | Self::Rows { .. } => &[],
+            Self::Documents(tables) => tables.read.as_slice(),
+        };
+        tables.iter().filter(|table| table.owner.is_none()).map(|table| table.kind.as_str())
     }
 
     /// The configured kinds whose rows cannot be read, so that nothing is known of them.
@@ -123,8 +138,14 @@ pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Resu
     }
     let tables = tables::find(connection, kinds).await?;
     match (rows, tables.read.is_empty()) {
-        (true, true) => Ok(Layout::Rows { beside: Beside::Nothing }),
-        (true, false) => Ok(Layout::Rows { beside: Beside::OlderTables }),
+        (true, _) => {
+            Ok(match tables::left_behind(connection, &tables).await? {
+                LeftBehind::Nothing => Layout::Rows { beside: Beside::Nothing },
+                LeftBehind::Some => Layout::Rows { beside: Beside::OlderTables },
+                // Made by an upgrade that has not happened yet, or was taken back: the fleet is where it was.
+                LeftBehind::Everything => Layout::Documents(tables),
+            })
+        }
         (false, false) => Ok(Layout::Documents(tables)),
         (false, true) => {
             let unread: String = tables.unread.iter().map(|unread| format!("; {unread}")).collect();

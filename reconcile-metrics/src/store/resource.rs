@@ -10,6 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::StoreError;
+use super::deletions::HeldBy;
 use super::documents::{self, Pending};
 use super::layout::Layout;
 
@@ -45,8 +46,8 @@ pub struct Resource {
     pub message: Option<String>,
     /// What adapters last said, by the adapter's name.
     pub reports: Vec<Report>,
-    /// Whether it has children; known of deletions of which nothing is pending.
-    pub has_children: Option<bool>,
+    /// What holds its deletion; known of those of which nothing is pending.
+    pub held_by: Option<HeldBy>,
     /// Ancestors that are being deleted as well.
     pub parents: Vec<Parent>,
 }
@@ -137,7 +138,7 @@ pub(super) fn resource(row: Pending, now: f64) -> Resource {
         reason: row.reason,
         message: row.message,
         reports: Vec::new(),
-        has_children: None,
+        held_by: None,
         parents: Vec::new(),
     }
 }
@@ -156,7 +157,7 @@ pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
         reason: row.try_get(9)?,
         message: row.try_get(10)?,
         reports: Vec::new(),
-        has_children: None,
+        held_by: None,
         parents: Vec::new(),
     })
 }
@@ -217,7 +218,12 @@ pub(super) async fn parents(
         let index = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
         let resource = index.checked_sub(1).and_then(|index| resources.get_mut(*places.get(index)?));
         if let Some(resource) = resource {
-            let parent = Parent { id: row.try_get(1)?, kind: row.try_get(2)?, name: row.try_get(3)? };
+            let id: String = row.try_get(1)?;
+            // Owners in a circle: nothing waits for itself.
+            if id == resource.id {
+                continue;
+            }
+            let parent = Parent { id, kind: row.try_get(2)?, name: row.try_get(3)? };
             resource.parents.push(parent);
         }
     }

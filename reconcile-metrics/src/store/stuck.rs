@@ -7,14 +7,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 
+use super::deletions::{BLOCKING, LINGERING, above};
 use super::documents::{self, Pending, Wanted};
 use super::layout::Layout;
-use super::resource::{Texts, complete, from_row, order, parents, put_to, reports, resource};
-use super::snapshot::query::{DELETIONS, DRIFT};
+use super::resource::{Texts, complete, from_row, order, parents, reports, resource};
+use super::snapshot::query::DRIFT;
 use super::snapshot::{allow_sequential_scans, now, unsigned};
 use super::tables::{Tables, Unread};
 use super::{Doubt, Resource, Store, StoreError, Thresholds, verdict};
@@ -68,48 +69,11 @@ pub struct Details {
     pub truncated: bool,
 }
 
-/// Deletions of one kind that go on although nothing is pending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lingering {
-    /// The kind as written.
-    pub kind: String,
-    /// What holds them.
-    pub held_by: HeldBy,
-    /// How many they are.
-    pub count: u64,
-}
-
-/// What holds a deletion of which nothing is pending.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HeldBy {
-    /// It has no children left.
-    Nothing,
-    /// It has children left, and nothing below it is known to be stuck.
-    Child,
-    /// Something below it is stuck.
-    StuckChild,
-}
-
-impl HeldBy {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Nothing, Self::Child, Self::StuckChild];
-
-    /// The value of the label `held_by`.
+impl Details {
+    /// The ids of the resources whose deletion waits for one of them.
     #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Child => "child",
-            Self::StuckChild => "stuck_child",
-        }
-    }
-
-    fn of(has_children: bool, is_above_stuck: bool) -> Self {
-        match (has_children, is_above_stuck) {
-            (false, _) => Self::Nothing,
-            (true, false) => Self::Child,
-            (true, true) => Self::StuckChild,
-        }
+    pub fn above_stuck(&self) -> Vec<String> {
+        above(&self.stuck).into_iter().map(str::to_owned).collect()
     }
 }
 
@@ -133,6 +97,7 @@ impl Store {
                 return Ok((layout, None));
             }
             let mut found = self.list(connection, &layout, selection, Texts::Beginnings).await?;
+            self.say_what_holds(connection, &layout, &mut found).await?;
             complete(connection, &layout, &mut found).await?;
             Ok((layout, Some(found)))
         };
@@ -159,8 +124,7 @@ impl Store {
             let layout = self.layout(connection).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
             let mut stuck = self.list(connection, &layout, &selection, Texts::Unread).await?;
-            let blocking = "missing AND owner_id IS NOT NULL";
-            let mut blocking = self.deletions(connection, &layout, blocking, &selection, Texts::Unread).await?;
+            let mut blocking = self.deletions(connection, &layout, BLOCKING, &selection, Texts::Unread).await?;
             let truncated = stuck.len().max(blocking.len()) > most as usize;
             if stuck.len() > most as usize {
                 stuck.truncate(most as usize);
@@ -173,32 +137,6 @@ impl Store {
             stuck.append(&mut blocking);
             parents(connection, &layout, &mut stuck).await?;
             Ok(Details { stuck, truncated })
-        })
-        .await
-    }
-
-    /// Counts deletions that linger, all of them; `above_stuck` are the ids of resources that something stuck is known to hold.
-    ///
-    /// # Errors
-    /// As [`details`](Self::details).
-    pub async fn lingering(&self, above_stuck: &[String], limit: Duration) -> Result<Vec<Lingering>, StoreError> {
-        self.read(limit, async |connection: &mut PgConnection| {
-            let layout = self.layout(connection).await?;
-            if matches!(layout, Layout::Documents(_)) {
-                allow_sequential_scans(connection).await?;
-            }
-            let sql = format!(
-                "SELECT kind, has_children, id IN (SELECT unnest($10::text[])) AS is_above_stuck, count(*)
-                 FROM ({DELETIONS}) AS d WHERE NOT missing GROUP BY 1, 2, 3"
-            );
-            let sql = put_to(&layout, sql);
-            let question = self.ask(&sql, &Selection::default()).bind(Texts::Unread.most()).bind(above_stuck);
-            let rows = question.fetch_all(connection).await?;
-            let lingering = rows.iter().map(|row| {
-                let held_by = HeldBy::of(row.try_get(1)?, row.try_get(2)?);
-                Ok(Lingering { kind: row.try_get(0)?, held_by, count: unsigned(row, 3)? })
-            });
-            Ok(lingering.collect::<Result<_, sqlx::Error>>()?)
         })
         .await
     }
@@ -231,7 +169,7 @@ impl Store {
     }
 
     /// Lists them; what lacks the condition only where that is on record, or a table's.
-    async fn list(
+    pub(super) async fn list(
         &self,
         connection: &mut PgConnection,
         layout: &Layout,
@@ -240,7 +178,7 @@ impl Store {
     ) -> Result<Vec<Resource>, StoreError> {
         let sql = match (selection.trouble, layout) {
             (Trouble::Lingering, _) => {
-                return self.deletions(connection, layout, "NOT missing", selection, texts).await;
+                return self.deletions(connection, layout, LINGERING, selection, texts).await;
             }
             (Trouble::Pending, Layout::Tracked) => TRACKED_STUCK,
             (Trouble::Pending, Layout::Rows { .. }) => ROWS_STUCK,
@@ -254,25 +192,6 @@ impl Store {
         };
         let rows = self.ask(sql, selection).bind(texts.most()).fetch_all(connection).await?;
         Ok(rows.iter().map(from_row).collect::<Result<_, _>>()?)
-    }
-
-    /// Deletions that go on although nothing is pending, the oldest first.
-    async fn deletions(
-        &self,
-        connection: &mut PgConnection,
-        layout: &Layout,
-        which: &'static str,
-        selection: &Selection,
-        texts: Texts,
-    ) -> Result<Vec<Resource>, StoreError> {
-        if matches!(layout, Layout::Documents(_)) {
-            allow_sequential_scans(connection).await?;
-        }
-        let sql = format!("SELECT * FROM ({DELETIONS}) AS d WHERE {which} ORDER BY since, id LIMIT $8");
-        let sql = put_to(layout, sql);
-        let rows = self.ask(&sql, selection).bind(texts.most()).fetch_all(connection).await?;
-        let deletion = |row| Ok(Resource { has_children: Some(PgRow::try_get(row, 11)?), ..from_row(row)? });
-        Ok(rows.iter().map(deletion).collect::<Result<_, sqlx::Error>>()?)
     }
 
     async fn list_documents(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::connections::{StoreError, quoted};
 use crate::config::{KNOWN_TABLES, Kinds, Table, known_table};
@@ -104,13 +104,13 @@ pub(super) async fn find(connection: &mut PgConnection, kinds: &Kinds) -> Result
     let listed: Vec<(&str, Option<Table>)> =
         kinds.all().iter().map(|kind| (kind.name.as_str(), kind.table.clone())).collect();
     // A kind that nobody listed is counted as an unknown one, as on the newer schema.
-    let unlisted = KNOWN_TABLES.iter().filter(|(kind, name, _)| {
+    let unlisted = KNOWN_TABLES.iter().filter(|(kind, name)| {
         let taken = |(other, table): &(&str, Option<Table>)| {
             other.eq_ignore_ascii_case(kind) || table.as_ref().is_some_and(|table| table.name == *name)
         };
         !listed.iter().any(taken)
     });
-    let unlisted: Vec<_> = unlisted.filter_map(|(kind, ..)| Some((*kind, known_table(kind)?))).collect();
+    let unlisted: Vec<_> = unlisted.filter_map(|(kind, _)| Some((*kind, known_table(kind)?))).collect();
 
     let named = listed.iter().filter_map(|(_, table)| table.as_ref()).chain(unlisted.iter().map(|(_, table)| table));
     let names: Vec<&str> = named.map(|table| table.name.as_str()).collect();
@@ -128,6 +128,30 @@ pub(super) async fn find(connection: &mut PgConnection, kinds: &Kinds) -> Result
     }
     tables.read.extend(unlisted.iter().filter_map(|(kind, table)| catalogue.find(kind, table).ok()));
     Ok(tables)
+}
+
+/// What tables of the older schema hold, beside the newer one.
+pub(super) enum LeftBehind {
+    /// No resource.
+    Nothing,
+    /// Resources, and the newer one has some, too.
+    Some,
+    /// Resources, and the newer one has none.
+    Everything,
+}
+
+/// What is left behind in the tables.
+pub(super) async fn left_behind(connection: &mut PgConnection, tables: &Tables) -> Result<LeftBehind, StoreError> {
+    if tables.read.is_empty() {
+        return Ok(LeftBehind::Nothing);
+    }
+    let older = tables.read.iter().map(|table| format!("EXISTS (SELECT FROM {})", quoted(&table.name)));
+    let sql = format!("SELECT {}, EXISTS (SELECT FROM resources)", older.collect::<Vec<_>>().join(" OR "));
+    Ok(match sqlx::query_as(AssertSqlSafe(sql)).fetch_one(connection).await? {
+        (false, _) => LeftBehind::Nothing,
+        (true, true) => LeftBehind::Some,
+        (true, false) => LeftBehind::Everything,
+    })
 }
 
 /// The columns of each table: their types, and whether they may be read.
@@ -151,7 +175,7 @@ const GENERATION: Role =
     Role { key: "generation", defaults: &["generation"], types: &["int2", "int4", "int8", "numeric"] };
 const DELETED: Role = Role { key: "deleted", defaults: &["deleted_time", "deleted_at"], types: TIMES };
 const CREATED: Role = Role { key: "created", defaults: &["created_time", "created_at"], types: TIMES };
-const OWNER: Role = Role { key: "owner", defaults: &[], types: &[] };
+const OWNER: Role = Role { key: "owner", defaults: &["owner_id"], types: &[] };
 
 impl Catalogue {
     async fn read(connection: &mut PgConnection, tables: &[&str]) -> Result<Self, StoreError> {

@@ -42,7 +42,7 @@ fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
         message: None,
         required_adapters_known: true,
         waits_on,
-        has_children: None,
+        held_by: None,
         blocks: vec!["0198f1c2-cccc".to_owned()],
     }
 }

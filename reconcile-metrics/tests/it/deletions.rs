@@ -1,5 +1,7 @@
 //! Deletions that hold each other up, or that nothing goes on with: what the API's own figures do not show.
 
+use std::collections::BTreeMap;
+
 use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
 
 fn blocked(samples: &Samples) -> f64 {
@@ -80,12 +82,15 @@ async fn deletions_that_nothing_goes_on_with_are_counted_and_named() {
             .as_array()
             .unwrap()
             .iter()
-            .filter(|item| item["has_children"] == true)
+            .filter(|item| item["held_by"] == "child")
             .map(|item| item["id"].clone())
             .collect();
         assert_eq!(children, ["parent"]);
         let (_, page) = exporter.get("/stuck?lingering=true&kind=Cluster", &[("accept", "text/html")]).await;
-        assert!(page.contains("has children left") && page.contains("has no children left"), "{page}");
+        assert!(
+            page.contains("has children left, none that is stuck") && page.contains("has no children left"),
+            "{page}"
+        );
         assert_eq!(ids(&exporter.get("/stuck?lingering=true&kind=nodepool", &[]).await.1), ["child"]);
         assert_eq!(ids(&exporter.get("/stuck?lingering=true&deleting=false", &[]).await.1), [""; 0]);
         assert_eq!(ids(&exporter.get("/stuck", &[]).await.1), ["pending"]);
@@ -112,9 +117,32 @@ async fn a_deletion_is_told_apart_from_one_that_a_stuck_child_holds() {
         let (exporter, samples) = details(&world).await;
         assert_eq!(blocked(&samples), 2.0, "held, and young");
         assert_eq!(lingering(&samples, "cluster"), [0.0, 1.0, 1.0], "slow, and held");
+        let (_, body) = exporter.get("/stuck?lingering=true", &[]).await;
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let listed =
+            body["items"].as_array().unwrap().iter().map(|item| (item["id"].as_str(), item["held_by"].as_str()));
+        let listed: BTreeMap<_, _> = listed.collect();
+        assert_eq!(listed, [("held", "stuck_child"), ("slow", "child")].map(|(id, by)| (Some(id), Some(by))).into());
+        let (_, page) = exporter.get("/stuck?lingering=true", &[("accept", "text/html")]).await;
+        assert!(page.contains("is held by a stuck child"), "{page}");
         world.sql("UPDATE resource_conditions SET status = 'True' WHERE resource_id = 'stuck'").await;
         exporter.scraper.renew_details().await;
         assert_eq!(lingering(&exporter.scrape().await, "cluster"), [0.0, 2.0, 0.0], "nothing stuck holds it any more");
+    }
+}
+
+/// Nothing forbids owners in a circle. What is stuck there is a root cause all the same.
+#[tokio::test]
+async fn what_owns_its_owner_holds_it_and_not_itself() {
+    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+        world.resource("a", "Cluster", Some("True"), "1 day").await;
+        world.resource("b", "NodePool", Some("False"), "1 day").await;
+        world.sql("UPDATE resources SET owner_id = CASE id WHEN 'a' THEN 'b' ELSE 'a' END").await;
+        delete(&mut world, "'a', 'b'", "1 hour").await;
+        let (exporter, samples) = details(&world).await;
+        assert_eq!((blocked(&samples), lingering(&samples, "cluster")), (1.0, [0.0, 0.0, 1.0]));
+        let (_, body) = exporter.get("/stuck", &[]).await;
+        assert!(body.contains(r#""blocks":["a"]"#), "{body}");
     }
 }
 

@@ -204,3 +204,29 @@ async fn a_row_without_name_and_generation_is_read_like_any_other() {
         assert_eq!((status, &item["id"], &item["name"], &item["generation"]), (200, &id.into(), &id.into(), &0.into()));
     }
 }
+
+/// The column of parents is found by its name, wherever the table is; without one, nothing is claimed of whom children hold.
+#[tokio::test]
+async fn a_table_without_owners_is_no_reason_to_say_that_nobody_waits() {
+    let mut world = World::theirs(DOCUMENTS).await;
+    world
+        .sql(&format!(
+            "ALTER TABLE node_pools RENAME TO pools;
+             INSERT INTO clusters (id, name, deleted_time, status_conditions)
+                 VALUES ('c', 'c', now() - interval '1 hour', '[{{\"type\": \"Reconciled\", \"status\": \"True\"}}]');
+             INSERT INTO pools (id, name, owner_id, deleted_at, status_conditions)
+                 VALUES ('n', 'n', 'c', now() - interval '1 hour', '{PENDING}')"
+        ))
+        .await;
+    let kinds = "kinds: [{kind: Cluster}, {kind: NodePool, parent_kind: Cluster, table: {name: pools}}]";
+    let exporter = world.exporter(kinds).await;
+    let blocked =
+        "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
+    exporter.scraper.renew_details().await;
+    assert_eq!(exporter.scrape().await.get(blocked), 1.0);
+    world.sql("ALTER TABLE pools RENAME owner_id TO of").await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    exporter.scraper.renew_details().await;
+    assert_eq!((samples.success(), exporter.scrape().await.0.contains_key(blocked)), (1.0, false));
+}

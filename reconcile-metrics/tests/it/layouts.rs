@@ -149,10 +149,21 @@ async fn the_newer_schema_is_read_where_both_are() {
     let mut world = World::theirs(DOCUMENTS).await;
     world.sql("DROP TABLE adapter_statuses").await;
     world.sql(ROWS).await;
+    let exporter = world.exporter(KINDS).await;
+    let read = async || {
+        let samples = exporter.scrape().await;
+        let unread = samples.get("hyperfleet_reconcile_metrics_older_tables_unread{}");
+        (schema(&samples), samples.flow("cluster", false).0, unread)
+    };
+    assert_eq!(read().await, (vec!["rows"], 0.0, 0.0), "nothing is anywhere");
+    let pending = r#"'[{"type": "Reconciled", "status": "False"}]'"#;
+    world.sql(&format!("INSERT INTO clusters (id, name, status_conditions) VALUES ('old', 'old', {pending})")).await;
+    assert_eq!(read().await, (vec!["documents"], 1.0, 0.0), "the upgrade did not happen, or was taken back");
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
-    let samples = world.exporter(KINDS).await.scrape().await;
-    assert_eq!(schema(&samples), ["rows"]);
-    assert_eq!(samples.flow("cluster", false).0, 1.0);
+    world.resource("c2", "Cluster", Some("False"), "1 hour").await;
+    assert_eq!(read().await, (vec!["rows"], 2.0, 1.0), "nobody reads the old one");
+    world.sql("TRUNCATE clusters").await;
+    assert_eq!(read().await, (vec!["rows"], 2.0, 0.0));
 }
 
 #[tokio::test]

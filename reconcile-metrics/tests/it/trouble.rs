@@ -75,12 +75,28 @@ async fn a_connection_that_broke_while_idle_costs_no_scrape() {
     assert_eq!(proxy.connections(), 2, "a second connection, and no more");
 }
 
+/// What is between has forgotten the connection, and drops what is sent.
+#[tokio::test]
+async fn a_connection_that_fell_silent_while_idle_costs_no_scrape() {
+    let world = World::ours().await;
+    let proxy = world.database.proxy().await.unwrap();
+    let mut config = config_of(&world.database.through(&proxy).unwrap(), KINDS);
+    config.scrape_timeout = Duration::from_secs(2);
+    let exporter = Exporter::start(config).await;
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+    proxy.mute();
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+    assert_eq!(proxy.connections(), 2, "a second connection, and no more");
+}
+
 #[tokio::test]
 async fn stale_figures_are_not_served_as_fresh() {
     let mut world = World::ours().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
+    // What a pass has counted is older than what the record says.
+    assert!(exporter.scraper.renew_pass().await);
     let good = exporter.scrape().await;
     let last = "hyperfleet_reconcile_metrics_last_success_timestamp_seconds{collector=\"snapshot\"}";
     proxy.refuse();

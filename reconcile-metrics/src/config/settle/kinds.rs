@@ -79,13 +79,11 @@ fn table(spec: &TableSpec) -> Table {
     }
 }
 
-/// The tables that the API had before it had generic ones: the kind, the table's name, and the column of the owner.
-pub(crate) const KNOWN_TABLES: [(&str, &str, Option<&str>); 2] =
-    [("Cluster", "clusters", None), ("NodePool", "node_pools", Some("owner_id"))];
+/// The tables that the API had before it had generic ones: the kind, and the table's name.
+pub(crate) const KNOWN_TABLES: [(&str, &str); 2] = [("Cluster", "clusters"), ("NodePool", "node_pools")];
 
 /// The table of a kind, as the API had it.
 pub(crate) fn known_table(kind: &str) -> Option<Table> {
-    let (_, name, owner) = KNOWN_TABLES.iter().find(|(known, ..)| *known == kind)?;
-    let spec = TableSpec { name: (*name).to_owned(), owner: owner.map(str::to_owned), ..TableSpec::default() };
-    Some(table(&spec))
+    let (_, name) = KNOWN_TABLES.iter().find(|(known, _)| *known == kind)?;
+    Some(table(&TableSpec { name: (*name).to_owned(), ..TableSpec::default() }))
 }
