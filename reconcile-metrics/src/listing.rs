@@ -4,14 +4,15 @@
 //! the filters. It can fail as every reading can. Filters that are decided on what was read (the adapter, kinds that are
 //! not configured) see the oldest resources only, so an empty answer must not claim that nothing is stuck.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use lifecycle_core::decode::suggest;
 
 use crate::config::Kinds;
-use crate::diagnosis::{Stuck, diagnose};
+use crate::diagnosis::{Stuck, diagnose, waits_on};
 use crate::figures::OTHER;
-use crate::store::{Found, Selection, Store, StoreError, Trouble, Unread};
+use crate::store::{Found, Resource, Selection, Store, StoreError, Trouble, Unread};
 
 /// Which stuck resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,11 +41,17 @@ pub struct Listing {
 }
 
 impl Filter {
-    /// Reads the `most` oldest at most, and lists those that match.
+    /// Reads the `most` oldest at most, and lists those that match; the ones that are `shown` of these have their texts.
     ///
     /// # Errors
     /// The database did not answer, or has no schema that is known.
-    pub async fn list(&self, store: &Store, most: u32, limit: Duration) -> Result<Listing, StoreError> {
+    pub async fn list(
+        &self,
+        store: &Store,
+        most: u32,
+        shown: Range<usize>,
+        limit: Duration,
+    ) -> Result<Listing, StoreError> {
         let kinds = store.kinds();
         let selection = Selection {
             kind: self.kind.clone().filter(|_| !self.asks_for_others(kinds)),
@@ -52,14 +59,19 @@ impl Filter {
             limit: most.saturating_add(1),
             trouble: self.trouble,
         };
-        let Found { mut resources, mut unread } = store.stuck(&selection, limit).await?;
+        let choose = |resources: &[Resource]| {
+            let read = resources.iter().enumerate().take(most as usize);
+            let matching = read.filter(|(_, resource)| self.matches(resource, kinds)).map(|(place, _)| place);
+            matching.skip(shown.start).take(shown.len()).collect()
+        };
+        let Found { mut resources, mut unread } = store.stuck(&selection, limit, choose).await?;
         // One that is asked for by its name is an error, if it is not read.
         unread.retain(|_| self.kind.is_none());
         let truncated = resources.len() > most as usize;
         resources.truncate(most as usize);
-        let mut found = diagnose(&resources, kinds);
-        found.retain(|stuck| self.matches(stuck, kinds));
-        Ok(Listing { found, read: resources.len(), truncated, unread })
+        let read = resources.len();
+        resources.retain(|resource| self.matches(resource, kinds));
+        Ok(Listing { found: diagnose(&resources, kinds), read, truncated, unread })
     }
 
     /// Whether it is decided on what was read, so that it needs more to choose from than is shown.
@@ -98,9 +110,11 @@ impl Filter {
         self.kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case(OTHER)) && kinds.by_label(OTHER).is_none()
     }
 
-    fn matches(&self, stuck: &Stuck, kinds: &Kinds) -> bool {
-        let is_waited_on = |adapter: &String| stuck.waits_on.iter().any(|wait| wait.adapter == *adapter);
-        (!self.asks_for_others(kinds) || kinds.by_label(&stuck.kind).is_none())
+    fn matches(&self, resource: &Resource, kinds: &Kinds) -> bool {
+        let is_waited_on = |adapter: &String| {
+            waits_on(resource, kinds.get(&resource.kind)).iter().any(|wait| wait.adapter == *adapter)
+        };
+        (!self.asks_for_others(kinds) || kinds.by_label(&resource.kind).is_none())
             && self.adapter.as_ref().is_none_or(is_waited_on)
     }
 }

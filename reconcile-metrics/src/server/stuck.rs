@@ -117,12 +117,13 @@ pub(super) async fn page(
     };
     let filter = Filter { kind: parameters.kind, adapter: parameters.adapter, deleting: parameters.deleting, trouble };
     let config = &shared.config;
+    let first = (number - 1) * size;
     // A task of its own: the database goes on with the statement of a client that hung up, so the permits must be held on.
     let task = tokio::spawn({
         let (filter, config, store) = (filter.clone(), config.clone(), shared.store.clone());
         async move {
             let _reader = reader;
-            filter.list(&store, config.details.max_resources, config.scrape_timeout).await
+            filter.list(&store, config.details.max_resources, first..first + size, config.scrape_timeout).await
         }
     });
     let listing = match task.await {
@@ -135,7 +136,6 @@ pub(super) async fn page(
         }
     };
     let read_at = Timestamp::now();
-    let first = (number - 1) * size;
     let items = listing.found.get(first..).unwrap_or_default();
     let items = items.get(..size).unwrap_or(items);
     let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());

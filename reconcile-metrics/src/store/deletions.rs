@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use super::layout::Layout;
-use super::resource::{Texts, from_row, parents, put_to};
+use super::resource::{from_row, parents, put_to};
 use super::snapshot::query::DELETIONS;
 use super::snapshot::{allow_sequential_scans, unsigned};
 use super::stuck::Selection;
@@ -82,11 +82,11 @@ impl Store {
                 allow_sequential_scans(connection).await?;
             }
             let sql = format!(
-                "SELECT kind, has_children, id IN (SELECT unnest($10::text[])) AS is_above_stuck, count(*)
+                "SELECT kind, has_children, id IN (SELECT unnest($9::text[])) AS is_above_stuck, count(*)
                  FROM ({DELETIONS}) AS d WHERE {LINGERING} GROUP BY 1, 2, 3"
             );
             let sql = put_to(&layout, sql);
-            let question = self.ask(&sql, &Selection::default()).bind(Texts::Unread.most()).bind(above_stuck);
+            let question = self.ask(&sql, &Selection::default()).bind(above_stuck);
             let rows = question.fetch_all(connection).await?;
             let lingering = rows.iter().map(|row| {
                 let held_by = HeldBy::of(row.try_get(1)?, row.try_get(2)?);
@@ -104,16 +104,15 @@ impl Store {
         layout: &Layout,
         which: &'static str,
         selection: &Selection,
-        texts: Texts,
     ) -> Result<Vec<Resource>, StoreError> {
         if matches!(layout, Layout::Documents(_)) {
             allow_sequential_scans(connection).await?;
         }
         let sql = format!("SELECT * FROM ({DELETIONS}) AS d WHERE {which} ORDER BY since, id LIMIT $8");
         let sql = put_to(layout, sql);
-        let rows = self.ask(&sql, selection).bind(texts.most()).fetch_all(connection).await?;
+        let rows = self.ask(&sql, selection).fetch_all(connection).await?;
         let deletion = |row| {
-            let held_by = HeldBy::of(PgRow::try_get(row, 11)?, false);
+            let held_by = HeldBy::of(PgRow::try_get(row, 9)?, false);
             Ok(Resource { held_by: Some(held_by), ..from_row(row)? })
         };
         Ok(rows.iter().map(deletion).collect::<Result<_, sqlx::Error>>()?)
@@ -130,8 +129,8 @@ impl Store {
             return Ok(());
         }
         let selection = Selection { deleting: Some(true), limit: MAX_STUCK, ..Selection::default() };
-        let mut stuck = self.list(connection, layout, &selection, Texts::Unread).await?;
-        stuck.append(&mut self.deletions(connection, layout, BLOCKING, &selection, Texts::Unread).await?);
+        let mut stuck = self.list(connection, layout, &selection).await?;
+        stuck.append(&mut self.deletions(connection, layout, BLOCKING, &selection).await?);
         parents(connection, layout, &mut stuck).await?;
         let above_stuck = above(&stuck);
         for resource in resources {

@@ -10,7 +10,6 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::connections::{StoreError, quoted};
-use super::resource::Texts;
 use super::tables::{DocumentTable, literal};
 
 /// What every pending resource's conditions contain; an index on it is what `index` offers.
@@ -29,8 +28,6 @@ pub(super) struct Pending {
     /// Whether it had no time of transition.
     pub(super) undated: bool,
     pub(super) generation: i64,
-    pub(super) reason: Option<String>,
-    pub(super) message: Option<String>,
     /// Whether it has no condition at all, rather than one that is False.
     pub(super) missing: bool,
 }
@@ -49,10 +46,9 @@ pub(super) async fn each(
     connection: &mut PgConnection,
     tables: &[DocumentTable],
     wanted: Wanted,
-    texts: Texts,
     mut each: impl FnMut(Pending),
 ) -> Result<(), StoreError> {
-    let selects: Vec<_> = tables.iter().map(|table| select(table, wanted, texts)).collect();
+    let selects: Vec<_> = tables.iter().map(|table| select(table, wanted)).collect();
     if selects.is_empty() {
         return Ok(());
     }
@@ -64,7 +60,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-fn select(table: &DocumentTable, wanted: Wanted, texts: Texts) -> String {
+fn select(table: &DocumentTable, wanted: Wanted) -> String {
     let conditions = table.conditions("t.");
     let condition = match wanted {
         Wanted::Pending => format!("{conditions} @> {PENDING}"),
@@ -72,14 +68,10 @@ fn select(table: &DocumentTable, wanted: Wanted, texts: Texts) -> String {
             r#"NOT coalesce({conditions} @> {PENDING} OR {conditions} @> '[{{"type": "Reconciled", "status": "True"}}]', false)"#
         ),
     };
-    let text = |key| match texts {
-        Texts::Unread => "NULL::text".to_owned(),
-        Texts::Beginnings => format!("left(r ->> '{key}', {})", texts.most()),
-    };
     format!(
         "SELECT t.{id}::text, {kind} AS kind, {name}, {owner} AS owner, t.{deleted} IS NOT NULL,
                 r ->> 'last_transition_time', date_part('epoch', greatest({created}, 'epoch')),
-                {generation}, {reason}, {message}
+                {generation}
          FROM {table} t {reconciled}
          WHERE {condition}",
         id = quoted(&table.id),
@@ -91,8 +83,6 @@ fn select(table: &DocumentTable, wanted: Wanted, texts: Texts) -> String {
         generation = generation(table),
         table = quoted(&table.name),
         reconciled = reconciled(table),
-        reason = text("reason"),
-        message = text("message"),
     )
 }
 
@@ -168,8 +158,6 @@ fn read(row: &PgRow, wanted: Wanted) -> Result<Pending, sqlx::Error> {
         since: transition.map_or(created.unwrap_or_default(), |time| time.as_duration().as_secs_f64()),
         undated: transition.is_none() && wanted == Wanted::Pending,
         generation: row.try_get(7)?,
-        reason: row.try_get(8)?,
-        message: row.try_get(9)?,
         missing: wanted == Wanted::Missing,
     })
 }

@@ -14,7 +14,7 @@ use sqlx::{PgConnection, Postgres, Row as _};
 
 use super::documents::{self, Wanted};
 use super::layout::Layout;
-use super::resource::{Texts, from_row, order};
+use super::resource::{from_row, order};
 use super::snapshot::{allow_sequential_scans, now, query, unsigned};
 use super::tables::Tables;
 use super::{Doubt, Resource, Selection, Store, StoreError, Thresholds, verdict};
@@ -99,7 +99,7 @@ impl Store {
             let is_to_have_it =
                 |kind: &str| self.kinds().with_adapters().any(|with_adapters| with_adapters.name == kind);
             let tables: Vec<_> = tables.read.iter().filter(|table| is_to_have_it(&table.kind)).cloned().collect();
-            documents::each(connection, &tables, Wanted::Missing, Texts::Unread, |row| {
+            documents::each(connection, &tables, Wanted::Missing, |row| {
                 let threshold = self.kinds().stuck_after(&row.kind, row.deleting).as_secs_f64();
                 if now - row.since > threshold {
                     *missing.0.entry((row.kind, row.deleting)).or_default() += 1;

@@ -15,7 +15,9 @@ use super::documents::{self, Pending};
 use super::layout::Layout;
 
 const REPORTS: &str = include_str!("sql/reports.sql");
-/// So many characters of a reason or a message are read.
+const TEXTS_OF_REPORTS: &str = include_str!("sql/texts_of_reports.sql");
+const TEXTS_OF_CONDITIONS: &str = include_str!("sql/texts_of_conditions.sql");
+/// So many characters of a reason or a message are read. They may be megabytes.
 const MAX_TEXT: i32 = 1000;
 const WAITING_PARENTS: &str = include_str!("sql/waiting_parents.sql");
 
@@ -82,38 +84,9 @@ pub struct Parent {
     pub name: String,
 }
 
-/// How much is read of what adapters wrote. It may be megabytes for each of thousands of resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Texts {
-    /// Nothing: who only counts needs none.
-    Unread,
-    /// The beginning of each reason and message.
-    Beginnings,
-}
-
-impl Texts {
-    /// The most characters of one; as the statements want it.
-    pub(super) fn most(self) -> i32 {
-        match self {
-            Self::Unread => 0,
-            Self::Beginnings => MAX_TEXT,
-        }
-    }
-}
-
 /// The oldest first.
 pub(super) fn order(one: &Resource, other: &Resource) -> Ordering {
     one.since.total_cmp(&other.since).then_with(|| one.id.cmp(&other.id))
-}
-
-/// Adds what adapters said, and who waits.
-pub(super) async fn complete(
-    connection: &mut PgConnection,
-    layout: &Layout,
-    resources: &mut [Resource],
-) -> Result<(), StoreError> {
-    reports(connection, resources, Texts::Beginnings).await?;
-    parents(connection, layout, resources).await
 }
 
 /// A question about `resources`, as it is put to the schema that the database has.
@@ -135,8 +108,8 @@ pub(super) fn resource(row: Pending, now: f64) -> Resource {
         since: row.since,
         age: now - row.since,
         generation: row.generation,
-        reason: row.reason,
-        message: row.message,
+        reason: None,
+        message: None,
         reports: Vec::new(),
         held_by: None,
         parents: Vec::new(),
@@ -154,31 +127,22 @@ pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
         since: row.try_get(6)?,
         age: row.try_get(7)?,
         generation: row.try_get(8)?,
-        reason: row.try_get(9)?,
-        message: row.try_get(10)?,
+        reason: None,
+        message: None,
         reports: Vec::new(),
         held_by: None,
         parents: Vec::new(),
     })
 }
 
-pub(super) async fn reports(
-    connection: &mut PgConnection,
-    resources: &mut [Resource],
-    texts: Texts,
-) -> Result<(), StoreError> {
+/// Adds what adapters said, but for the texts.
+pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Resource]) -> Result<(), StoreError> {
     if resources.is_empty() {
         return Ok(());
     }
-    let column = |of: fn(&Resource) -> &str| resources.iter().map(of).map(str::to_owned).collect::<Vec<_>>();
-    let rows = sqlx::query(REPORTS)
-        .bind(column(|resource| &resource.kind))
-        .bind(column(|resource| &resource.id))
-        .bind(resources.iter().map(|resource| resource.deleting).collect::<Vec<_>>())
-        .bind(texts.most())
-        .fetch_all(connection)
-        .await?;
-    for row in rows {
+    let question = sqlx::query(REPORTS).bind(column(resources.iter(), |resource| &resource.kind));
+    let question = question.bind(column(resources.iter(), |resource| &resource.id));
+    for row in question.fetch_all(connection).await? {
         let Some(resource) = place(&row, resources)? else { continue };
         resource.reports.push(Report {
             adapter: row.try_get(1)?,
@@ -186,8 +150,8 @@ pub(super) async fn reports(
             at: row.try_get(3)?,
             available: row.try_get(4)?,
             finalized: row.try_get(5)?,
-            reason: row.try_get(6)?,
-            message: row.try_get(7)?,
+            reason: None,
+            message: None,
         });
     }
     // Generations begin at 1: 0 is one that the table does not have. Nobody reports on one that is not there yet.
@@ -195,6 +159,42 @@ pub(super) async fn reports(
         resource.generation = resource.reports.iter().map(|report| report.observed_generation).max().unwrap_or(0);
     }
     Ok(())
+}
+
+/// Adds the texts of the condition and of the reports: of few, as they take far more memory than all else.
+pub(super) async fn texts(
+    connection: &mut PgConnection,
+    layout: &Layout,
+    resources: &mut [&mut Resource],
+) -> Result<(), StoreError> {
+    if resources.is_empty() {
+        return Ok(());
+    }
+    let column = |of| column(resources.iter().map(|resource| &**resource), of);
+    let (kinds, ids) = (column(|resource| &resource.kind), column(|resource| &resource.id));
+    let sql = put_to(layout, TEXTS_OF_CONDITIONS.to_owned());
+    let question = sqlx::query(AssertSqlSafe(sql)).bind(&ids).bind(MAX_TEXT);
+    for row in question.fetch_all(&mut *connection).await? {
+        let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
+        (resource.reason, resource.message) = (row.try_get(1)?, row.try_get(2)?);
+    }
+    let question = sqlx::query(TEXTS_OF_REPORTS)
+        .bind(kinds)
+        .bind(ids)
+        .bind(resources.iter().map(|resource| resource.deleting).collect::<Vec<_>>())
+        .bind(MAX_TEXT);
+    for row in question.fetch_all(connection).await? {
+        let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
+        let adapter: &str = row.try_get(1)?;
+        if let Some(report) = resource.reports.iter_mut().find(|report| report.adapter == adapter) {
+            (report.reason, report.message) = (row.try_get(2)?, row.try_get(3)?);
+        }
+    }
+    Ok(())
+}
+
+fn column<'r>(resources: impl Iterator<Item = &'r Resource>, of: fn(&Resource) -> &str) -> Vec<String> {
+    resources.map(of).map(str::to_owned).collect()
 }
 
 pub(super) async fn parents(
@@ -215,8 +215,7 @@ pub(super) async fn parents(
     let places: Vec<usize> = owners.keys().copied().collect();
     let owners: Vec<String> = owners.into_values().collect();
     for row in sqlx::query(AssertSqlSafe(sql)).bind(owners).fetch_all(connection).await? {
-        let index = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
-        let resource = index.checked_sub(1).and_then(|index| resources.get_mut(*places.get(index)?));
+        let resource = index(&row)?.and_then(|index| resources.get_mut(*places.get(index)?));
         if let Some(resource) = resource {
             let id: String = row.try_get(1)?;
             // Owners in a circle: nothing waits for itself.
@@ -230,8 +229,13 @@ pub(super) async fn parents(
     Ok(())
 }
 
-/// The resource that a row of an answer belongs to; places count from 1.
+/// The resource that a row of an answer belongs to.
 fn place<'r>(row: &PgRow, resources: &'r mut [Resource]) -> Result<Option<&'r mut Resource>, sqlx::Error> {
+    Ok(index(row)?.and_then(|index| resources.get_mut(index)))
+}
+
+/// The place that a row of an answer belongs to; the database counts from 1.
+fn index(row: &PgRow) -> Result<Option<usize>, sqlx::Error> {
     let place = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
-    Ok(place.checked_sub(1).and_then(|index| resources.get_mut(index)))
+    Ok(place.checked_sub(1))
 }

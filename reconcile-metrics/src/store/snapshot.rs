@@ -10,7 +10,6 @@ use sqlx::{PgConnection, Row as _};
 
 use super::documents::{self, Wanted};
 use super::layout::Layout;
-use super::resource::Texts;
 use super::tables::DocumentTable;
 use super::{Missing, Store, StoreError};
 use crate::figures::{Edges, Group};
@@ -203,7 +202,7 @@ async fn from_documents(
     let taken = now(connection).await?;
     let mut groups: BTreeMap<(String, bool, usize), Group> = BTreeMap::new();
     let mut fresh: BTreeMap<(String, bool), u64> = BTreeMap::new();
-    documents::each(connection, tables, Wanted::Pending, Texts::Unread, |row| {
+    documents::each(connection, tables, Wanted::Pending, |row| {
         let age = (taken - row.since).clamp(0.0, taken);
         let band = edges.band(age);
         // One that is dated ahead is fresh in the reading that reaches its time, and in no other.

@@ -4,6 +4,7 @@
 //! waits for them, all from one snapshot. Also, for the figures by adapter and by child, those that are stuck, and what
 //! else holds a deletion. Who a resource waits on is decided in [`crate::diagnosis`].
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 use super::deletions::{BLOCKING, LINGERING, above};
 use super::documents::{self, Pending, Wanted};
 use super::layout::Layout;
-use super::resource::{Texts, complete, from_row, order, parents, reports, resource};
+use super::resource::{from_row, order, parents, reports, resource, texts};
 use super::snapshot::query::DRIFT;
 use super::snapshot::{allow_sequential_scans, now, unsigned};
 use super::tables::{Tables, Unread};
@@ -78,11 +79,24 @@ impl Details {
 }
 
 impl Store {
-    /// Lists resources in trouble, the oldest first. `limit` is the time for all of it, or for each part of a pass.
+    /// Lists resources in trouble, the oldest first, with texts for those that `shown` chooses of them, by their places. `limit`
+    /// is the time for all of it, or for each part of a pass.
     ///
     /// # Errors
     /// The database did not answer, has no schema that is known, or the kind that is asked for cannot be read.
-    pub async fn stuck(&self, selection: &Selection, limit: Duration) -> Result<Found, StoreError> {
+    pub async fn stuck(
+        &self,
+        selection: &Selection,
+        limit: Duration,
+        shown: impl Fn(&[Resource]) -> BTreeSet<usize>,
+    ) -> Result<Found, StoreError> {
+        let complete = async |connection: &mut PgConnection, layout: &Layout, found: &mut Vec<Resource>| {
+            reports(connection, found).await?;
+            parents(connection, layout, found).await?;
+            let shown = shown(found);
+            let chosen = found.iter_mut().enumerate().filter(|(place, _)| shown.contains(place));
+            texts(connection, layout, &mut chosen.map(|(_, resource)| resource).collect::<Vec<_>>()).await
+        };
         let read = async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
             let is_asked_for =
@@ -96,7 +110,7 @@ impl Store {
             {
                 return Ok((layout, None));
             }
-            let mut found = self.list(connection, &layout, selection, Texts::Beginnings).await?;
+            let mut found = self.list(connection, &layout, selection).await?;
             self.say_what_holds(connection, &layout, &mut found).await?;
             complete(connection, &layout, &mut found).await?;
             Ok((layout, Some(found)))
@@ -106,8 +120,8 @@ impl Store {
             Some(found) => found,
             None => {
                 let mut found = self.list_missing_in_parts(selection, limit).await?;
-                let complete = async |connection: &mut PgConnection| complete(connection, &layout, &mut found).await;
-                self.read(limit, complete).await?;
+                self.read(limit, async |connection: &mut PgConnection| complete(connection, &layout, &mut found).await)
+                    .await?;
                 found
             }
         };
@@ -123,17 +137,17 @@ impl Store {
         self.read(limit, async |connection: &mut PgConnection| {
             let layout = self.layout(connection).await?;
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
-            let mut stuck = self.list(connection, &layout, &selection, Texts::Unread).await?;
-            let mut blocking = self.deletions(connection, &layout, BLOCKING, &selection, Texts::Unread).await?;
+            let mut stuck = self.list(connection, &layout, &selection).await?;
+            let mut blocking = self.deletions(connection, &layout, BLOCKING, &selection).await?;
             let truncated = stuck.len().max(blocking.len()) > most as usize;
             if stuck.len() > most as usize {
                 stuck.truncate(most as usize);
                 stuck.retain(|resource| !resource.deleting);
                 let selection = Selection { deleting: Some(true), limit: most, ..Selection::default() };
-                stuck.append(&mut self.list(connection, &layout, &selection, Texts::Unread).await?);
+                stuck.append(&mut self.list(connection, &layout, &selection).await?);
             }
             blocking.truncate(most as usize);
-            reports(connection, &mut stuck, Texts::Unread).await?;
+            reports(connection, &mut stuck).await?;
             stuck.append(&mut blocking);
             parents(connection, &layout, &mut stuck).await?;
             Ok(Details { stuck, truncated })
@@ -174,23 +188,22 @@ impl Store {
         connection: &mut PgConnection,
         layout: &Layout,
         selection: &Selection,
-        texts: Texts,
     ) -> Result<Vec<Resource>, StoreError> {
         let sql = match (selection.trouble, layout) {
             (Trouble::Lingering, _) => {
-                return self.deletions(connection, layout, LINGERING, selection, texts).await;
+                return self.deletions(connection, layout, LINGERING, selection).await;
             }
             (Trouble::Pending, Layout::Tracked) => TRACKED_STUCK,
             (Trouble::Pending, Layout::Rows { .. }) => ROWS_STUCK,
             (Trouble::Missing, Layout::Tracked | Layout::Rows { .. }) => TRACKED_STUCK_MISSING,
             (Trouble::Pending, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Pending, selection, texts).await;
+                return self.list_documents(connection, tables, Wanted::Pending, selection).await;
             }
             (Trouble::Missing, Layout::Documents(tables)) => {
-                return self.list_documents(connection, tables, Wanted::Missing, selection, texts).await;
+                return self.list_documents(connection, tables, Wanted::Missing, selection).await;
             }
         };
-        let rows = self.ask(sql, selection).bind(texts.most()).fetch_all(connection).await?;
+        let rows = self.ask(sql, selection).fetch_all(connection).await?;
         Ok(rows.iter().map(from_row).collect::<Result<_, _>>()?)
     }
 
@@ -200,7 +213,6 @@ impl Store {
         tables: &Tables,
         wanted: Wanted,
         selection: &Selection,
-        texts: Texts,
     ) -> Result<Vec<Resource>, StoreError> {
         allow_sequential_scans(connection).await?;
         let now = now(connection).await?;
@@ -210,7 +222,7 @@ impl Store {
             found.truncate(most);
         };
         let mut found = Vec::new();
-        documents::each(connection, &tables.read, wanted, texts, |row| {
+        documents::each(connection, &tables.read, wanted, |row| {
             if self.is_wanted(&row, now, selection) {
                 found.push(resource(row, now));
                 // However many there are, no more than these are held.

@@ -1,5 +1,6 @@
 //! Resources that lack the condition: what is on record, what a pass says of the record, and what it counts without one.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lifecycle_e2e::{PATIENCE, await_condition};
@@ -254,7 +255,7 @@ async fn a_pass_in_parts_finds_what_one_pass_finds() {
         (Selection { deleting: Some(false), ..missing }, vec!["r1", "r5", "r7", "r8"]),
     ];
     for (selection, expected) in selections {
-        let found = store.stuck(&selection, LIMIT).await.unwrap().resources;
+        let found = store.stuck(&selection, LIMIT, |_| BTreeSet::new()).await.unwrap().resources;
         let ids: Vec<_> = found.iter().map(|resource| resource.id.as_str()).collect();
         assert_eq!(ids, expected, "{selection:?}");
     }

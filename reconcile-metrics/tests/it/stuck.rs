@@ -1,8 +1,9 @@
 //! What upstream cannot see: who is waited on, blocked parents, and the names behind the figures.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use reconcile_metrics::store::Store;
+use reconcile_metrics::store::{Resource, Selection, Store};
 use serde_json::Value;
 
 use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
@@ -247,6 +248,12 @@ async fn long_texts_are_read_for_people_only_and_in_part() {
             let texts = stuck.reports.iter().flat_map(|report| [&report.reason, &report.message]);
             assert!(texts.chain([&stuck.reason, &stuck.message]).all(Option::is_none), "{}", stuck.id);
         }
+        let selection = Selection { limit: 10, ..Selection::default() };
+        let found = store.stuck(&selection, config.scrape_timeout, |_| BTreeSet::from([0])).await.unwrap().resources;
+        let has_texts =
+            |found: &Resource| found.message.is_some() || found.reports.iter().any(|said| said.message.is_some());
+        let (first, others) = found.split_first().unwrap();
+        assert!(has_texts(first) && !others.iter().any(has_texts), "none is read that nobody sees");
         let exporter = Exporter::start(config).await;
         let begins = |text: &Value| assert_eq!(text.as_str(), Some("é".repeat(1000).as_str()));
         let first = async |query: &str| {

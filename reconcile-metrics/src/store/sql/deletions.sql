@@ -2,7 +2,7 @@
 -- pending: either they read as reconciled, or they lack the condition (`missing` where their kind is to have it).
 -- The cost is that of the resources in deletion, by their index. $1, $2, $3: kinds, and their thresholds in seconds, live
 -- (unused) and being deleted; $4: the threshold of all others; $5: kinds that are to have the condition; $6: only this
--- kind, in lower case; $7: only these flows; $9: the most characters of a text, 0 for no texts.
+-- kind, in lower case; $7: only these flows.
 WITH threshold AS (
     SELECT kind, deletion FROM unnest($1::text[], $2::float8[], $3::float8[]) AS t(kind, live, deletion)
 )
@@ -12,7 +12,6 @@ SELECT
     date_part('epoch', greatest(r.deleted_time, 'epoch')) AS since,
     date_part('epoch', now() - greatest(r.deleted_time, 'epoch')) AS age,
     r.generation::bigint AS generation,
-    CASE WHEN $9::int > 0 THEN left(c.reason, $9) END AS reason, CASE WHEN $9 > 0 THEN left(c.message, $9) END AS message,
     EXISTS (SELECT FROM resources child WHERE child.owner_id = r.id) AS has_children
 FROM resources r
 LEFT JOIN threshold t ON t.kind = r.kind

@@ -12,7 +12,7 @@ SELECT
     p.id, p.kind, p.name, p.owner_id, p.deleting, true AS missing,
     date_part('epoch', greatest(p.created_time, 'epoch')) AS since,
     date_part('epoch', now() - greatest(p.created_time, 'epoch')) AS age,
-    p.generation::bigint, NULL::text AS reason, NULL::text AS message
+    p.generation::bigint
 FROM part p
 JOIN unnest($1::text[], $2::float8[], $3::float8[]) AS t(kind, live, deletion) ON t.kind = p.kind
 WHERE (p.status IN ('True', 'False')) IS NOT TRUE AND p.kind = ANY($5::text[])

@@ -4,7 +4,7 @@ WITH threshold AS (
 ), found AS (
     SELECT
         r.id, r.kind, r.name, r.owner_id, r.deleted_time IS NOT NULL AS deleting,
-        coalesce(c.last_transition_time, r.created_time) AS since, r.generation, c.reason, c.message
+        coalesce(c.last_transition_time, r.created_time) AS since, r.generation
     FROM resource_conditions c
     JOIN resources r ON r.id = c.resource_id
     WHERE c.type = 'Reconciled' AND c.status = 'False'
@@ -13,8 +13,7 @@ SELECT
     f.id, f.kind, f.name, f.owner_id, f.deleting, false AS missing,
     date_part('epoch', greatest(least(f.since, now()), 'epoch')) AS since,
     date_part('epoch', now() - greatest(least(f.since, now()), 'epoch')) AS age,
-    f.generation::bigint,
-    CASE WHEN $9::int > 0 THEN left(f.reason, $9) END AS reason, CASE WHEN $9 > 0 THEN left(f.message, $9) END AS message
+    f.generation::bigint
 FROM found f
 LEFT JOIN threshold t ON t.kind = f.kind
 WHERE f.since < now() - make_interval(secs => coalesce(CASE WHEN f.deleting THEN t.deletion ELSE t.live END, $4))

@@ -1,7 +1,7 @@
 -- What is pending past its threshold, the oldest first.
 -- $1, $2, $3: kinds, and their thresholds in seconds, live and being deleted; $4: the threshold of all others;
 -- $5: kinds that are to have the condition (not asked here); $6: only this kind, in lower case; $7: only these flows;
--- $8: the most rows; $9: the most characters of a text, 0 for no texts.
+-- $8: the most rows.
 WITH threshold AS (
     SELECT * FROM unnest($1::text[], $2::float8[], $3::float8[]) AS t(kind, live, deletion)
 ), found AS (
@@ -18,9 +18,7 @@ SELECT
     f.resource_id, f.kind, r.name, r.owner_id, f.deleting, false AS missing,
     date_part('epoch', greatest(least(f.since, now()), 'epoch')) AS since,
     date_part('epoch', now() - greatest(least(f.since, now()), 'epoch')) AS age,
-    r.generation::bigint,
-    CASE WHEN $9::int > 0 THEN left(c.reason, $9) END AS reason, CASE WHEN $9 > 0 THEN left(c.message, $9) END AS message
+    r.generation::bigint
 FROM found f
 JOIN resources r ON r.id = f.resource_id
-LEFT JOIN resource_conditions c ON c.resource_id = f.resource_id AND c.type = 'Reconciled'
 ORDER BY f.since, f.resource_id

@@ -16,7 +16,7 @@ SELECT
     f.resource_id, f.kind, r.name, r.owner_id, f.deleting, true AS missing,
     date_part('epoch', greatest(least(f.since, now()), 'epoch')) AS since,
     date_part('epoch', now() - greatest(least(f.since, now()), 'epoch')) AS age,
-    r.generation::bigint, NULL::text AS reason, NULL::text AS message
+    r.generation::bigint
 FROM found f
 JOIN resources r ON r.id = f.resource_id
 ORDER BY f.since, f.resource_id
