@@ -48,7 +48,7 @@ pub enum IndexError {
 /// # Errors
 /// The schema is not known.
 pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(Layout, Vec<Index>), IndexError> {
-    let layout = crate::store::layout::detect(connection, kinds).await?;
+    let layout = crate::store::layout::detect(connection, kinds, &mut true).await?;
     let indexes = match &layout {
         Layout::Rows { beside: Beside::Nothing | Beside::OlderTables } => {
             let name = "idx_reconcile_metrics_pending".to_owned();

@@ -57,7 +57,7 @@ enum Doubt {
     Wrong,
 }
 
-/// Doubts about each of the record's states.
+/// Doubts about each of the record's states, and what else is remembered of a database.
 #[derive(Debug, Clone, Copy)]
 struct Doubts {
     pending: Doubt,
@@ -66,6 +66,8 @@ struct Doubts {
     unkept: u64,
     /// Whether conditions were read for want of trust.
     met: bool,
+    /// Whether the API's newer schema was seen to be in use, beside its older one.
+    newer_was_used: bool,
 }
 
 impl Doubts {
@@ -78,8 +80,13 @@ impl Store {
     /// A store that has not connected yet.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
-        let doubts = Doubts { pending: Doubt::Uncompared, missing: Doubt::Uncompared, unkept: 0, met: false };
-        let doubts = Mutex::new(doubts);
+        let doubts = Mutex::new(Doubts {
+            pending: Doubt::Uncompared,
+            missing: Doubt::Uncompared,
+            unkept: 0,
+            met: false,
+            newer_was_used: false,
+        });
         Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts }
     }
 
@@ -113,7 +120,9 @@ impl Store {
 
     /// The schema that the database has, and the doubts that it raises.
     async fn detected(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
-        let layout = layout::detect(connection, &self.kinds).await?;
+        let mut newer_was_used = self.doubts().newer_was_used;
+        let layout = layout::detect(connection, &self.kinds, &mut newer_was_used).await?;
+        self.doubts().newer_was_used |= newer_was_used;
         if (layout == Layout::Rows { beside: Beside::UnkeptRecord }) {
             // When it is kept again it still lacks what went past it meanwhile.
             let mut doubts = self.doubts();

@@ -62,7 +62,7 @@ pub fn notes(stuck: &Stuck) -> Vec<String> {
     }
     let held_by = stuck.held_by.map(|held_by| match held_by {
         HeldBy::Nothing => "has no children left",
-        HeldBy::Child => "has children left, none that is stuck",
+        HeldBy::Child => "has children left, none known to be stuck",
         HeldBy::StuckChild => "is held by a stuck child",
     });
     notes.extend(held_by.map(str::to_owned));

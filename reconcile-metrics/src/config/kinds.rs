@@ -55,6 +55,13 @@ impl Kinds {
         Self { kinds, default_stuck_after }
     }
 
+    /// The longest of all thresholds.
+    #[must_use]
+    pub fn longest_stuck_after(&self) -> Duration {
+        let thresholds = self.kinds.iter().flat_map(|kind| [kind.stuck_after, kind.stuck_after_deleting]);
+        thresholds.chain([self.default_stuck_after]).max().unwrap_or_default()
+    }
+
     /// Every configured kind, in the order of the file.
     #[must_use]
     pub fn all(&self) -> &[Kind] {

@@ -153,7 +153,8 @@ pub(super) fn settle(
     let database_answered_within = s.duration(&key("health.database_answered_within"), answered_within, 2 * MINUTE);
     let metrics_listen = s.listen(&key("metrics.listen"), metrics.listen.as_deref(), 9090);
     let scrape_timeout = s.duration(&key("metrics.scrape_timeout"), metrics.scrape_timeout.as_deref(), 8 * SECOND);
-    let exposure = exposure(s, metrics);
+    let longest = kinds.longest_stuck_after();
+    let exposure = exposure(s, metrics, longest);
     let missing_interval = details.missing_interval.as_deref();
     let details = DetailsConfig {
         interval: s.duration(&key("details.interval"), details.interval.as_deref(), 30 * SECOND),
@@ -204,7 +205,7 @@ fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogSettings {
     }
 }
 
-fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec) -> Exposure {
+fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec, longest: Duration) -> Exposure {
     let key = |name: &str| Path::of_keys(&format!("metrics.{name}"));
     let (mut started, mut requests) = (spec.transition_counters.is_none(), false);
     for (index, name) in spec.transition_counters.iter().flatten().enumerate() {
@@ -220,7 +221,7 @@ fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec) -> Exposure {
     }
     let spellings = [("lower_case", false), ("as_written", true)];
     Exposure {
-        age_buckets: age_buckets(s, &key("age_buckets"), spec.age_buckets.as_deref()),
+        age_buckets: age_buckets(s, &key("age_buckets"), spec.age_buckets.as_deref(), longest),
         started,
         requests,
         transition_as_written: s.choice(
@@ -233,7 +234,18 @@ fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec) -> Exposure {
     }
 }
 
-fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Vec<f64> {
+fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>, longest: Duration) -> Vec<f64> {
+    let bounds = bounds(s, path, given);
+    let alert_on = ALERT_ON_AGE.max(2.0 * longest.as_secs_f64());
+    if bounds.last().is_some_and(|last| *last <= alert_on) {
+        let message = "ends where the alert HyperFleetPendingReconciliationAging begins, which can never fire then";
+        let help = "add a bound above 1h, and above twice the longest threshold";
+        s.report(Severity::Warning, path, message.to_owned(), help);
+    }
+    bounds
+}
+
+fn bounds(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Vec<f64> {
     let Some(given) = given else { return AGE_BUCKETS.to_vec() };
     let bounds: Vec<f64> = given
         .iter()
@@ -255,10 +267,6 @@ fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Ve
         let help = format!("write 1 to {MAX_BUCKETS} durations above zero, the shortest first");
         s.error(path, "is no list of ascending bounds", &help);
         return AGE_BUCKETS.to_vec();
-    }
-    if bounds.last().is_some_and(|last| *last <= ALERT_ON_AGE) {
-        let message = "ends where the alert HyperFleetPendingReconciliationAging begins, which can never fire then";
-        s.report(Severity::Warning, path, message.to_owned(), "add a bound above 1h");
     }
     bounds
 }

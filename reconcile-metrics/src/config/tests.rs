@@ -86,6 +86,9 @@ fn what_works_against_itself_is_told() {
     let warnings = |text: &str| load_text(text).map(|(_, warnings)| warnings.to_string()).unwrap();
     assert!(warnings("metrics: {age_buckets: [1m, 1h]}").contains("add a bound above 1h"));
     assert!(!warnings("metrics: {age_buckets: [1m, 1h, 3h]}").contains("age_buckets"));
+    let slow = "kinds: [{kind: Cluster, stuck_after_deleting: 90m}]";
+    assert!(warnings(&format!("metrics: {{age_buckets: [1m, 3h]}}\n{slow}")).contains("twice the longest threshold"));
+    assert!(!warnings(&format!("metrics: {{age_buckets: [1m, 4h]}}\n{slow}")).contains("age_buckets"));
     assert!(warnings("health: {database_answered_within: 20s}").contains("shorter than details.interval"));
     assert!(!warnings("health: {database_answered_within: 30s}").contains("details.interval"));
     for (text, cure) in [

@@ -154,12 +154,14 @@ impl Connections {
     async fn begin(&self, left: Duration) -> Result<PgConnection, StoreError> {
         let begin = self.beginning();
         while let Some(mut connection) = { self.idle().pop() } {
-            // What is between may have forgotten it, and drop all that is sent: then there is time for a new one.
+            // What is between may have forgotten it, and drop all that is sent: then there is time for a new one. Those that
+            // wait below it were idle for longer.
             let begun = sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection);
             match timeout(left / 4, begun).await {
                 Ok(Ok(_)) => return Ok(connection),
                 Ok(Err(error)) if !is_lost(&error) => return Err(error.into()),
-                Ok(Err(_)) | Err(_) => {}
+                Ok(Err(_)) => {}
+                Err(_) => self.idle().clear(),
             }
         }
         let mut connection = open(&self.config).await?;

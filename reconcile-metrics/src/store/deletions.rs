@@ -16,14 +16,12 @@ use super::snapshot::query::DELETIONS;
 use super::snapshot::{allow_sequential_scans, unsigned};
 use super::stuck::Selection;
 use super::{Resource, Store, StoreError};
+use crate::config::Kinds;
 
 /// Of [`DELETIONS`], those that linger.
 pub(super) const LINGERING: &str = "NOT missing";
 /// Of these, those that hold up others, for want of the condition.
 pub(super) const BLOCKING: &str = "missing AND owner_id IS NOT NULL";
-/// So many that are stuck are looked into for what they hold, where somebody asks by name.
-const MAX_STUCK: u32 = 2000;
-
 /// Deletions of one kind that linger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lingering {
@@ -41,7 +39,7 @@ pub struct Lingering {
 pub enum HeldBy {
     /// It has no children left.
     Nothing,
-    /// It has children left, and nothing below it is known to be stuck.
+    /// It has children left, and nothing below it is known to be stuck; or nobody knows of children.
     Child,
     /// Something below it is stuck.
     StuckChild,
@@ -70,6 +68,13 @@ impl HeldBy {
     }
 }
 
+/// Whether every child is known: not where a kind that has parents has no column of them, or is not read.
+fn children_are_known(layout: &Layout, kinds: &Kinds) -> bool {
+    let unread = layout.unread().iter().map(|unread| unread.kind.as_str());
+    let mut unknown = layout.ownerless().chain(unread);
+    !unknown.any(|kind| kinds.get(kind).is_some_and(|kind| kind.parent.is_some()))
+}
+
 impl Store {
     /// Counts deletions that linger, all of them; `above_stuck` are the ids of resources that something stuck is known to hold.
     ///
@@ -88,8 +93,9 @@ impl Store {
             let sql = put_to(&layout, sql);
             let question = self.ask(&sql, &Selection::default()).bind(above_stuck);
             let rows = question.fetch_all(connection).await?;
+            let are_known = children_are_known(&layout, self.kinds());
             let lingering = rows.iter().map(|row| {
-                let held_by = HeldBy::of(row.try_get(1)?, row.try_get(2)?);
+                let held_by = HeldBy::of(row.try_get::<bool, _>(1)? || !are_known, row.try_get(2)?);
                 Ok(Lingering { kind: row.try_get(0)?, held_by, count: unsigned(row, 3)? })
             });
             Ok(lingering.collect::<Result<_, sqlx::Error>>()?)
@@ -111,34 +117,40 @@ impl Store {
         let sql = format!("SELECT * FROM ({DELETIONS}) AS d WHERE {which} ORDER BY since, id LIMIT $8");
         let sql = put_to(layout, sql);
         let rows = self.ask(&sql, selection).fetch_all(connection).await?;
+        let are_known = children_are_known(layout, self.kinds());
         let deletion = |row| {
-            let held_by = HeldBy::of(PgRow::try_get(row, 9)?, false);
-            Ok(Resource { held_by: Some(held_by), ..from_row(row)? })
+            let has_children = PgRow::try_get(row, 9)?;
+            let held_by = (has_children || are_known).then(|| HeldBy::of(has_children, false));
+            Ok(Resource { held_by, ..from_row(row)? })
         };
         Ok(rows.iter().map(deletion).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Tells which of them something stuck holds.
-    pub(super) async fn say_what_holds(
-        &self,
-        connection: &mut PgConnection,
-        layout: &Layout,
-        resources: &mut [Resource],
-    ) -> Result<(), StoreError> {
+    /// Tells which of them something stuck holds, of which the `most` oldest are looked into. It may take as long as the list of what is
+    /// stuck, so it is a reading of its own: where it fails, that is not known.
+    pub(super) async fn say_what_holds(&self, resources: &mut [Resource], most: u32, limit: Duration) {
         if !resources.iter().any(|resource| resource.held_by == Some(HeldBy::Child)) {
-            return Ok(());
+            return;
         }
-        let selection = Selection { deleting: Some(true), limit: MAX_STUCK, ..Selection::default() };
-        let mut stuck = self.list(connection, layout, &selection).await?;
-        stuck.append(&mut self.deletions(connection, layout, BLOCKING, &selection).await?);
-        parents(connection, layout, &mut stuck).await?;
+        let stuck = self.read(limit, async |connection: &mut PgConnection| {
+            let layout = self.layout(connection).await?;
+            let selection = Selection { deleting: Some(true), limit: most, ..Selection::default() };
+            let mut stuck = self.list(connection, &layout, &selection).await?;
+            stuck.append(&mut self.deletions(connection, &layout, BLOCKING, &selection).await?);
+            parents(connection, &layout, &mut stuck).await?;
+            Ok(stuck)
+        });
+        let stuck = match stuck.await {
+            Ok(stuck) => stuck,
+            Err(error) => {
+                let (reason, error) = (error.reason(), error.chain());
+                return tracing::warn!(reason, error, "What holds lingering deletions cannot be read");
+            }
+        };
         let above_stuck = above(&stuck);
-        for resource in resources {
-            resource.held_by = resource
-                .held_by
-                .map(|by| HeldBy::of(by != HeldBy::Nothing, above_stuck.contains(resource.id.as_str())));
+        for resource in resources.iter_mut().filter(|resource| resource.held_by == Some(HeldBy::Child)) {
+            resource.held_by = Some(HeldBy::of(true, above_stuck.contains(resource.id.as_str())));
         }
-        Ok(())
     }
 }
 

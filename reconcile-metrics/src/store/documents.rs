@@ -113,6 +113,22 @@ fn reconciled(table: &DocumentTable) -> String {
     )
 }
 
+/// What `texts_of_conditions.sql` asks of the newer schema. Each table by its own key: ids are not unique across tables.
+pub(super) fn texts(tables: &[DocumentTable]) -> String {
+    let selects = tables.iter().map(|table| {
+        format!(
+            "SELECT n.place, left(r ->> 'reason', $3) AS reason, left(r ->> 'message', $3) AS message
+             FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS n(kind, id, place)
+             JOIN {} t ON n.kind = {} AND t.{}::text = n.id {}",
+            quoted(&table.name),
+            literal(&table.kind),
+            quoted(&table.id),
+            reconciled(table)
+        )
+    });
+    selects.collect::<Vec<_>>().join("\nUNION ALL\n")
+}
+
 /// A question about the newer schema's `resources` and `resource_conditions`, put to the older one's tables.
 pub(super) fn over(tables: &[DocumentTable], question: &str) -> String {
     let union =

@@ -1,12 +1,12 @@
 //! Which of the known schemas a database has.
 //!
-//! In: what the catalogue says about tables and columns. Out: a [`Layout`]. The newest that is complete wins: the API's
-//! change from one table per kind to generic ones left the old tables behind.
+//! In: what the catalogue says about tables and columns. Out: a [`Layout`]. The newest that is complete wins, unless it is
+//! not in use yet: the API's change from one table per kind to generic ones left the old tables behind.
 
 use sqlx::{PgConnection, Row as _};
 
 use super::connections::StoreError;
-use super::tables::{self, LeftBehind, Tables, Unread};
+use super::tables::{self, Tables, Unread, Used};
 use crate::config::Kinds;
 
 /// A schema.
@@ -120,11 +120,16 @@ impl Layout {
     }
 }
 
-/// Detects the schema.
+/// Detects the schema. `newer_was_used`: whether the newer one of two was seen to hold resources, and is not mistaken for one that
+/// is not in use yet when it is empty.
 ///
 /// # Errors
 /// The database does not answer, or has none of them.
-pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Result<Layout, StoreError> {
+pub(crate) async fn detect(
+    connection: &mut PgConnection,
+    kinds: &Kinds,
+    newer_was_used: &mut bool,
+) -> Result<Layout, StoreError> {
     let row = sqlx::query(
         "SELECT to_regclass('unsettled_resources') IS NOT NULL AND to_regclass('reconciliation_transitions') IS NOT NULL,
                 to_regclass('resources') IS NOT NULL AND to_regclass('resource_conditions') IS NOT NULL",
@@ -139,11 +144,13 @@ pub(crate) async fn detect(connection: &mut PgConnection, kinds: &Kinds) -> Resu
     let tables = tables::find(connection, kinds).await?;
     match (rows, tables.read.is_empty()) {
         (true, _) => {
-            Ok(match tables::left_behind(connection, &tables).await? {
-                LeftBehind::Nothing => Layout::Rows { beside: Beside::Nothing },
-                LeftBehind::Some => Layout::Rows { beside: Beside::OlderTables },
-                // Made by an upgrade that has not happened yet, or was taken back: the fleet is where it was.
-                LeftBehind::Everything => Layout::Documents(tables),
+            let used = tables::used(connection, &tables).await?;
+            *newer_was_used |= used.newer;
+            Ok(match used {
+                Used { older: false, .. } => Layout::Rows { beside: Beside::Nothing },
+                Used { .. } if *newer_was_used => Layout::Rows { beside: Beside::OlderTables },
+                // Made by an upgrade that goes on, or was taken back: the fleet is where it was.
+                Used { .. } => Layout::Documents(tables),
             })
         }
         (false, false) => Ok(Layout::Documents(tables)),

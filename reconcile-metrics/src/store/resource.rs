@@ -172,8 +172,11 @@ pub(super) async fn texts(
     }
     let column = |of| column(resources.iter().map(|resource| &**resource), of);
     let (kinds, ids) = (column(|resource| &resource.kind), column(|resource| &resource.id));
-    let sql = put_to(layout, TEXTS_OF_CONDITIONS.to_owned());
-    let question = sqlx::query(AssertSqlSafe(sql)).bind(&ids).bind(MAX_TEXT);
+    let sql = match layout {
+        Layout::Tracked | Layout::Rows { .. } => TEXTS_OF_CONDITIONS.to_owned(),
+        Layout::Documents(tables) => documents::texts(&tables.read),
+    };
+    let question = sqlx::query(AssertSqlSafe(sql)).bind(&kinds).bind(&ids).bind(MAX_TEXT);
     for row in question.fetch_all(&mut *connection).await? {
         let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
         (resource.reason, resource.message) = (row.try_get(1)?, row.try_get(2)?);

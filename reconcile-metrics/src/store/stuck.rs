@@ -23,6 +23,8 @@ use super::{Doubt, Resource, Store, StoreError, Thresholds, verdict};
 
 const TRACKED_STUCK: &str = include_str!("sql/tracked_stuck.sql");
 const TRACKED_STUCK_MISSING: &str = include_str!("sql/tracked_stuck_missing.sql");
+/// So many that are stuck are looked into at least for what they hold.
+const LOOKED_INTO: u32 = 2000;
 const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
 
 /// Which resources are asked for.
@@ -111,12 +113,11 @@ impl Store {
                 return Ok((layout, None));
             }
             let mut found = self.list(connection, &layout, selection).await?;
-            self.say_what_holds(connection, &layout, &mut found).await?;
             complete(connection, &layout, &mut found).await?;
             Ok((layout, Some(found)))
         };
         let (layout, found) = self.read(limit, read).await?;
-        let resources = match found {
+        let mut resources = match found {
             Some(found) => found,
             None => {
                 let mut found = self.list_missing_in_parts(selection, limit).await?;
@@ -125,6 +126,7 @@ impl Store {
                 found
             }
         };
+        self.say_what_holds(&mut resources, selection.limit.max(LOOKED_INTO), limit).await;
         Ok(Found { resources, unread: layout.unread().to_vec() })
     }
 

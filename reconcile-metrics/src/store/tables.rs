@@ -130,28 +130,22 @@ pub(super) async fn find(connection: &mut PgConnection, kinds: &Kinds) -> Result
     Ok(tables)
 }
 
-/// What tables of the older schema hold, beside the newer one.
-pub(super) enum LeftBehind {
-    /// No resource.
-    Nothing,
-    /// Resources, and the newer one has some, too.
-    Some,
-    /// Resources, and the newer one has none.
-    Everything,
+/// Which of the API's schemas hold resources, where both are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Used {
+    pub(super) older: bool,
+    pub(super) newer: bool,
 }
 
-/// What is left behind in the tables.
-pub(super) async fn left_behind(connection: &mut PgConnection, tables: &Tables) -> Result<LeftBehind, StoreError> {
+/// Looks where resources are; not where none of the older tables can be read.
+pub(super) async fn used(connection: &mut PgConnection, tables: &Tables) -> Result<Used, StoreError> {
     if tables.read.is_empty() {
-        return Ok(LeftBehind::Nothing);
+        return Ok(Used::default());
     }
     let older = tables.read.iter().map(|table| format!("EXISTS (SELECT FROM {})", quoted(&table.name)));
     let sql = format!("SELECT {}, EXISTS (SELECT FROM resources)", older.collect::<Vec<_>>().join(" OR "));
-    Ok(match sqlx::query_as(AssertSqlSafe(sql)).fetch_one(connection).await? {
-        (false, _) => LeftBehind::Nothing,
-        (true, true) => LeftBehind::Some,
-        (true, false) => LeftBehind::Everything,
-    })
+    let (older, newer) = sqlx::query_as(AssertSqlSafe(sql)).fetch_one(connection).await?;
+    Ok(Used { older, newer })
 }
 
 /// The columns of each table: their types, and whether they may be read.

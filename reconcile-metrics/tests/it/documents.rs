@@ -218,7 +218,7 @@ async fn a_table_without_owners_is_no_reason_to_say_that_nobody_waits() {
                  VALUES ('n', 'n', 'c', now() - interval '1 hour', '{PENDING}')"
         ))
         .await;
-    let kinds = "kinds: [{kind: Cluster}, {kind: NodePool, parent_kind: Cluster, table: {name: pools}}]";
+    let kinds = "stuck: {anonymous: true}\nkinds: [{kind: Cluster}, {kind: NodePool, parent_kind: Cluster, table: {name: pools}}]";
     let exporter = world.exporter(kinds).await;
     let blocked =
         "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
@@ -229,4 +229,35 @@ async fn a_table_without_owners_is_no_reason_to_say_that_nobody_waits() {
     let samples = exporter.scrape().await;
     exporter.scraper.renew_details().await;
     assert_eq!((samples.success(), exporter.scrape().await.0.contains_key(blocked)), (1.0, false));
+    let held_by = |held_by: &str| {
+        samples.get(&format!(
+            "hyperfleet_api_resource_deletion_lingering{{held_by=\"{held_by}\",resource_type=\"cluster\"}}"
+        ))
+    };
+    assert_eq!((held_by("nothing"), held_by("child")), (0.0, 1.0));
+    let (_, body) = exporter.get("/stuck?lingering=true", &[]).await;
+    assert!(!body.contains("held_by"), "{body}");
+}
+
+/// Each table counts its ids for itself.
+#[tokio::test]
+async fn resources_of_one_id_have_their_own_texts() {
+    let mut world = World::theirs(DOCUMENTS).await;
+    world.sql("ALTER TABLE node_pools ALTER owner_id DROP NOT NULL").await;
+    for (table, created, message) in
+        [("clusters", "created_time", "of the cluster"), ("node_pools", "created_at", "of the pool")]
+    {
+        let conditions = format!(r#"[{{"type": "Reconciled", "status": "False", "message": "{message}"}}]"#);
+        world
+            .sql(&format!("INSERT INTO {table} (id, name, status_conditions) VALUES ('7', 'n', '{conditions}')"))
+            .await;
+        world.sql(&format!("UPDATE {table} SET {created} = now() - interval '1 day'")).await;
+    }
+    let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
+    let (_, body) = exporter.get("/stuck", &[]).await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let mut texts: Vec<_> = body["items"].as_array().unwrap().iter().map(|i| (&i["kind"], &i["message"])).collect();
+    texts.sort_by_key(|(kind, _)| kind.to_string());
+    let expected = [("Cluster", "of the cluster"), ("NodePool", "of the pool")].map(|(k, m)| (k.into(), m.into()));
+    assert_eq!(texts, expected.each_ref().map(|(k, m): &(Value, Value)| (k, m)));
 }

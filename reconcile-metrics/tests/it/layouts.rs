@@ -162,8 +162,10 @@ async fn the_newer_schema_is_read_where_both_are() {
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     world.resource("c2", "Cluster", Some("False"), "1 hour").await;
     assert_eq!(read().await, (vec!["rows"], 2.0, 1.0), "nobody reads the old one");
+    world.sql("DELETE FROM resources").await;
+    assert_eq!(read().await, (vec!["rows"], 0.0, 1.0), "it was in use: what went is gone");
     world.sql("TRUNCATE clusters").await;
-    assert_eq!(read().await, (vec!["rows"], 2.0, 0.0));
+    assert_eq!(read().await, (vec!["rows"], 0.0, 0.0));
 }
 
 #[tokio::test]
