@@ -66,6 +66,8 @@ BEGIN
     WHERE id = (
         SELECT id FROM reconciliation_transitions
         WHERE kind = of_kind AND is_delete = of_deletion
+            -- Beyond READ COMMITTED a row that somebody has counted in since the snapshot cannot be taken: that would fail the writer.
+            AND (xmax = 0 OR current_setting('transaction_isolation') = 'read committed')
         ORDER BY id LIMIT 1
         FOR UPDATE SKIP LOCKED
     );

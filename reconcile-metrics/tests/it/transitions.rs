@@ -142,6 +142,27 @@ async fn transactions_count_at_the_same_time_without_waiting_for_each_other() {
     assert_eq!(world.number("SELECT count(*) FROM reconciliation_transitions").await, rows, "and no more than that");
 }
 
+/// Nothing that others count may fail a writer, whatever it can see of that.
+#[tokio::test]
+async fn a_writer_with_an_older_snapshot_counts_as_well() {
+    let mut world = World::ours().await;
+    for id in ["before", "one", "other"] {
+        world.resource(id, "Cluster", Some("True"), "1 day").await;
+    }
+    world.sql(&rewrite("before", "False", "0s")).await;
+    let mut writer = world.another_connection().await;
+    let sql = format!("BEGIN ISOLATION LEVEL REPEATABLE READ; {}", rewrite("one", "False", "0s"));
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut writer).await.unwrap();
+    world.sql(&rewrite("other", "False", "0s")).await;
+    sqlx::raw_sql("COMMIT").execute(&mut writer).await.unwrap();
+    assert_eq!(record(&mut world, "one").await, (pending(), 3));
+    world.sql(&rewrite("one", "True", "0s")).await;
+    world.sql(&rewrite("one", "False", "0s")).await;
+    assert_eq!(record(&mut world, "one").await, (pending(), 4));
+    let rows = world.number("SELECT count(*) FROM reconciliation_transitions").await;
+    assert_eq!((rows, world.number(WRONG).await), (2, 0));
+}
+
 #[tokio::test]
 async fn migrations_go_up_and_down_and_take_in_what_is_there() {
     let mut world = World::empty().await;
