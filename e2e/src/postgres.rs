@@ -73,6 +73,12 @@ impl Database {
         format!("{}/{}", self.server.url, self.name)
     }
 
+    /// The same on another server, as on a standby.
+    #[must_use]
+    pub fn on(&self, server: &Server) -> Self {
+        Self { server: server.clone(), name: self.name.clone() }
+    }
+
     /// The database's own name.
     #[must_use]
     pub fn name(&self) -> &str {

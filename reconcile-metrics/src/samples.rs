@@ -113,6 +113,9 @@ pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &st
         pending(&mut page, &population(&snapshot.groups, &edges, &exposure.age_buckets, kinds, types), exposure);
         transitions(&mut page, scrape, types, exposure);
         schema(&mut page, &snapshot.layout, kinds);
+        if let Some(age) = snapshot.standby_age {
+            page.number("hyperfleet_reconcile_metrics_standby_age_seconds", Vec::new(), age);
+        }
     }
     if let Some(missing_conditions) = &scrape.missing {
         missing(&mut page, missing_conditions, kinds, types);

@@ -21,6 +21,15 @@ pub struct PrivateServer {
 impl PrivateServer {
     /// Starts a server; `settings` (`name=value`) win over those of the shared one.
     pub async fn start(settings: &[&str]) -> anyhow::Result<Self> {
+        Self::supervise(async |instance| start::start_with(instance, settings).await).await
+    }
+
+    /// Starts a hot standby of this one.
+    pub async fn standby(&self) -> anyhow::Result<Self> {
+        Self::supervise(async |instance| start::start_standby(instance, &self.server).await).await
+    }
+
+    async fn supervise(start: impl AsyncFnOnce(&mut Instance) -> anyhow::Result<Server>) -> anyhow::Result<Self> {
         let run = Run::join().await?;
         let directory = tempfile::Builder::new().prefix("private-").tempdir_in(&run.directory)?;
         let path = directory.path().join("lease");
@@ -28,7 +37,7 @@ impl PrivateServer {
         lease.lock_shared().context("failed to lock the server's lease")?;
         let lifetime = Lifetime { lease: path, linger: Duration::ZERO };
         let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
-        match start::start_with(&mut instance, settings).await {
+        match start(&mut instance).await {
             Ok(server) => {
                 instance.publish(&server)?;
                 Ok(Self { server, instance, lease: Some(lease), _directory: directory })

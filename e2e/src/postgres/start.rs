@@ -1,5 +1,7 @@
 //! A PostgreSQL server that shares nothing with any other on the machine.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,12 +19,27 @@ pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Server> {
 }
 
 pub(super) async fn start_with(instance: &mut Instance, more: &[&str]) -> anyhow::Result<Server> {
+    let arguments = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
+    begin(instance, "initdb", &arguments, more).await
+}
+
+/// Starts a standby of a server: a copy that replays what the other writes.
+pub(super) async fn start_standby(instance: &mut Instance, primary: &Server) -> anyhow::Result<Server> {
+    let primary = format!("--dbname={}", primary.url);
+    let arguments = [&primary, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+    begin(instance, "pg_basebackup", &arguments, &[]).await
+}
+
+/// Makes the data by a program, and starts a server on it.
+async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &[&str]) -> anyhow::Result<Server> {
     let programs = programs()?;
     let unprivileged = Unprivileged::choose()?;
     let data = instance.data("postgres")?;
+    // A copy leaves that to whoever made the directory, and the server refuses others.
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).context("failed to close the data to others")?;
     unprivileged.own(&data)?;
     let directory = data.display().to_string();
-    initialise(&programs, &unprivileged, &directory)?;
+    make(&programs, &unprivileged, &directory, maker, arguments)?;
 
     let port = free_port()?;
     let settings = [
@@ -50,16 +67,23 @@ pub(super) async fn start_with(instance: &mut Instance, more: &[&str]) -> anyhow
     Ok(server)
 }
 
-fn initialise(programs: &Path, unprivileged: &Unprivileged, directory: &str) -> anyhow::Result<()> {
+fn make(
+    programs: &Path,
+    unprivileged: &Unprivileged,
+    directory: &str,
+    maker: &str,
+    arguments: &[&str],
+) -> anyhow::Result<()> {
     let mut argv = unprivileged.command();
-    argv.push(program(programs, "initdb"));
-    argv.extend(
-        ["--pgdata", directory, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-            .map(str::to_owned),
-    );
+    argv.extend([program(programs, maker), "--pgdata".to_owned(), directory.to_owned()]);
+    argv.extend(arguments.iter().map(|&argument| argument.to_owned()));
     let (first, rest) = argv.split_first().context("there is a command to run")?;
-    let output = Command::new(first).args(rest).stdin(Stdio::null()).output().context("failed to run initdb")?;
-    ensure!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(first)
+        .args(rest)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("failed to run {maker}"))?;
+    ensure!(output.status.success(), "{maker} failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 

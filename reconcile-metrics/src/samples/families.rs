@@ -85,6 +85,11 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
          unless somebody moved them; 0 if not",
     ),
     (
+        "hyperfleet_reconcile_metrics_standby_age_seconds",
+        Kind::Gauge,
+        "How long ago the newest transaction was committed that the standby which is read has replayed; 0 on a primary",
+    ),
+    (
         "hyperfleet_reconcile_metrics_transitions_exact",
         Kind::Gauge,
         "1 if the database counts all transitions; 0 if only those are counted that a scrape found still pending, or that \

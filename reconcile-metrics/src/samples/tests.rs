@@ -37,6 +37,7 @@ fn scrape(groups: Vec<Group>) -> Scrape {
     let snapshot = Snapshot {
         layout: Layout::Tracked,
         taken: 1e9,
+        standby_age: Some(0.0),
         groups,
         transitions: Transitions::Total(Vec::new()),
         missing: None,

@@ -45,6 +45,9 @@ pub struct Snapshot {
     pub layout: Layout,
     /// The database's time, in seconds since the epoch.
     pub taken: f64,
+    /// How long ago the newest transaction was committed that a standby has replayed, in seconds; 0 on a primary. None where a
+    /// standby cannot say.
+    pub standby_age: Option<f64>,
     /// What is pending.
     pub groups: Vec<Group>,
     /// Transitions to False.
@@ -121,10 +124,20 @@ pub(super) async fn now(connection: &mut PgConnection) -> Result<f64, StoreError
     Ok(sqlx::query_scalar("SELECT date_part('epoch', now())").fetch_one(connection).await?)
 }
 
+/// The time of a snapshot, and how old a standby is.
+async fn clock(connection: &mut PgConnection) -> Result<(f64, Option<f64>), StoreError> {
+    let sql = "SELECT date_part('epoch', now()),
+                   CASE WHEN pg_is_in_recovery() THEN date_part('epoch', now() - pg_last_xact_replay_timestamp()) ELSE 0 END";
+    let (now, age): (f64, Option<f64>) = sqlx::query_as(sql).fetch_one(connection).await?;
+    // What is replayed while this is read may be newer than its beginning.
+    Ok((now, age.map(|age| age.max(0.0))))
+}
+
 async fn tracked(connection: &mut PgConnection, edges: &Edges) -> Result<Snapshot, StoreError> {
     let (groups, _) = pending(connection, query::TRACKED_PENDING, edges, None).await?;
     let transitions = Transitions::Total(recorded(connection).await?);
-    Ok(Snapshot { layout: Layout::Tracked, taken: now(connection).await?, groups, transitions, missing: None })
+    let (taken, standby_age) = clock(connection).await?;
+    Ok(Snapshot { layout: Layout::Tracked, taken, standby_age, groups, transitions, missing: None })
 }
 
 async fn rows(
@@ -141,8 +154,8 @@ async fn rows(
     } else {
         Transitions::Fresh(fresh)
     };
-    let taken = now(connection).await?;
-    Ok(Snapshot { layout, taken, groups, transitions, missing: None })
+    let (taken, standby_age) = clock(connection).await?;
+    Ok(Snapshot { layout, taken, standby_age, groups, transitions, missing: None })
 }
 
 async fn recorded(connection: &mut PgConnection) -> Result<Vec<Transition>, StoreError> {
@@ -199,7 +212,7 @@ async fn from_documents(
     previous: Option<f64>,
 ) -> Result<Snapshot, StoreError> {
     allow_sequential_scans(connection).await?;
-    let taken = now(connection).await?;
+    let (taken, standby_age) = clock(connection).await?;
     let mut groups: BTreeMap<(String, bool, usize), Group> = BTreeMap::new();
     let mut fresh: BTreeMap<(String, bool), u64> = BTreeMap::new();
     documents::each(connection, tables, Wanted::Pending, |row| {
@@ -223,6 +236,7 @@ async fn from_documents(
     Ok(Snapshot {
         layout,
         taken,
+        standby_age,
         groups: groups.into_values().collect(),
         transitions: Transitions::Fresh(fresh.collect()),
         missing: None,

@@ -18,6 +18,7 @@ mod record;
 mod roles;
 mod serve;
 mod soak;
+mod standby;
 mod stuck;
 mod transitions;
 mod trouble;
