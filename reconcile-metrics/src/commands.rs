@@ -240,13 +240,12 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     let chooses = filter.chooses_after_reading(&config.kinds);
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
     let mut uncompared = None;
-    let mut listing = match filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await {
+    let list = async || filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await;
+    let mut listing = match list().await {
         // Better what the record says, where there is one, than nothing in an outage.
         Err(timeout @ StoreError::Timeout(_)) => {
             let listing = match (filter.trouble, store.trust_record()) {
-                (Trouble::Pending | Trouble::Missing, true) => {
-                    filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await.map_err(|_| timeout)?
-                }
+                (Trouble::Pending | Trouble::Missing, true) => list().await.map_err(|_| timeout)?,
                 _ => return Err(timeout.into()),
             };
             let warning = "there was no time to read the conditions; this is what triggers have recorded of them";

@@ -4,6 +4,8 @@
 //! them. It can fail because the role may not do it, or because a build that was broken off left an invalid index behind:
 //! the error says how to remove it. On our schema there is nothing to build.
 
+use std::sync::atomic::AtomicBool;
+
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::config::Kinds;
@@ -48,7 +50,7 @@ pub enum IndexError {
 /// # Errors
 /// The schema is not known.
 pub async fn offered(connection: &mut PgConnection, kinds: &Kinds) -> Result<(Layout, Vec<Index>), IndexError> {
-    let layout = crate::store::layout::detect(connection, kinds, &mut true).await?;
+    let layout = crate::store::layout::detect(connection, kinds, &AtomicBool::new(true)).await?;
     let indexes = match &layout {
         Layout::Rows { beside: Beside::Nothing | Beside::OlderTables } => {
             let name = "idx_reconcile_metrics_pending".to_owned();

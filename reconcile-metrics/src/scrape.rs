@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
 use crate::figures::{Edges, Types};
-use crate::store::{self, Layout, Store, StoreError};
+use crate::store::{self, Store, StoreError};
 
 mod outcome;
 mod state;
@@ -184,7 +184,7 @@ impl Scraper {
         if truncated {
             waits.leave_zeros_out();
         }
-        for kind in state.layout.iter().flat_map(Layout::ownerless) {
+        for kind in state.layout.iter().flat_map(|layout| layout.ownerless(self.kinds())) {
             waits.leave_children_out(&state.types.label(kind));
         }
         state.details = Some((Instant::now(), Details { waits, truncated }));

@@ -7,6 +7,7 @@
 //! more connections are opened than configured, whoever asks. What is asked is decided elsewhere; whether our record may
 //! answer it, here.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ pub struct Store {
     connections: Connections,
     kinds: Kinds,
     doubts: Mutex<Doubts>,
+    /// Whether the API's newer schema was seen to be in use, beside its older one.
+    newer_was_used: AtomicBool,
 }
 
 /// Why our record, where there is one, is not to be used, but the conditions themselves.
@@ -57,7 +60,7 @@ enum Doubt {
     Wrong,
 }
 
-/// Doubts about each of the record's states, and what else is remembered of a database.
+/// Doubts about each of the record's states.
 #[derive(Debug, Clone, Copy)]
 struct Doubts {
     pending: Doubt,
@@ -66,8 +69,6 @@ struct Doubts {
     unkept: u64,
     /// Whether conditions were read for want of trust.
     met: bool,
-    /// Whether the API's newer schema was seen to be in use, beside its older one.
-    newer_was_used: bool,
 }
 
 impl Doubts {
@@ -80,14 +81,13 @@ impl Store {
     /// A store that has not connected yet.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
-        let doubts = Mutex::new(Doubts {
-            pending: Doubt::Uncompared,
-            missing: Doubt::Uncompared,
-            unkept: 0,
-            met: false,
-            newer_was_used: false,
-        });
-        Self { connections: Connections::new(config.clone()), kinds: kinds.clone(), doubts }
+        let doubts = Doubts { pending: Doubt::Uncompared, missing: Doubt::Uncompared, unkept: 0, met: false };
+        Self {
+            connections: Connections::new(config.clone()),
+            kinds: kinds.clone(),
+            doubts: Mutex::new(doubts),
+            newer_was_used: AtomicBool::new(false),
+        }
     }
 
     /// Uses our record from now on, as if a comparison had found it to be right: whether a reading has done without it.
@@ -120,9 +120,7 @@ impl Store {
 
     /// The schema that the database has, and the doubts that it raises.
     async fn detected(&self, connection: &mut PgConnection) -> Result<Layout, StoreError> {
-        let mut newer_was_used = self.doubts().newer_was_used;
-        let layout = layout::detect(connection, &self.kinds, &mut newer_was_used).await?;
-        self.doubts().newer_was_used |= newer_was_used;
+        let layout = layout::detect(connection, &self.kinds, &self.newer_was_used).await?;
         if (layout == Layout::Rows { beside: Beside::UnkeptRecord }) {
             // When it is kept again it still lacks what went past it meanwhile.
             let mut doubts = self.doubts();

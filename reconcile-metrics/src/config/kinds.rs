@@ -74,6 +74,12 @@ impl Kinds {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
+    /// Whether the configuration names a parent of the kind.
+    #[must_use]
+    pub fn has_parent(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|kind| kind.parent.is_some())
+    }
+
     /// The kind of that name in any case, as labels and filters have it.
     #[must_use]
     pub fn by_label(&self, name: &str) -> Option<&Kind> {

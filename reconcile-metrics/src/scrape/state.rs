@@ -133,8 +133,7 @@ impl State {
             for (kind, table) in snapshot.layout.tables() {
                 tracing::info!(kind, table, "Reading a table");
             }
-            let has_parent = |kind: &&str| kinds.get(kind).is_some_and(|kind| kind.parent.is_some());
-            for kind in snapshot.layout.ownerless().filter(has_parent) {
+            for kind in snapshot.layout.ownerless(kinds) {
                 tracing::warn!(
                     kind,
                     "The table of a kind with a parent_kind has no column of the owner, so nobody knows whose deletion its resources hold up; \

@@ -1,8 +1,8 @@
 //! Connections: as few as possible, never more than allowed, none that is in doubt.
 //!
 //! A connection goes back only after its transaction has ended well. One that was idle may have died meanwhile, so
-//! what fails on the first statement there, or gets no answer, is tried once more on a new one. A pool of a library would do more (and ping,
-//! and retry until its time is up); this must fail fast and say why.
+//! what fails on the first statement there, or gets no answer, is tried once more on a new one. A pool of a library would
+//! do more (and ping, and retry until its time is up); this must fail fast and say why.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -70,9 +70,7 @@ impl HeldBy {
 
 /// Whether every child is known: not where a kind that has parents has no column of them, or is not read.
 fn children_are_known(layout: &Layout, kinds: &Kinds) -> bool {
-    let unread = layout.unread().iter().map(|unread| unread.kind.as_str());
-    let mut unknown = layout.ownerless().chain(unread);
-    !unknown.any(|kind| kinds.get(kind).is_some_and(|kind| kind.parent.is_some()))
+    layout.ownerless(kinds).next().is_none() && !layout.unread().iter().any(|unread| kinds.has_parent(&unread.kind))
 }
 
 impl Store {

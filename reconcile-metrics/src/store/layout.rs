@@ -3,10 +3,12 @@
 //! In: what the catalogue says about tables and columns. Out: a [`Layout`]. The newest that is complete wins, unless it is
 //! not in use yet: the API's change from one table per kind to generic ones left the old tables behind.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use sqlx::{PgConnection, Row as _};
 
 use super::connections::StoreError;
-use super::tables::{self, Tables, Unread, Used};
+use super::tables::{self, DocumentTable, Tables, Unread, Used};
 use crate::config::Kinds;
 
 /// A schema.
@@ -94,20 +96,20 @@ impl Layout {
 
     /// The kinds that have a table each, and its name.
     pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
-        let tables = match self {
-            Self::Tracked | Self::Rows { .. } => &[],
-            Self::Documents(tables) => tables.read.as_slice(),
-        };
-        tables.iter().map(|table| (table.kind.as_str(), table.name.as_str()))
+        self.read_tables().iter().map(|table| (table.kind.as_str(), table.name.as_str()))
     }
 
-    /// The kinds of whose resources it is not known who their parents are.
-    pub fn ownerless(&self) -> impl Iterator<Item = &str> {
-        let tables = match self {
+    /// The kinds that have parents, and of whose resources it is not known who they are.
+    pub fn ownerless(&self, kinds: &Kinds) -> impl Iterator<Item = &str> {
+        let ownerless = self.read_tables().iter().filter(|table| table.owner.is_none());
+        ownerless.map(|table| table.kind.as_str()).filter(|kind| kinds.has_parent(kind))
+    }
+
+    fn read_tables(&self) -> &[DocumentTable] {
+        match self {
             Self::Tracked | Self::Rows { .. } => &[],
-            Self::Documents(tables) => tables.read.as_slice(),
-        };
-        tables.iter().filter(|table| table.owner.is_none()).map(|table| table.kind.as_str())
+            Self::Documents(tables) => &tables.read,
+        }
     }
 
     /// The configured kinds whose rows cannot be read, so that nothing is known of them.
@@ -128,7 +130,7 @@ impl Layout {
 pub(crate) async fn detect(
     connection: &mut PgConnection,
     kinds: &Kinds,
-    newer_was_used: &mut bool,
+    newer_was_used: &AtomicBool,
 ) -> Result<Layout, StoreError> {
     let row = sqlx::query(
         "SELECT to_regclass('unsettled_resources') IS NOT NULL AND to_regclass('reconciliation_transitions') IS NOT NULL,
@@ -145,10 +147,10 @@ pub(crate) async fn detect(
     match (rows, tables.read.is_empty()) {
         (true, _) => {
             let used = tables::used(connection, &tables).await?;
-            *newer_was_used |= used.newer;
+            let newer_was_used = newer_was_used.fetch_or(used.newer, Ordering::Relaxed) || used.newer;
             Ok(match used {
                 Used { older: false, .. } => Layout::Rows { beside: Beside::Nothing },
-                Used { .. } if *newer_was_used => Layout::Rows { beside: Beside::OlderTables },
+                Used { .. } if newer_was_used => Layout::Rows { beside: Beside::OlderTables },
                 // Made by an upgrade that goes on, or was taken back: the fleet is where it was.
                 Used { .. } => Layout::Documents(tables),
             })

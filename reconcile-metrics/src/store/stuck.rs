@@ -23,9 +23,9 @@ use super::{Doubt, Resource, Store, StoreError, Thresholds, verdict};
 
 const TRACKED_STUCK: &str = include_str!("sql/tracked_stuck.sql");
 const TRACKED_STUCK_MISSING: &str = include_str!("sql/tracked_stuck_missing.sql");
+const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
 /// So many that are stuck are looked into at least for what they hold.
 const LOOKED_INTO: u32 = 2000;
-const ROWS_STUCK: &str = include_str!("sql/rows_stuck.sql");
 
 /// Which resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
