@@ -120,8 +120,6 @@ pub struct KubernetesConfig {
     pub qps: Option<f64>,
     /// Requests at once.
     pub burst: Option<u32>,
-    /// Whether the adapter watches its own objects.
-    pub watch_cache: bool,
 }
 
 /// A sound configuration.

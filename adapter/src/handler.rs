@@ -96,9 +96,6 @@ impl<T, A> PassHandler<T, A> {
             };
             self.metrics.precondition(&precondition.name, result);
         }
-        if let Some(answer) = report.cache {
-            self.metrics.cache_answered(answer);
-        }
         for outcome in &report.outcomes {
             self.metrics.decision(outcome.decision.kind(), outcome.decision.reason());
             if let Some(failure) = outcome.failure() {
@@ -145,9 +142,6 @@ fn log(report: &PassReport) {
         Some(Verdict::Failed(error)) => tracing::error!(error = %error, "preconditions could not be evaluated"),
         Some(Verdict::ResourceNotFound(reason)) => tracing::info!(reason, "the API resource is gone"),
         Some(Verdict::Met) | None => {}
-    }
-    if let Some(answer) = report.cache {
-        tracing::debug!(answer = answer.as_str(), "watch cache asked");
     }
     for outcome in &report.outcomes {
         log_outcome(outcome);

@@ -25,7 +25,6 @@ pub mod pass;
 pub mod pipeline;
 pub mod secret;
 pub mod serve;
-pub mod settled;
 pub mod tls;
 pub mod trace;
 pub mod transport;

@@ -24,12 +24,11 @@ mod guards;
 mod labels;
 
 pub use guards::{DeletionInProgress, InFlight};
-pub use labels::{Api, BrokerError, CacheAnswer, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
+pub use labels::{Api, BrokerError, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
 
 use labels::{
-    ApiCallLabels, ApiDurationLabels, CacheLabels, DecisionLabels, FailureLabels, InvalidLabels, KindLabels,
-    KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels,
-    status_class,
+    ApiCallLabels, ApiDurationLabels, DecisionLabels, FailureLabels, InvalidLabels, KindLabels, KindResultLabels,
+    PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels, status_class,
 };
 
 /// The standard's buckets for work that takes as long as an event does.
@@ -72,7 +71,6 @@ pub struct Metrics {
     decisions: Family<DecisionLabels, Counter>,
     resource_failures: Family<FailureLabels, Counter>,
     preconditions: Family<PreconditionLabels, Counter>,
-    cache_answers: Family<CacheLabels, Counter>,
     resources_created: Family<KindResultLabels, Counter>,
     resources_deleted: Family<KindResultLabels, Counter>,
     deletion_duration: Histograms<KindLabels>,
@@ -171,10 +169,6 @@ impl Metrics {
                 "Resources that failed, whether decided or executed, by reason",
             ),
             preconditions: own.family("hyperfleet_adapter_preconditions_evaluated", "Preconditions, by their result"),
-            cache_answers: own.family(
-                "hyperfleet_adapter_cache_answers",
-                "Passes in which the watch cache was asked, by whether it spared the reads",
-            ),
             resources_created: own.family("hyperfleet_adapter_resources_created", "Creations of objects"),
             resources_deleted: own.family("hyperfleet_adapter_resources_deleted", "Deletions of objects"),
             deletion_duration: own.histograms(
@@ -203,9 +197,6 @@ impl Metrics {
         }
         for error_type in Phase::ALL {
             drop(self.errors.get_or_create(&PhaseLabels { error_type }));
-        }
-        for result in CacheAnswer::ALL {
-            drop(self.cache_answers.get_or_create(&CacheLabels { result }));
         }
         for reason in InvalidEvent::ALL {
             drop(self.events_invalid.get_or_create(&InvalidLabels { reason }));
@@ -315,11 +306,6 @@ impl Metrics {
     /// A precondition was evaluated.
     pub fn precondition(&self, name: &str, result: PreconditionResult) {
         self.preconditions.get_or_create(&PreconditionLabels::new(name, result)).inc();
-    }
-
-    /// The watch cache was asked in a pass.
-    pub fn cache_answered(&self, result: CacheAnswer) {
-        self.cache_answers.get_or_create(&CacheLabels { result }).inc();
     }
 
     /// An object was created, or not.

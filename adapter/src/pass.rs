@@ -7,7 +7,6 @@ use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Phase, PhaseError};
 
 use crate::fetch::CallRecord;
-use crate::metrics::CacheAnswer;
 
 /// The account of one pass.
 #[derive(Debug)]
@@ -22,8 +21,6 @@ pub struct PassReport {
     pub verdict: Option<Verdict>,
     /// What each precondition gave.
     pub preconditions: Vec<PreconditionResult>,
-    /// Whether the cache knew that nothing was to be done; none without a cache, or if phase 3 was not reached.
-    pub cache: Option<CacheAnswer>,
     /// What became of each resource.
     pub outcomes: Vec<Outcome>,
     /// What phase 4 did, if it was reached.

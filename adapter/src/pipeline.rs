@@ -26,13 +26,10 @@ use tokio::time::Instant;
 use crate::api::Api;
 use crate::executor::execute;
 use crate::fetch::Fetcher;
-use crate::metrics::CacheAnswer;
 use crate::observe::find_all;
 use crate::pass::PassReport;
-use crate::settled::settle;
 use crate::trace::TraceContext;
 use crate::transport::Transport;
-use crate::transport::kubernetes::WatchCache;
 
 /// The share of an event's time that is kept for phase 4: what failed for want of time is still reported.
 const REPORTING_SHARE: u32 = 6;
@@ -50,8 +47,6 @@ pub struct Pipeline<T, A> {
     pub signer: Option<Signer>,
     /// Where objects live.
     pub transport: T,
-    /// What watches tell of those objects, if anything is watched.
-    pub cache: Option<WatchCache>,
     /// Where status goes.
     pub api: A,
     /// How many objects of each sort a list leaves whole in memory; [`KEPT_WHOLE`](lifecycle_core::observation::KEPT_WHOLE) but in tests.
@@ -98,12 +93,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             Verdict::Met => {
                 execution.publish(&self.host, &mut scope);
                 let stamp = self.stamp(event, &scope);
-                let settled = self.settled(&stamp, &mut scope);
-                report.cache = self.cache.as_ref().map(|_| CacheAnswer::of(&settled));
-                report.outcomes = match settled {
-                    Some(outcomes) => outcomes,
-                    None => self.reconcile(stamp, &mut scope, before_reporting).await,
-                };
+                report.outcomes = self.reconcile(stamp, &mut scope, before_reporting).await;
                 execution.note_outcomes(&report.outcomes);
             }
         }
@@ -113,12 +103,6 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             fetcher.drive(Phase::PostActions, Reporter::new(&self.task, &report.outcomes), &mut scope, deadline).await;
         report.post = Some(post);
         report.end(scope, fetcher.calls)
-    }
-
-    /// Phase 3 without a read: nothing is to be done, as far as the cache knows.
-    fn settled(&self, stamp: &Stamp, scope: &mut Scope) -> Option<Vec<Outcome>> {
-        let cache = self.cache.as_ref()?;
-        settle(self.planner(stamp.clone()), scope, |query| cache.find(query))
     }
 
     /// Phase 3: reads what is live, then decides and writes resource after resource.
@@ -175,7 +159,6 @@ impl PassReport {
             is_malformed: false,
             verdict: None,
             preconditions: Vec::new(),
-            cache: None,
             outcomes: Vec::new(),
             post: None,
             calls: Vec::new(),

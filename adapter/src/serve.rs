@@ -36,7 +36,7 @@ use crate::input_metrics::CountedInput;
 use crate::metrics::{Api, MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
 use crate::secret::Secret;
-use crate::transport::kubernetes::{self, KubernetesTransport, WatchCache};
+use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
 
 /// What the listeners and the exporter get to close.
@@ -94,8 +94,6 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let api = HttpApi::new(api_settings(&loaded, &environment, propagate, &version), Arc::clone(&metrics))
         .context("failed to set up the HyperFleet API client")?;
     let kubernetes = connect(&loaded, &metrics, &version).await?;
-    let kinds = loaded.task.resources.iter().map(|resource| resource.kind.clone());
-    let cache = config.kubernetes.watch_cache.then(|| kubernetes.watch(kinds));
     let transport = ObservedTransport::new(kubernetes, Arc::clone(&metrics));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
@@ -106,7 +104,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let inputs = Inputs::open(&loaded, broker.as_ref(), options.parallelism).await?;
 
     let handler = PassHandler::new(
-        pipeline(loaded, &environment, &version, transport, cache, api),
+        pipeline(loaded, &environment, &version, transport, api),
         Arc::clone(&metrics),
         subscription,
         Timestamp::now,
@@ -225,7 +223,6 @@ fn pipeline<T, A>(
     environment: &Environment,
     version: &Version,
     transport: T,
-    cache: Option<WatchCache>,
     api: A,
 ) -> Pipeline<T, A> {
     let host = host(&loaded, environment, version);
@@ -235,7 +232,6 @@ fn pipeline<T, A>(
         resource_id: loaded.adapter.stamp_resource_id,
         signer: loaded.adapter.signer,
         transport,
-        cache,
         api,
         kept_whole: KEPT_WHOLE,
         keep_account: false,

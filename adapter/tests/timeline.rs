@@ -87,7 +87,6 @@ impl Timeline {
             signer: None,
             task: Arc::new(loaded.task),
             transport: MemoryTransport::new(start),
-            cache: None,
             api: CannedApi::new(None, "v1".to_owned(), answers),
             kept_whole: KEPT_WHOLE,
             keep_account: false,

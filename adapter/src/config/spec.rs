@@ -139,10 +139,6 @@ pub struct KubernetesSpec {
     pub qps: Option<f64>,
     /// Requests at once above `qps`.
     pub burst: Option<i64>,
-    /// Whether the adapter watches its own objects, so that an event with nothing to do reads nothing; off by default.
-    /// It needs the right to list and watch every kind of the task in all namespaces.
-    #[serde(default)]
-    pub watch_cache: bool,
 }
 
 /// Maestro.

@@ -100,7 +100,6 @@ fn a_complete_pair_of_files_loads() {
     assert_eq!((config.api.retry_attempts, config.api.retry_backoff), (5, Backoff::Linear));
     assert_eq!(config.api.auth.as_ref().unwrap().token_cache_ttl, Duration::from_secs(30));
     assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (Some(50.0), Some(80)));
-    assert!(config.kubernetes.watch_cache);
     assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(90), Duration::from_secs(20)));
     assert_eq!(config.http_listen.unwrap().to_string(), "[::]:8081");
     assert_eq!(config.health_listen.to_string(), "127.0.0.1:8082");
@@ -203,7 +202,6 @@ fn defaults_stand_where_nothing_is_written() {
     assert_eq!((config.api.timeout, config.api.retry_attempts), (Duration::from_secs(10), 3));
     assert_eq!((config.api.base_delay, config.api.max_delay), (Duration::from_secs(1), Duration::from_secs(30)));
     assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (None, None));
-    assert!(!config.kubernetes.watch_cache, "off unless it is asked for");
     assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(60), Duration::from_secs(25)));
     assert_eq!(config.http_listen, None);
     assert_eq!((config.health_listen.port(), config.metrics_listen.port()), (8080, 9090));

@@ -228,7 +228,6 @@ fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
         qps: Some(qps).filter(|qps| *qps > 0.0),
         burst: u32::try_from(burst).ok().filter(|burst| *burst > 0),
-        watch_cache: spec.watch_cache,
     }
 }
 

@@ -100,7 +100,6 @@ impl World {
             resource_id: adapter.stamp_resource_id,
             signer: adapter.signer,
             transport,
-            cache: None,
             api,
             kept_whole: KEPT_WHOLE,
             keep_account: true,

@@ -118,24 +118,6 @@ label_values! {
 }
 
 label_values! {
-    /// What the watch cache was good for in a pass.
-    CacheAnswer {
-        /// Nothing was to be done, and nothing was read.
-        Answered = "answered",
-        /// Everything was read live.
-        Declined = "declined",
-    }
-}
-
-impl CacheAnswer {
-    /// What it is called that there is an answer, or none.
-    #[must_use]
-    pub fn of<T>(answer: &Option<T>) -> Self {
-        if answer.is_some() { Self::Answered } else { Self::Declined }
-    }
-}
-
-label_values! {
     /// What went wrong with a message.
     BrokerError {
         /// It could not be read.
@@ -168,11 +150,6 @@ pub(super) struct StatusLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PhaseLabels {
     pub(super) error_type: Phase,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct CacheLabels {
-    pub(super) result: CacheAnswer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -32,7 +32,6 @@ fn used() -> Metrics {
     metrics.warning("gate_conflict");
     metrics.decision("create", "absent");
     metrics.precondition("cluster", PreconditionResult::Pass);
-    metrics.cache_answered(CacheAnswer::Answered);
     metrics.resource_created("Job", WriteResult::Success);
     metrics.deletion_started("Job").finish(WriteResult::Error);
     metrics.deletion_started(" ").finish(WriteResult::Success);
@@ -226,7 +225,6 @@ fn closed_sets_read_zero_from_the_start() {
         ("hyperfleet_adapter_resources_created_total", 2),
         ("hyperfleet_adapter_resources_deleted_total", 2),
         ("hyperfleet_adapter_preconditions_evaluated_total", 3),
-        ("hyperfleet_adapter_cache_answers_total", 2),
         ("hyperfleet_adapter_decisions_total", 1),
         ("hyperfleet_broker_messages_consumed_total", 1),
         ("hyperfleet_broker_errors_total", 2),

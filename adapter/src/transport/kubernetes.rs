@@ -12,8 +12,6 @@
 //! a kept-alive connection turns out to be closed before one byte of the request was written, the connection
 //! pool takes another one. No request that was begun is sent again, but for the lookup of a kind, for which all wait.
 //!
-//! Watches are begun again, with pauses, and only where [`WatchCache`] is asked for.
-//!
 //! # Namespaces
 //!
 //! A namespaced kind needs a namespace in every call but a list by labels, which without one is a list of all
@@ -25,7 +23,6 @@
 //! Only the server's word that this very object does not exist is an absence. A kind that is not served is an
 //! error, not an absence: its definition may be away for a minute, and its objects with it.
 
-mod cache;
 pub mod call;
 mod client;
 mod kinds;
@@ -43,7 +40,6 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
-pub use self::cache::WatchCache;
 use self::call::{Call, Calls};
 pub use self::call::{CallObserver, CallRecord, Verb};
 pub use self::client::{ConnectError, connect};

@@ -29,4 +29,3 @@ mod shutdown;
 mod signing;
 mod update;
 mod versions;
-mod watch_cache;

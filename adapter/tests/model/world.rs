@@ -112,7 +112,6 @@ impl<G: Ground> World<G> {
                 resource_id: None,
                 signer: None,
                 transport: Tampered::new(watched, settings.tampering),
-                cache: None,
                 api: NoApi,
                 kept_whole: settings.kept_whole,
                 keep_account: false,

@@ -184,11 +184,6 @@ impl Calls {
         Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
     }
 
-    /// The client, for requests that never end.
-    pub(super) fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// Sends a request, once, and returns the JSON of a 2xx answer.
     pub(super) async fn send(&self, call: &Call<'_>, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
         if let Some(limit) = &self.rate_limit {
