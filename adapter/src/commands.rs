@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::version;
@@ -60,7 +60,11 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
             tracing::warn!("{warning}");
         }
         for mistake in loaded.warnings.mistakes() {
-            tracing::warn!(file = mistake.file, line = mistake.line, "{}: {}", mistake.path, mistake.message);
+            let Mistake { severity, file, path, line, message, .. } = mistake;
+            match severity {
+                Severity::Error | Severity::Warning => tracing::warn!(file, line, "{path}: {message}"),
+                Severity::Note => tracing::info!(file, line, "{path}: {message}"),
+            }
         }
         let propagate = settings.propagate;
         let served =

@@ -104,7 +104,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let inputs = Inputs::open(&loaded, broker.as_ref(), options.parallelism).await?;
 
     let handler = PassHandler::new(
-        pipeline(loaded, &environment, &version, transport, api),
+        pipeline(loaded, &environment, transport, api),
         Arc::clone(&metrics),
         subscription,
         Timestamp::now,
@@ -218,14 +218,8 @@ async fn connect(loaded: &Loaded, metrics: &Arc<Metrics>, version: &Version) -> 
     Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))
 }
 
-fn pipeline<T, A>(
-    loaded: Loaded,
-    environment: &Environment,
-    version: &Version,
-    transport: T,
-    api: A,
-) -> Pipeline<T, A> {
-    let host = host(&loaded, environment, version);
+fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: A) -> Pipeline<T, A> {
+    let host = host(&loaded, environment);
     Pipeline {
         task: Arc::new(loaded.task),
         host,
@@ -240,12 +234,12 @@ fn pipeline<T, A>(
 
 /// What a task can read of this process.
 #[must_use]
-pub fn host(loaded: &Loaded, environment: &Environment, version: &Version) -> Host {
+pub fn host(loaded: &Loaded, environment: &Environment) -> Host {
     let named = &loaded.task.environment;
     let visible: BTreeMap<&String, &String> = environment.iter().filter(|(name, _)| named.contains(*name)).collect();
     Host {
         name: loaded.adapter.name.clone(),
-        version: version.number.to_owned(),
+        version: loaded.adapter.version.clone(),
         config: loaded.adapter.redacted.clone().into(),
         config_unredacted: loaded.adapter.values.clone().into(),
         environment: json!(visible).into(),

@@ -101,6 +101,23 @@ task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: can never 
 }
 
 #[test]
+fn strict_accepts_keys_without_effect_and_deprecated_keys() {
+    let deployment = "adapter: {name: installer}\nclients: {kubernetes: {api_version: v1}}\n";
+    let task = format!("preconditions: [{{name: found, api_call: {{method: GET, url: /clusters}}}}]\n{RESOURCE}{POST}");
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), deployment, &task, &["--strict"]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    for expected in [
+        "config.yaml:2:37: note: clients.kubernetes.api_version: has no effect\n",
+        "task.yaml:1:31: note: preconditions[0].api_call: is deprecated in preconditions\n",
+        "0 errors, 0 warnings, 2 notes\n",
+    ] {
+        assert!(printed.contains(expected), "no `{expected}` in:\n{printed}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+}
+
+#[test]
 fn programs_get_the_same_as_json() {
     let folder = tempfile::tempdir().unwrap();
     let output = check(folder.path(), DEPLOYMENT, &format!("{RESOURCE}{GATE}{POST}"), &["--output", "json"]);
@@ -111,6 +128,7 @@ fn programs_get_the_same_as_json() {
         json!({
             "errors": 0,
             "warnings": 1,
+            "notes": 0,
             "omitted": 0,
             "mistakes": [{
                 "severity": "warning",

@@ -82,7 +82,7 @@ impl Timeline {
         let start: Timestamp = START.parse().unwrap();
         let answers = input::read_answers(&example.join("api-responses.json")).unwrap();
         let pipeline = Pipeline {
-            host: host(&loaded, &environment, &version),
+            host: host(&loaded, &environment),
             resource_id: loaded.adapter.stamp_resource_id,
             signer: None,
             task: Arc::new(loaded.task),

@@ -13,8 +13,11 @@ use serde::Serialize;
 pub enum Severity {
     /// The configuration is refused.
     Error,
-    /// The configuration loads; `check --strict` refuses it.
+    /// The configuration loads, and something in it will fail or will not do what its author means;
+    /// `check --strict` refuses it.
     Warning,
+    /// The configuration loads and works as written, and could be simpler; `check --strict` accepts it.
+    Note,
 }
 
 /// One mistake.
@@ -66,10 +69,10 @@ const SNIPPET_WIDTH: usize = 100;
 const MAX_MISTAKES: usize = 500;
 
 impl Mistake {
-    /// A warning in place of an error.
+    /// The same mistake with another severity.
     #[must_use]
-    pub fn as_warning(self) -> Self {
-        Self { severity: Severity::Warning, ..self }
+    pub fn as_severity(self, severity: Severity) -> Self {
+        Self { severity, ..self }
     }
 
     /// An error that stands in no line of any file: an environment variable, a flag, an unreadable file.
@@ -157,11 +160,14 @@ impl Diagnostics {
         self.mistakes.iter().filter(|mistake| mistake.severity == severity).count()
     }
 
-    /// Makes every warning an error.
+    /// Makes every warning an error. A note stays a note, because nothing has to change for it.
     #[must_use]
     pub fn strict(mut self) -> Self {
         for mistake in &mut self.mistakes {
-            mistake.severity = Severity::Error;
+            mistake.severity = match mistake.severity {
+                Severity::Error | Severity::Warning => Severity::Error,
+                Severity::Note => Severity::Note,
+            };
         }
         self
     }
@@ -190,6 +196,7 @@ impl fmt::Display for Mistake {
         let severity = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(f, ": {severity}: ")?;
         if !self.path.is_empty() {
@@ -217,7 +224,11 @@ impl fmt::Display for Diagnostics {
         }
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
-        write!(f, "{errors} error{}, {warnings} warning{}", plural(errors), plural(warnings))
+        write!(f, "{errors} error{}, {warnings} warning{}", plural(errors), plural(warnings))?;
+        match self.count(Severity::Note) {
+            0 => Ok(()),
+            notes => write!(f, ", {notes} note{}", plural(notes)),
+        }
     }
 }
 

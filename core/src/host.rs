@@ -10,7 +10,7 @@ use crate::scope::{Scope, Variable};
 pub struct Host {
     /// `adapter.name`.
     pub name: String,
-    /// The binary's version.
+    /// `adapter.version`: the version that the deployment file names, or nothing. The program's own version is in metrics and logs.
     pub version: String,
     /// The merged configuration, secrets redacted: `config` in expressions and templates.
     pub config: Variable,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lifecycle_core::diagnostics::{Diagnostics, Mistake};
+use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::{shutdown, version};
@@ -99,7 +99,10 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                     }
                 };
                 if let Some((message, help)) = doubt {
-                    remarks.push(Mistake::outside("database", "unsettled_resources", message, help).as_warning());
+                    remarks.push(
+                        Mistake::outside("database", "unsettled_resources", message, help)
+                            .as_severity(Severity::Warning),
+                    );
                 }
                 print(&format!("the database has {}\n", snapshot.layout.describe()))?;
                 for (kind, table) in snapshot.layout.tables() {
@@ -108,7 +111,7 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 for unread in snapshot.layout.unread() {
                     let (kind, problem) = (&unread.kind, &unread.problem);
                     let message = format!("kind {kind:?} is not read: {problem}");
-                    remarks.push(Mistake::outside("database", "kinds", message, None).as_warning());
+                    remarks.push(Mistake::outside("database", "kinds", message, None).as_severity(Severity::Warning));
                 }
                 let found: BTreeSet<_> = snapshot.kinds().collect();
                 remarks.extend(remarks_on(&found, &config.kinds));
@@ -136,7 +139,7 @@ fn remarks_on(found: &BTreeSet<&str>, kinds: &Kinds) -> Diagnostics {
                 "list it under `kinds`, as the API does".to_owned(),
             ),
         };
-        remarks.push(Mistake::outside("database", "kinds", message, Some(help)).as_warning());
+        remarks.push(Mistake::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
     }
     remarks
 }

@@ -47,10 +47,10 @@ pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result
 
 /// Mistakes, and what can become of resources if that was asked for and the task has none.
 fn machine_readable(mistakes: &Diagnostics, resources: Option<&[Reach<'_>]>, graph: bool) -> Value {
-    let (errors, warnings) = (mistakes.count(Severity::Error), mistakes.count(Severity::Warning));
     let mut listed = json!({
-        "errors": errors,
-        "warnings": warnings,
+        "errors": mistakes.count(Severity::Error),
+        "warnings": mistakes.count(Severity::Warning),
+        "notes": mistakes.count(Severity::Note),
         "omitted": mistakes.omitted(),
         "mistakes": mistakes.mistakes(),
     });

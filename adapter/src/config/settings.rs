@@ -196,12 +196,9 @@ impl Origins {
         help: Option<&str>,
     ) -> Mistake {
         let help = help.map(str::to_owned);
-        match (self.0.get(key), severity) {
-            (None, _) => document.mistake(severity, &Path::of_keys(key), message, help),
-            (Some((file, name)), Severity::Error) => Mistake::outside(file, name, format!("{key} {message}"), help),
-            (Some((file, name)), Severity::Warning) => {
-                Mistake::outside(file, name, format!("{key} {message}"), help).as_warning()
-            }
+        match self.0.get(key) {
+            None => document.mistake(severity, &Path::of_keys(key), message, help),
+            Some((file, name)) => Mistake::outside(file, name, format!("{key} {message}"), help).as_severity(severity),
         }
     }
 }

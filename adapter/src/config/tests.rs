@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_core::api_call::Backoff;
-use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::proof::Signer;
 use lifecycle_service::logging::{Format, Output};
 use proptest::prelude::*;
@@ -108,6 +108,22 @@ fn a_complete_pair_of_files_loads() {
     assert_eq!(loaded.task.environment.iter().collect::<Vec<_>>(), ["REGION"]);
     let warnings: Vec<_> = loaded.warnings.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
     assert_eq!(warnings, ["clients.maestro"]);
+}
+
+#[test]
+fn a_task_reads_the_version_of_the_deployment_file() {
+    let variables = [("REGION", "eu")];
+    let loaded = complete().load(&variables).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let host = crate::serve::host(&loaded, &environment(&variables));
+    assert_eq!(host.version, "1.2.0", "the program is 1.2.3");
+}
+
+#[test]
+fn an_unused_maestro_block_never_stops_a_start() {
+    let text = "adapter: {name: a}\nclients: {maestro: {timeout: soon, server_healthiness_timeout: never, http_server_address: \"http://m\"}}\n";
+    let (config, diagnostics) = adapter(text, &[], &[]);
+    assert!(config.is_some() && !diagnostics.has_errors(), "{diagnostics}");
+    assert_eq!(diagnostics.count(Severity::Warning), 4, "{diagnostics}");
 }
 
 #[test]

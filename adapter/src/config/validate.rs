@@ -44,6 +44,10 @@ impl Validator<'_> {
         self.report(Severity::Warning, key, message, help);
     }
 
+    fn note(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.report(Severity::Note, key, message, help);
+    }
+
     /// A duration that counts if it is positive. Text that is none was reported when it was read.
     fn duration(text: Option<&str>, default: Duration) -> Duration {
         text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
@@ -222,7 +226,11 @@ fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
         v.error("clients.kubernetes.burst", "must not be negative", Some("leave it out for no limit"));
     }
     if spec.api_version.is_some_and(|text| !text.is_empty()) {
-        v.warn("clients.kubernetes.api_version", "has no effect", None);
+        v.note(
+            "clients.kubernetes.api_version",
+            "has no effect",
+            Some("the Go adapter does not use it either: remove it"),
+        );
     }
     KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
@@ -231,6 +239,7 @@ fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
     }
 }
 
+/// Warns of a block that the Go adapter would refuse when it connects; nothing here connects to Maestro, so nothing fails.
 fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
     v.warn(
         "clients.maestro",
@@ -241,15 +250,15 @@ fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
     for (key, text) in durations {
         let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
         if let Err(error) = parse_nanoseconds(text, Units::Go) {
-            v.error(&format!("clients.maestro.{key}"), format!("invalid maestro {key}: {error}"), None);
+            v.warn(&format!("clients.maestro.{key}"), format!("invalid maestro {key}: {error}"), None);
         }
     }
     let address = spec.http_server_address.as_deref().filter(|text| !text.is_empty());
     if address.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-        v.error("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
+        v.warn("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
     }
     if address.is_some_and(|url| url.starts_with("http://")) && !spec.insecure {
-        v.error("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
+        v.warn("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
     }
 }
 

@@ -46,5 +46,5 @@ pub fn load(request: &Request<'_>) -> Result<World, DryRunError> {
         live: Vec::new(),
         overrides: flags.discovery.as_deref().map_or_else(|| Ok(BTreeMap::new()), input::read_overrides)?,
     };
-    World::build(configured, environment, version, setting, request.now)
+    World::build(configured, environment, setting, request.now)
 }

@@ -48,7 +48,7 @@ pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
         live: input::read_objects(&folder.join(LIVE))?,
         overrides: BTreeMap::new(),
     };
-    World::build(configured, &environment, &NO_BUILD, setting, otherwise)
+    World::build(configured, &environment, setting, otherwise)
 }
 
 fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, input::InputError>) -> Result<T, input::InputError> {

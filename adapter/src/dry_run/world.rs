@@ -74,7 +74,6 @@ impl World {
     pub fn build(
         configured: Loaded,
         environment: &Environment,
-        version: &Version,
         setting: Setting,
         otherwise: Timestamp,
     ) -> Result<Self, DryRunError> {
@@ -85,7 +84,7 @@ impl World {
                 time.parse().map_err(|source| InputError::EventTime { path: event_path, time: time.clone(), source })?
             }
         };
-        let host = host(&configured, environment, version);
+        let host = host(&configured, environment);
         let Loaded { adapter, task, warnings, .. } = configured;
         let transport = MemoryTransport::new(now)
             .with_objects(live)

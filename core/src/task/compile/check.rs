@@ -68,6 +68,10 @@ impl<'c> Checker<'c> {
         self.report(Severity::Warning, place, None, message.into(), help);
     }
 
+    pub(super) fn note(&mut self, place: &Place<'_>, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Severity::Note, place, None, message.into(), Some(help.into()));
+    }
+
     /// Adds the mistakes that a referenced file has of itself.
     pub(super) fn adopt(&mut self, diagnostics: Diagnostics) {
         self.diagnostics.extend(diagnostics);

@@ -18,7 +18,7 @@ fn precondition(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Plac
     let api_call = spec.api_call.as_ref().and_then(|call| {
         let place = place.key("api_call");
         let help = "make it a param with an `api_call` source, and read that in `conditions` or `expression`";
-        checker.warn(&place, "is deprecated in preconditions", Some(help.to_owned()));
+        checker.note(&place, "is deprecated in preconditions", help);
         checker.api_call(&place, call, known)
     });
     if spec.api_call.is_none() && !spec.capture.is_empty() {
