@@ -1,10 +1,9 @@
 //! Reads live objects, many at once.
 //!
-//! In: core's queries. Out: one [`Observation`] for each, in the same order, of which few objects are whole if there are many.
-//! A read that fails, or that is not answered by the deadline, is `Unknown` and says why: it never passes for an absence.
+//! In: core's queries. Out: one [`Observation`] for each, in the same order. A read that fails, or that is not answered by the deadline, is `Unknown` and says why: it never passes for an absence.
 
 use futures::{StreamExt, stream};
-use lifecycle_core::observation::{Observation, Query, QueryBy, Version, condense};
+use lifecycle_core::observation::{Observation, Query, Version};
 use tokio::time::Instant;
 
 use crate::executor::deadline_exceeded;
@@ -14,14 +13,8 @@ use crate::transport::subject::Subject;
 /// How many reads of one event run at the same time.
 const CONCURRENT_READS: usize = 16;
 
-/// Answers every query; the same question is asked of the server once. Of what a list finds, `kept` objects of each sort stay
-/// whole.
-pub async fn find_all<T: Transport>(
-    transport: &T,
-    queries: Vec<Query>,
-    kept: usize,
-    deadline: Instant,
-) -> Vec<Observation> {
+/// Answers every query; the same question is asked of the server once.
+pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline: Instant) -> Vec<Observation> {
     let mut distinct: Vec<Query> = Vec::with_capacity(queries.len());
     let mut answer_of: Vec<usize> = Vec::with_capacity(queries.len());
     for query in queries {
@@ -33,7 +26,7 @@ pub async fn find_all<T: Transport>(
     }
 
     let answers: Vec<Observation> = stream::iter(distinct)
-        .map(|query| async move { find(transport, &query, kept, deadline).await })
+        .map(|query| async move { find(transport, &query, deadline).await })
         .buffered(CONCURRENT_READS)
         .collect()
         .await;
@@ -45,21 +38,13 @@ pub async fn find_all<T: Transport>(
     answer_of.into_iter().map(|index| answers[index].clone()).collect()
 }
 
-async fn find<T: Transport>(transport: &T, query: &Query, kept: usize, deadline: Instant) -> Observation {
-    let mut found = Vec::new();
-    let read = transport.read(query, |page| {
-        found.extend(page.into_iter().map(Version::new));
-        // A page of whole objects at a time: a long history must not be held in memory. What is asked for by name is needed.
-        if let QueryBy::Labels(_) = &query.by {
-            condense(&mut found, kept);
-        }
-    });
-    let answer = match tokio::time::timeout_at(deadline, read).await {
+async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
+    let answer = match tokio::time::timeout_at(deadline, transport.find(query)).await {
         Ok(answer) => answer,
         Err(_) => Err(deadline_exceeded(format!("find {}", Subject::from(query)))),
     };
     match answer {
-        Ok(()) => Observation::Found(found),
+        Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),
         Err(error) => Observation::Unknown(error.to_string()),
     }
 }

@@ -49,8 +49,6 @@ pub struct Pipeline<T, A> {
     pub transport: T,
     /// Where status goes.
     pub api: A,
-    /// How many objects of each sort a list leaves whole in memory; [`KEPT_WHOLE`](lifecycle_core::observation::KEPT_WHOLE) but in tests.
-    pub kept_whole: usize,
     /// Whether the HTTP calls of a pass, and what its gates read, are kept in its report.
     pub keep_account: bool,
 }
@@ -113,7 +111,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 Next::Read(wanted) => {
                     let (resources, queries): (Vec<_>, _) =
                         wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
-                    let observations = find_all(&self.transport, queries, self.kept_whole, deadline).await;
+                    let observations = find_all(&self.transport, queries, deadline).await;
                     for (resource, observation) in resources.into_iter().zip(observations) {
                         planner.observe(scope, resource, observation);
                     }

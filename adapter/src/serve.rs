@@ -16,7 +16,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use lifecycle_core::host::Host;
-use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::plan::decision::{Decision, FailReason};
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
@@ -227,7 +226,6 @@ fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: 
         signer: loaded.adapter.signer,
         transport,
         api,
-        kept_whole: KEPT_WHOLE,
         keep_account: false,
     }
 }

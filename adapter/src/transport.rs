@@ -18,22 +18,8 @@ use serde_json::Value;
 
 /// One deployment target.
 pub trait Transport: Send + Sync + 'static {
-    /// Reads live objects, and hands them over page by page: one GET, or one LIST. After an error, what was handed over
-    /// means nothing: half a list is no list.
-    fn read(
-        &self,
-        query: &Query,
-        page: impl FnMut(Vec<Value>) + Send,
-    ) -> impl Future<Output = Result<(), WriteError>> + Send;
-
-    /// Reads live objects, and gives them in one piece. Nothing found is an empty list.
-    fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send {
-        async move {
-            let mut found = Vec::new();
-            self.read(query, |page| found.extend(page)).await?;
-            Ok(found)
-        }
-    }
+    /// Reads live objects: one GET, or one LIST. Nothing found is an empty list.
+    fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
 
     /// Creates the object (POST) and returns what the server made of it.
     fn create(&self, desired: &Value) -> impl Future<Output = Result<Value, WriteError>> + Send;

@@ -23,7 +23,6 @@ use hyperfleet_adapter::transport::memory::{MemoryTransport, OperationVerb};
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::id::{Generation, GroupVersionKind};
-use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::write::Target;
 use lifecycle_service::version::Version;
@@ -88,7 +87,6 @@ impl Timeline {
             task: Arc::new(loaded.task),
             transport: MemoryTransport::new(start),
             api: CannedApi::new(None, "v1".to_owned(), answers),
-            kept_whole: KEPT_WHOLE,
             keep_account: false,
         };
         let event = input::read_event(&example.join("event.json")).unwrap();

@@ -1,14 +1,11 @@
 //! What is live: queries, the objects that they found, and what is unknown.
 
-mod condense;
-mod metadata;
 mod version;
 
 use std::collections::BTreeMap;
 
 use crate::id::GroupVersionKind;
 
-pub use condense::{KEPT_WHOLE, condense};
 pub use version::Version;
 
 /// A read of live objects, with every template rendered.

@@ -10,8 +10,7 @@
 //!   └───────────────────────────────────────────────┘
 //! ```
 //!
-//! Reads come before the first write, but for a former version that is needed whole after all (see
-//! [`condense`](crate::observation::condense)): it is read when its resource's turn comes.
+//! Every read comes before the first write.
 //!
 //! What a step did is in `resources` before the next resource's gates are asked, so the order of the task's list
 //! is kept strictly. Nothing here fails as such: a failure is an outcome of its resource.
@@ -88,10 +87,6 @@ pub struct Planner<'t> {
     task: &'t Task,
     stamp: Stamp,
     slots: Vec<Slot>,
-    /// The resources that were read, in that order.
-    read: Vec<usize>,
-    /// Whether a resource was decided already.
-    decides: bool,
     /// Which resource is decided next.
     position: usize,
     /// The step that comes next, as it was decided already.
@@ -117,8 +112,6 @@ struct Slot {
     /// Whether the second query, for what was released, was answered.
     knows_disowned: bool,
     observation: Option<Observation>,
-    /// The namespace and name of a version that is needed whole, and is not.
-    awaited: Option<Place>,
     /// What it came to, once its turn is over, if another one names it as its owner.
     standing: Option<Standing>,
 }
@@ -153,8 +146,6 @@ impl<'t> Planner<'t> {
             task,
             stamp,
             slots: task.resources.iter().map(|_| Slot::default()).collect(),
-            read: Vec::new(),
-            decides: false,
             position: 0,
             ready: None,
             pending: None,
@@ -187,14 +178,12 @@ impl<'t> Planner<'t> {
 
     /// Decides resource after resource until a read or a write is needed, or none is left.
     ///
-    /// Every read has to be observed, and every write recorded, before it is asked again. The answer to a read by name has to be
-    /// whole.
+    /// Every read has to be observed, and every write recorded, before it is asked again.
     pub fn next(&mut self, scope: &mut Scope) -> Next {
         let wanted = self.queries(scope);
         if !wanted.is_empty() {
             return Next::Read(wanted);
         }
-        self.decides = true;
         loop {
             if let Some(step) = self.ready.take() {
                 return Next::Write(step);
@@ -202,9 +191,7 @@ impl<'t> Planner<'t> {
             if self.position == self.task.resources.len() {
                 return Next::Done;
             }
-            if let Some(wanted) = self.decide_current(scope) {
-                return Next::Read(vec![wanted]);
-            }
+            self.decide_current(scope);
         }
     }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lifecycle_core::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::write::WriteError;
 use lifecycle_service::version::Version;
 use reqwest::Url;
@@ -100,7 +99,6 @@ impl World {
             signer: adapter.signer,
             transport,
             api,
-            kept_whole: KEPT_WHOLE,
             keep_account: true,
         };
         Ok(Self { pipeline, event, now, time, warnings })

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream;
-use lifecycle_core::observation::{KEPT_WHOLE, Version, condense};
+use lifecycle_core::observation::Version;
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -61,10 +61,7 @@ impl<T: Transport> Executor<'_, T> {
         while let Some((target, answer)) = answers.next().await {
             match answer {
                 Ok(None) => {}
-                Ok(Some(object)) => {
-                    deletions.remaining.push(Version::new(object));
-                    condense(&mut deletions.remaining, KEPT_WHOLE);
-                }
+                Ok(Some(object)) => deletions.remaining.push(Version::new(object)),
                 Err(error) => deletions.failures.push((target, error)),
             }
         }

@@ -5,7 +5,7 @@
 
 use futures::StreamExt;
 use futures::stream;
-use lifecycle_core::observation::{KEPT_WHOLE, Version, condense};
+use lifecycle_core::observation::Version;
 use lifecycle_core::write::{Executed, Release};
 
 use super::{CONCURRENT_WRITES, Executor};
@@ -22,10 +22,7 @@ impl<T: Transport> Executor<'_, T> {
             .buffered(CONCURRENT_WRITES);
         while let Some((target, answer)) = answers.next().await {
             match answer {
-                Ok(object) => {
-                    released.extend(object.map(Version::new));
-                    condense(&mut released, KEPT_WHOLE);
-                }
+                Ok(object) => released.extend(object.map(Version::new)),
                 Err(error) => failures.push((target, error)),
             }
         }

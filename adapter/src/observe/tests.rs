@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::observation::KEPT_WHOLE;
+use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ use crate::transport::memory::MemoryTransport;
 struct Flaky(MemoryTransport);
 
 impl Transport for Flaky {
-    async fn read(&self, query: &Query, page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
-        let found = self.0.read(query, page).await;
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let found = self.0.find(query).await;
         match &query.by {
             QueryBy::Name(name) if name == "unread" => Err(WriteError {
                 kind: WriteErrorKind::Forbidden,
@@ -74,7 +74,7 @@ async fn every_query_has_its_answer_and_no_question_is_asked_twice() {
     let queries =
         vec![named("one"), named("none"), selector.clone(), named("unread"), named("one"), named("hangs"), selector];
 
-    let observations = find_all(&transport, queries, KEPT_WHOLE, Instant::now() + Duration::from_secs(5)).await;
+    let observations = find_all(&transport, queries, Instant::now() + Duration::from_secs(5)).await;
     let observations: Vec<String> = observations.iter().map(summary).collect();
     assert_eq!(
         observations,

@@ -52,8 +52,8 @@ use crate::transport::merge_patch;
 use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
 
-/// How many objects one page of a list holds. A page is all that is whole in memory of a long history, and objects can be
-/// large; a resource with more versions than this is rare enough for another request.
+/// How many objects one page of a list holds: the page's text is held beside the objects read before it, and objects can be
+/// large. A resource with more versions than this is rare enough for another request.
 const PAGE_SIZE: u32 = 100;
 
 /// How long one request may take, from its first byte to the last of its answer. The event's deadline is the
@@ -143,14 +143,10 @@ impl KubernetesTransport {
         }
     }
 
-    async fn list(
-        &self,
-        subject: &Subject,
-        selector: &str,
-        mut page: impl FnMut(Vec<Value>),
-    ) -> Result<(), WriteError> {
+    async fn list(&self, subject: &Subject, selector: &str) -> Result<Vec<Value>, WriteError> {
         let call = Call { verb: Verb::List, subject };
         let endpoint = self.endpoint(&call).await?;
+        let mut found = Vec::new();
         let mut next_page = String::new();
         loop {
             let request = request::list(endpoint.collection(), selector, self.page_size, &next_page);
@@ -159,10 +155,10 @@ impl KubernetesTransport {
             let Some(Value::Array(items)) = answer.get_mut("items").map(Value::take) else {
                 return Err(call.error(WriteErrorKind::Unavailable, None, "the answer is not a list".to_owned()));
             };
-            page(items.into_iter().map(|item| with_kind(item, subject)).collect());
+            found.extend(items.into_iter().map(|item| with_kind(item, subject)));
             match answer.pointer("/metadata/continue").and_then(Value::as_str) {
                 Some(token) if !token.is_empty() => next_page = token.to_owned(),
-                _ => return Ok(()),
+                _ => return Ok(found),
             }
         }
     }
@@ -212,12 +208,12 @@ impl KubernetesTransport {
 }
 
 impl Transport for KubernetesTransport {
-    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let subject = Subject::from(query);
         match &query.by {
-            QueryBy::Name(_) => self.get(&subject).await.map(|object| page(object.into_iter().collect())),
+            QueryBy::Name(_) => Ok(self.get(&subject).await?.into_iter().collect()),
             QueryBy::Labels(labels) => match request::selector(labels) {
-                Ok(selector) => self.list(&subject, &selector, page).await,
+                Ok(selector) => self.list(&subject, &selector).await,
                 Err(message) => Err(Call { verb: Verb::List, subject: &subject }.invalid(message)),
             },
         }

@@ -239,7 +239,7 @@ impl MemoryTransport {
 
 impl Transport for MemoryTransport {
     /// A query without namespace, or with `*`, looks in all of them; an object without one comes first.
-    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let verb = match &query.by {
             QueryBy::Name(_) => OperationVerb::Get,
             QueryBy::Labels(_) => OperationVerb::Discover,
@@ -260,11 +260,10 @@ impl Transport for MemoryTransport {
                 }),
             })
             .map(|(_, stored)| stored.object.clone());
-        page(match &query.by {
+        Ok(match &query.by {
             QueryBy::Name(_) => found.next().into_iter().collect(),
             QueryBy::Labels(_) => found.collect(),
-        });
-        Ok(())
+        })
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {

@@ -25,8 +25,8 @@ impl<T> ObservedTransport<T> {
 }
 
 impl<T: Transport> Transport for ObservedTransport<T> {
-    async fn read(&self, query: &Query, page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
-        self.inner.read(query, page).await
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.inner.find(query).await
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {

@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::plan::row::Row;
 use serde_json::Value;
 
@@ -80,20 +79,12 @@ impl fmt::Display for Failure {
 }
 
 /// How a sequence is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Settings {
     /// How the adapter is broken, if it is.
     pub(crate) tampering: Option<Tampering>,
     /// Whether I5 is asked of sequences of which it says nothing, too.
     pub(crate) without_exceptions: bool,
-    /// How many objects of each sort a list leaves whole.
-    pub(crate) kept_whole: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { tampering: None, without_exceptions: false, kept_whole: KEPT_WHOLE }
-    }
 }
 
 /// Runs a sequence. `disturbed` and `calm` are grounds of their own with the ids of their events.

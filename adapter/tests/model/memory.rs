@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use hyperfleet_adapter::transport::memory::MemoryTransport;
 use jiff::Timestamp;
-use lifecycle_core::observation::KEPT_WHOLE;
 use lifecycle_core::plan::row::Row;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
@@ -87,10 +86,7 @@ pub(crate) fn explore(count: u32, seed: u64) -> Result<Coverage, String> {
     let config = Config { cases: count, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let coverage = std::cell::RefCell::new(Coverage::default());
-    // Every other shard reads again what lists left without its content, so that those reads are disturbed as well.
-    let kept_whole = if seed.is_multiple_of(2) { KEPT_WHOLE } else { 1 };
-    let settings = Settings { kept_whole, ..Settings::default() };
-    let outcome = runner.run(&sequences(Profile::Memory), |sequence| match check(&sequence, settings) {
+    let outcome = runner.run(&sequences(Profile::Memory), |sequence| match check(&sequence, Settings::default()) {
         Ok(covered) => {
             coverage.borrow_mut().add(&covered);
             Ok(())

@@ -114,7 +114,7 @@ impl<T: Transport> Tampered<T> {
 }
 
 impl<T: Transport> Transport for Tampered<T> {
-    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let found = self.inner.find(query).await;
         let labels = match &query.by {
             QueryBy::Name(_) => None,
@@ -127,10 +127,10 @@ impl<T: Transport> Transport for Tampered<T> {
             Some(Tampering::UnreadIsAbsent) => found.is_err(),
             _ => false,
         };
-        if !is_hidden {
-            page(found?.into_iter().map(|object| self.doctored(object)).collect());
+        if is_hidden {
+            return Ok(Vec::new());
         }
-        Ok(())
+        Ok(found?.into_iter().map(|object| self.doctored(object)).collect())
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {

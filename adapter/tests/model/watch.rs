@@ -112,10 +112,9 @@ fn kind_of(refusal: Refusal, call: &Call) -> WriteErrorKind {
 }
 
 impl<T: Transport> Transport for Watched<T> {
-    async fn read(&self, query: &Query, mut page: impl FnMut(Vec<Value>) + Send) -> Result<(), WriteError> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let act = self.wire.find(query);
-        page(self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await?);
-        Ok(())
+        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {

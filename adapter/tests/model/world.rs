@@ -113,7 +113,6 @@ impl<G: Ground> World<G> {
                 signer: None,
                 transport: Tampered::new(watched, settings.tampering),
                 api: NoApi,
-                kept_whole: settings.kept_whole,
                 keep_account: false,
             };
             Replica { pipeline: Arc::new(pipeline), control, signals: Some(signals) }

@@ -137,7 +137,7 @@ impl Planner<'_> {
 }
 
 /// The version that an update is applied to.
-pub(super) fn updated<'v>(desired: &Desired, versions: &[&'v Version]) -> Option<&'v Version> {
+fn updated<'v>(desired: &Desired, versions: &[&'v Version]) -> Option<&'v Version> {
     versions.iter().copied().find(|version| !version.is_terminating() && desired.is_named_as(version))
 }
 

@@ -1,7 +1,7 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
-use super::{Place, Planner, Slot, reads};
-use crate::belonging::{Belongs, could_find};
+use super::{Planner, Slot, reads};
+use crate::belonging::Belongs;
 use crate::keys;
 use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
@@ -23,8 +23,7 @@ impl Planner<'_> {
     ///
     /// Discoveries that read `resources.…` wait until what they read was observed.
     pub(super) fn queries(&mut self, scope: &Scope) -> Vec<Wanted> {
-        let mut wanted: Vec<Wanted> =
-            (self.position..self.slots.len()).filter_map(|index| self.query_for_whole(index)).collect();
+        let mut wanted = Vec::new();
         self.queries_for_disowned(&mut wanted);
         if !wanted.is_empty() {
             return wanted;
@@ -67,8 +66,7 @@ impl Planner<'_> {
         }
         for (index, resource) in self.task.resources.iter().enumerate().skip(self.position) {
             let slot = &self.slots[index];
-            let is_open = !slot.knows_disowned && slot.awaited.is_none();
-            if resource.gates.orphan.is_none() || !is_open || !self.finds_nothing(index) {
+            if resource.gates.orphan.is_none() || slot.knows_disowned || !self.finds_nothing(index) {
                 continue;
             }
             if let Some(query) = &slot.query {
@@ -77,17 +75,6 @@ impl Planner<'_> {
                 wanted.push(Wanted { resource: index, query: Query { by, ..query.clone() } });
             }
         }
-    }
-
-    /// The read of a version that is needed whole.
-    pub(super) fn query_for_whole(&self, index: usize) -> Option<Wanted> {
-        let (namespace, name) = self.slots[index].awaited.clone()?;
-        let query = Query {
-            kind: self.task.resources[index].kind.clone(),
-            namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
-            by: QueryBy::Name(name),
-        };
-        Some(Wanted { resource: index, query })
     }
 
     /// Whether the resource was read, and nothing found that is its own for certain.
@@ -102,21 +89,9 @@ impl Planner<'_> {
 
     /// Takes the answer to one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
-        let slot = &mut self.slots[resource];
-        let (known, awaited) = (slot.observation.take(), slot.awaited.take());
-        let was_awaited = awaited.is_some();
-        if known.is_none() {
-            self.read.push(resource);
-        }
-        let observation = match (observation, known, awaited) {
-            // A version that was needed whole: it may have changed since, or gone.
-            (Observation::Found(whole), Some(Observation::Found(mut found)), Some(place)) => {
-                let now = whole.into_iter().find(|version| self.still_finds(resource, version));
-                replace(&mut found, &place, now);
-                Observation::Found(found)
-            }
+        let observation = match (observation, self.slots[resource].observation.take()) {
             // The second read: what it found comes to what the first one did.
-            (Observation::Found(marked), Some(Observation::Found(mut found)), None) => {
+            (Observation::Found(marked), Some(Observation::Found(mut found))) => {
                 let claim = self.claim(resource, None);
                 for version in marked.into_iter().filter(|version| claim.released(version)) {
                     put(&mut found, version);
@@ -124,56 +99,13 @@ impl Planner<'_> {
                 self.slots[resource].knows_disowned = true;
                 Observation::Found(found)
             }
-            (observation, ..) => observation,
+            (observation, _) => observation,
         };
         self.slots[resource].observation = Some(observation);
-        if !self.task.has_lifecycle() {
-            return;
-        }
-        if was_awaited && !self.decides {
-            self.publish_again(scope);
-        } else {
+        if self.task.has_lifecycle() {
             self.publish(resource, scope);
         }
     }
-
-    /// Makes everything visible once more, in the order in which it was read: what was read later may have been looked at while an
-    /// earlier resource was not there to be seen. Nothing is, until every version that is needed is here whole.
-    fn publish_again(&mut self, scope: &mut Scope) {
-        if self.slots.iter().any(|slot| slot.awaited.is_some()) {
-            return;
-        }
-        let read = self.read.clone();
-        for &index in &read {
-            scope.set_member("resources", &self.task.resources[index].name, None);
-        }
-        for index in read {
-            self.publish(index, scope);
-        }
-    }
-
-    /// Whether discovery would find an object now, by what it looks for or by the mark of what was released.
-    fn still_finds(&self, index: usize, version: &Version) -> bool {
-        let query = self.slots[index].query.as_ref();
-        query.is_some_and(|query| could_find(query, version)) || self.claim(index, None).released(version)
-    }
-}
-
-/// Puts what became of the version at a place where it was; there is one object of a name, however often a list has it.
-fn replace(versions: &mut Vec<Version>, (namespace, name): &Place, now: Option<Version>) {
-    let mut now = Some(now);
-    versions.retain_mut(|known| {
-        if (known.namespace(), known.name()) != (namespace, name) {
-            return true;
-        }
-        match now.take().flatten() {
-            Some(version) => {
-                *known = version;
-                true
-            }
-            None => false,
-        }
-    });
 }
 
 /// Puts a version among those known, in place of what was known of the same object.

@@ -2,7 +2,7 @@
 
 use super::decide::current;
 use super::decision::Failure;
-use super::{Planner, Slot, place};
+use super::{Planner, Slot};
 use crate::belonging::{Belongs, Claim, Rival, is_same_kind};
 use crate::manifest::Desired;
 use crate::observation::{Observation, QueryBy, Version};
@@ -57,14 +57,11 @@ impl Planner<'_> {
         }
     }
 
-    /// Makes what was observed of a resource visible as `resources.<name>`, if that is here whole; else it has to be read.
-    pub(super) fn publish(&mut self, index: usize, scope: &mut Scope) {
+    /// Makes what was observed of a resource visible as `resources.<name>`.
+    pub(super) fn publish(&self, index: usize, scope: &mut Scope) {
         let Some(Observation::Found(versions)) = &self.slots[index].observation else { return };
-        let visible = self.visible(index, versions, scope);
-        let awaited = visible.filter(|version| !version.is_whole()).map(place);
-        let object = visible.and_then(Version::object).cloned();
+        let object = self.visible(index, versions, scope).map(|version| version.object().clone());
         scope.set_member("resources", &self.task.resources[index].name, object);
-        self.slots[index].awaited = awaited;
     }
 
     /// The version that expressions see: the current one of those that belong, else the one that the Go adapter picks.

@@ -2,7 +2,6 @@
 
 mod apply;
 mod belonging;
-mod condensed;
 mod current;
 mod deletion;
 mod disowned;

@@ -1,24 +1,22 @@
 //! One resource's turn: what is its own, what the table says, and the write that this asks for.
 //!
-//! In: what was observed. Out: a write that is ready, the resource's end, or the read of a version that has to be seen whole
-//! first. What fails here is an outcome of the resource.
+//! In: what was observed. Out: a write that is ready, or the resource's end. What fails here is an outcome of the resource.
 
 use super::decide::{Seen, current, decide};
 use super::decision::Decision;
 use super::gates::{Context, Examination};
 use super::ours::Ours;
 use super::owner::Standing;
-use super::{After, Pending, Place, Planner, Purpose, Step, Wanted, commands, place};
+use super::{After, Pending, Place, Planner, Purpose, Step, place};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 
 impl Planner<'_> {
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once. Where a version has to
-    /// be seen whole first, it gives the read of it instead.
-    pub(super) fn decide_current(&mut self, scope: &mut Scope) -> Option<Wanted> {
-        let Some(ours) = self.look(scope) else { return self.query_for_whole(self.position) };
+    /// Asks the table about the current resource. A decision that needs no write is concluded at once.
+    pub(super) fn decide_current(&mut self, scope: &mut Scope) {
+        let ours = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position, &ours.places);
         let owns_what_is_to_be_released = self.owns_what_is_to_be_released(self.position, &versions, scope, &unknown);
@@ -32,14 +30,6 @@ impl Planner<'_> {
         let mut examination = Examination::new(context, &versions, owner.as_ref(), ours.desired);
         let mut decided = decide(&seen, &mut examination);
         let mut examined = examination.into_parts();
-        if matches!(decided.decision, Decision::Update { .. })
-            && let Some(target) = examined.desired.as_ref().and_then(|desired| commands::updated(desired, &versions))
-            && !target.is_whole()
-        {
-            // Its managed fields say what has to be taken over.
-            self.slots[self.position].awaited = Some(place(target));
-            return self.query_for_whole(self.position);
-        }
         let record = std::mem::take(&mut examined.record);
         let desired = examined.desired.as_ref().map(|desired| desired.generation);
         let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
@@ -62,25 +52,21 @@ impl Planner<'_> {
                 self.pending = Some(pending);
             }
         }
-        None
     }
 
-    /// Finds out what belongs to the current resource, and makes it visible; nothing if that has to be read whole first.
-    /// Where it cannot be told, it is as unknown as if it could not be read.
-    fn look(&mut self, scope: &mut Scope) -> Option<Ours> {
+    /// Finds out what belongs to the current resource, and makes it visible. Where it cannot be told, it is as unknown as
+    /// if it could not be read.
+    fn look(&mut self, scope: &mut Scope) -> Ours {
         let several =
             matches!(&self.slots[self.position].observation, Some(Observation::Found(versions)) if versions.len() > 1);
         if several || !self.task.has_lifecycle() {
             self.publish(self.position, scope);
-            if self.slots[self.position].awaited.is_some() {
-                return None;
-            }
         }
         match self.ours(self.position, scope) {
-            Ok(ours) => Some(ours),
+            Ok(ours) => ours,
             Err(cause) => {
                 self.slots[self.position].observation = Some(Observation::Unknown(cause));
-                Some(Ours::default())
+                Ours::default()
             }
         }
     }

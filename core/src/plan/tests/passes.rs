@@ -145,29 +145,8 @@ pub(super) fn pass(task: &Task, store: &mut Store, generation: i64, variables: &
 }
 
 /// One pass for somebody else.
-///
-/// It comes to the same, however little of what a list finds stays whole in memory.
 #[track_caller]
 pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
-    let condensed = [0, 1].map(|kept| {
-        let mut store = store.clone();
-        store.kept = Some(kept);
-        let pass = one_pass(task, &mut store, stamp.clone(), variables);
-        (kept, pass, store.objects())
-    });
-    let pass = one_pass(task, store, stamp, variables);
-    for (kept, condensed, objects) in condensed {
-        assert_eq!((&condensed.outcomes, &condensed.calls), (&pass.outcomes, &pass.calls));
-        assert_eq!(objects, store.objects());
-        // With none kept, what was on its way out before a deletion is shown without its content.
-        if kept > 0 {
-            assert_eq!(condensed.scope.get("resources"), pass.scope.get("resources"));
-        }
-    }
-    pass
-}
-
-fn one_pass(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
     let mut scope = scope(store, stamp.generation.0, variables);
     let mut planner = Planner::new(task, stamp);
     let mut calls = Vec::new();

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::belonging::could_find;
-use crate::observation::{Observation, Query, QueryBy, Version, condense};
+use crate::observation::{Observation, Query, Version};
 use crate::write::{Command, Executed, Release, Target, WriteError, WriteErrorKind};
 
 /// Kind, namespace and name.
@@ -26,8 +26,6 @@ pub(super) struct Store {
     pub(super) refuse: Vec<String>,
     /// Every call that writes, in order: verb and name.
     pub(super) log: Vec<String>,
-    /// How many objects of each sort a list leaves whole; all if none.
-    pub(super) kept: Option<usize>,
     /// The clock of events and of `creationTimestamp`.
     pub(super) now: Timestamp,
     writes: u32,
@@ -41,7 +39,6 @@ impl Store {
             unreadable: Vec::new(),
             refuse: Vec::new(),
             log: Vec::new(),
-            kept: None,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: 0,
         }
@@ -108,12 +105,7 @@ impl Store {
             return Observation::Unknown("connection refused".to_owned());
         }
         let found = self.objects.values().filter(|object| object["kind"] == json!(query.kind.kind));
-        let mut found: Vec<Version> =
-            found.filter(|object| could_find(query, *object)).cloned().map(Version::new).collect();
-        if let (Some(kept), QueryBy::Labels(_)) = (self.kept, &query.by) {
-            condense(&mut found, kept);
-        }
-        Observation::Found(found)
+        Observation::Found(found.filter(|object| could_find(query, *object)).cloned().map(Version::new).collect())
     }
 
     pub(super) fn execute(&mut self, command: Command) -> Executed {
