@@ -13,7 +13,7 @@ mod release;
 
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Command, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -59,23 +59,31 @@ impl<T: Transport> Executor<'_, T> {
         let subject = Subject::of(desired);
         match self.in_time("create", &subject, self.transport.create(desired)).await {
             Ok(object) => done(object),
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
-                match self.in_time("get", &subject, self.read(&subject)).await {
-                    Ok(holder) => Executed::NameTaken(holder),
-                    Err(unread) => Executed::Failed(unread),
-                }
-            }
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&subject).await,
             Err(error) => Executed::Failed(error),
         }
     }
 
+    /// Reads the object that holds a taken name.
+    async fn name_taken(&self, subject: &Subject) -> Executed {
+        match self.in_time("get", subject, self.read(subject)).await {
+            Ok(holder) => Executed::NameTaken(holder),
+            Err(unread) => Executed::Failed(unread),
+        }
+    }
+
     async fn recreate(&self, desired: &Value, mut targets: Vec<Target>) -> Executed {
+        let subject = Subject::of(desired);
         let rehearsal = self.transport.rehearse_create(desired);
-        match self.in_time("rehearse the creation of", &Subject::of(desired), rehearsal).await {
+        match self.in_time("rehearse the creation of", &subject, rehearsal).await {
             Ok(()) => {}
-            // The server looks at the object before it looks at the name: a taken name is the best answer
-            // that an object whose predecessor still stands can get.
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {}
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
+                // The server validates the object before it looks at the name. So a taken name is the best answer while a
+                // target holds that name; the deletion of the targets does not free a name that another object holds.
+                if !targets.iter().any(|target| subject.is_named_as(target)) {
+                    return self.name_taken(&subject).await;
+                }
+            }
             Err(error) => return Executed::Failed(error),
         }
         // The last one is what was looked at: as long as it stands, the next event goes on from here.
@@ -86,7 +94,11 @@ impl<T: Transport> Executor<'_, T> {
             deletions.add(self.delete(last, PropagationPolicy::Background, AfterDelete::ReadOnce).await);
         }
         match deletions.into_executed() {
-            Executed::Deleted => self.create(desired, Executed::Recreated).await,
+            Executed::Deleted => match self.create(desired, Executed::Recreated).await {
+                Executed::NameTaken(holder) => Executed::DeletedNotCreated(NotCreated::NameTaken(holder)),
+                Executed::Failed(error) => Executed::DeletedNotCreated(NotCreated::Failed(error)),
+                other => other,
+            },
             other => other,
         }
     }

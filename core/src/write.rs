@@ -93,13 +93,15 @@ pub enum Executed {
     Updated(Value),
     /// What was there is gone, and the object was created; the server's answer.
     Recreated(Value),
-    /// Deletion began, but these still stand; of many, few are whole.
+    /// What was there is gone, and the object was not created in its place.
+    DeletedNotCreated(NotCreated),
+    /// Deletion began, but these still stand.
     Deleting(Vec<Version>),
     /// Every target is gone.
     Deleted,
     /// Some targets were not deleted. What became of the others is kept: nothing is undone.
     DeleteFailed {
-        /// Those whose deletion began, and which still stand; of many, few are whole.
+        /// Those whose deletion began, and which still stand.
         remaining: Vec<Version>,
         /// Those that were not deleted, and why; at least one.
         failures: Vec<(Target, WriteError)>,
@@ -113,7 +115,7 @@ pub enum Executed {
         /// Why.
         error: WriteError,
     },
-    /// Every object that still existed was released; the server's answers, the last object's at the end. Of many, few are whole.
+    /// Every object that still existed was released; the server's answers, the last object's at the end.
     Released(Vec<Version>),
     /// Some objects were not released. What became of the others is kept: nothing is undone.
     ReleaseFailed {
@@ -121,6 +123,15 @@ pub enum Executed {
         failures: Vec<(Target, WriteError)>,
     },
     /// The write failed.
+    Failed(WriteError),
+}
+
+/// Why a recreation did not create its object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotCreated {
+    /// Its name is taken by this object (read back), or by one that was gone again when read.
+    NameTaken(Option<Value>),
+    /// The creation failed.
     Failed(WriteError),
 }
 

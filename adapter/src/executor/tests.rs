@@ -177,6 +177,10 @@ fn summary(executed: &Executed) -> String {
         Executed::NameTaken(holder) => format!("name taken by {}", holder.as_ref().map_or("nobody", uid)),
         Executed::Updated(_) => "updated".to_owned(),
         Executed::Recreated(_) => "recreated".to_owned(),
+        Executed::DeletedNotCreated(NotCreated::NameTaken(holder)) => {
+            format!("deleted; name taken by {}", holder.as_ref().map_or("nobody", uid))
+        }
+        Executed::DeletedNotCreated(NotCreated::Failed(error)) => format!("deleted; failed {}", told(error)),
         Executed::Deleting(remaining) => format!("deleting {}", names(remaining)),
         Executed::Deleted => "deleted".to_owned(),
         Executed::DeleteFailed { remaining, failures } => {
@@ -294,6 +298,27 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             &["rehearse a"],
         ),
         (
+            "a recreation whose name a stranger holds deletes nothing",
+            Scripted::new([job("a", "stranger"), job("b", "u1")]),
+            recreate(vec![target("b", "u1")]),
+            "name taken by stranger",
+            &["rehearse a", "get a"],
+        ),
+        (
+            "a recreation deletes nothing if the holder of its name cannot be read",
+            Scripted::new([job("a", "stranger"), job("b", "u1")]).refusing("get a", Kind::Unavailable),
+            recreate(vec![target("b", "u1")]),
+            "failed Unavailable (get a)",
+            &["rehearse a", "get a"],
+        ),
+        (
+            "a recreation whose creation is refused says that the old object is gone",
+            Scripted::new([job("a", "u1")]).refusing("create a", Kind::Unavailable),
+            recreate(vec![target("a", "u1")]),
+            "deleted; failed Unavailable (create a)",
+            &["rehearse a", "delete a", "create a"],
+        ),
+        (
             "an object that finalizers hold is read once and waited for by later events",
             Scripted::new([held("a", "u1")]),
             recreate(vec![target("a", "u1")]),
@@ -367,7 +392,7 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             "a name that another takes between deletion and creation",
             Scripted::new([job("a", "u1")]).refusing("create a", Kind::AlreadyExists),
             recreate(vec![target("a", "u1")]),
-            "name taken by nobody",
+            "deleted; name taken by nobody",
             &["rehearse a", "delete a", "create a", "get a"],
         ),
     ])
@@ -384,7 +409,7 @@ async fn the_deadline_ends_every_call_and_says_which() {
         ("update a", update, "failed DeadlineExceeded (update Job team-a/a)"),
         ("rehearse a", recreate.clone(), "failed DeadlineExceeded (rehearse the creation of Job team-a/a)"),
         ("delete a", recreate.clone(), "deleting ; failed DeadlineExceeded (delete Job team-a/a)"),
-        ("create a", recreate, "failed DeadlineExceeded (create Job team-a/a)"),
+        ("create a", recreate, "deleted; failed DeadlineExceeded (create Job team-a/a)"),
         (
             "delete a",
             delete(vec![target("a", "u1"), target("b", "u2")]),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lifecycle_core::belonging::is_same_namespace;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::write::Target;
@@ -28,6 +29,15 @@ impl Subject {
             namespace: text(metadata, "namespace").filter(|namespace| !namespace.is_empty()),
             name: text(metadata, "name").filter(|name| !name.is_empty()),
         }
+    }
+}
+
+impl Subject {
+    /// Whether a target has this namespace and name.
+    pub(crate) fn is_named_as(&self, target: &Target) -> bool {
+        let namespace = |namespace: &Option<String>| namespace.clone().unwrap_or_default();
+        self.name.as_ref() == Some(&target.name)
+            && is_same_namespace(&namespace(&self.namespace), &namespace(&target.namespace))
     }
 }
 

@@ -1,7 +1,7 @@
 //! An object that cannot be changed is replaced.
 
 use anyhow::Result;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::task::task;
@@ -51,6 +51,22 @@ const INVALID_SECOND: &str = r#"
       metadata: {name: "{{ .clusterId }}", namespace: "{{ .namespace }}"}
       data: { {{ if eq .generation 1 }}valid{{ else }}"not valid"{{ end }}: "1" }
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
+    recreate_on_change: true
+"#;
+
+/// A map of each generation replaces that of the former one.
+const RENAMED: &str = r#"
+  - name: settings
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata:
+        name: "{{ .clusterId }}-{{ .generation }}"
+        namespace: "{{ .namespace }}"
+        labels: {journey: renamed}
+    discovery:
+      namespace: "{{ .namespace }}"
+      by_selectors: {label_selector: {journey: renamed}}
     recreate_on_change: true
 "#;
 
@@ -119,6 +135,24 @@ async fn what_the_server_would_refuse_is_not_deleted_for() -> Result<()> {
     assert_eq!(report.status("Available"), "False");
     assert_eq!(report.condition("Available")["reason"], "Invalid", "{report:?}");
     assert_eq!(world.object("ConfigMap", "c1").await?, old);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_deleted_for_a_name_that_a_stranger_holds() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(RENAMED))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let old = world.object("ConfigMap", "c1-1").await?;
+    let stranger = json!({"metadata": {"name": "c1-2"}, "data": {"whose": "a stranger's"}});
+    world.objects("v1", "ConfigMap").await?.create(&PostParams::default(), &serde_json::from_value(stranger)?).await?;
+
+    let mark = world.mark();
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.condition("Available")["reason"], "NameTaken", "{report:?}");
+    assert_eq!(world.object("ConfigMap", "c1-1").await?, old);
+    assert_eq!(world.object("ConfigMap", "c1-2").await?["data"]["whose"], "a stranger's");
+    assert_eq!(world.calls_since(mark), ["GET configmaps", "POST configmaps (dry run)", "GET configmaps/c1-2"]);
     Ok(())
 }
 

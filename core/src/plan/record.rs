@@ -8,7 +8,7 @@ use crate::belonging::{Belongs, could_find};
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
-use crate::write::{Executed, Target, WriteError, WriteErrorKind};
+use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 impl Planner<'_> {
     /// Takes what became of the last step. The same resource may need another one: a creation that met its own object is
@@ -35,6 +35,7 @@ impl Planner<'_> {
                 return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
             }
             Executed::NameTaken(object) => return self.name_taken(pending, object, scope),
+            Executed::DeletedNotCreated(cause) => return self.deleted_not_created(pending, cause, scope),
             Executed::PatchFailed { object, error } => {
                 let after = object.map_or(After::AsObserved, |object| After::Now(Some(Version::new(object))));
                 return self.conclude(pending, OutcomeResult::Failed(write_failure(&error)), after, scope);
@@ -54,6 +55,22 @@ impl Planner<'_> {
         let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
         let result = if shown.is_some() { OutcomeResult::Deleting } else { OutcomeResult::Deleted };
         self.conclude(pending, result, After::Now(shown), scope)
+    }
+
+    /// What was to be replaced is gone, and nothing took its place.
+    fn deleted_not_created(&mut self, pending: Pending, cause: NotCreated, scope: &mut Scope) {
+        let (failure, made) = match cause {
+            NotCreated::Failed(error) => (write_failure(&error), None),
+            NotCreated::NameTaken(holder) => {
+                let holder = holder.map(Version::new);
+                let failure = self.name_taken_by(&pending, holder.as_ref(), scope);
+                (failure, holder.filter(|holder| self.is_ours(holder, scope)))
+            }
+        };
+        let former = self.versions(self.position, &pending.belonging);
+        let former = former.into_iter().filter(|version| version.is_terminating());
+        let shown = current(made.iter().chain(former), self.stamp.generation).cloned();
+        self.conclude(pending, OutcomeResult::Failed(failure), After::Now(shown), scope)
     }
 
     /// What could be released was. So may versions be that were released, or on their way out, before.
@@ -86,31 +103,38 @@ impl Planner<'_> {
     }
 
     fn name_taken(&mut self, pending: Pending, object: Option<serde_json::Value>, scope: &mut Scope) {
+        let holder = object.map(Version::new);
+        let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
+        match holder {
+            // Another replica was faster: what it made is this event's observation too.
+            Some(version) if is_creation && !self.decides_again && self.is_ours(&version, scope) => {
+                self.add_version(version);
+                self.publish(self.position, scope);
+                self.decides_again = true;
+            }
+            holder => {
+                let failure = self.name_taken_by(&pending, holder.as_ref(), scope);
+                self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
+            }
+        }
+    }
+
+    /// The failure of a creation whose name another object holds; none if that was gone when it was read.
+    fn name_taken_by(&self, pending: &Pending, holder: Option<&Version>, scope: &Scope) -> Failure {
         let (kind, name) = (&self.resource().kind.kind, &pending.place.1);
-        let taken = object.map(Version::new);
-        let failure = match taken {
+        match holder {
             None => {
                 let message = format!("{kind} {name} existed when it was to be created, and was gone when it was read");
                 Failure::new(FailReason::Conflict, message)
             }
-            Some(version) if !self.is_ours(&version, scope) => {
+            Some(holder) if self.is_ours(holder, scope) => {
+                Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
+            }
+            Some(_) => {
                 let message = format!("a {kind} {name} exists that does not belong to this resource; it is left alone");
                 Failure::new(FailReason::NameTaken, message)
             }
-            Some(version) => {
-                // A recreation has made room meanwhile, so that the table would be asked about another world.
-                let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
-                if is_creation && !self.decides_again {
-                    // Another replica was faster: what it made is this event's observation too.
-                    self.add_version(version);
-                    self.publish(self.position, scope);
-                    self.decides_again = true;
-                    return;
-                }
-                Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
-            }
-        };
-        self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope)
+        }
     }
 
     /// Whether an object that has the rendered name is one that discovery should have found.

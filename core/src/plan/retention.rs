@@ -41,6 +41,7 @@ impl Planner<'_> {
             | Executed::NameTaken(_)
             | Executed::Updated(_)
             | Executed::Recreated(_)
+            | Executed::DeletedNotCreated(_)
             | Executed::Patched(_)
             | Executed::PatchFailed { .. }
             | Executed::Released(_)

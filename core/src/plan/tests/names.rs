@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::passes::{
-    Pass, config_map, first_step, labels, live, next_step, pass, scope, selecting, task, version, with, yes,
+    Pass, config_map, first_step, gated, labels, live, next_step, pass, scope, selecting, task, version, with, yes,
 };
 use super::store::Store;
 use crate::outcome::Outcome;
 use crate::plan::decision::FailReason;
 use crate::plan::{Next, Step};
-use crate::write::{Command, Executed};
+use crate::write::{Command, Executed, NotCreated};
 
 /// Plans up to the first creation, and answers it with `executed`.
 fn answered(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, Option<Step>) {
@@ -85,6 +85,60 @@ fn a_creation_is_decided_again_only_once() {
     planner.record(&mut scope, taken(version("job", "job-1", 1, 1)));
     assert_eq!(planner.next(&mut scope), Next::Done);
     assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason), Some(FailReason::Conflict));
+}
+
+/// A resource that is replaced, whose former object has another name than the manifest renders to.
+fn replaced() -> Value {
+    gated(selecting("job"), "recreate", "replacing")
+}
+
+#[test]
+fn a_recreation_whose_name_a_stranger_holds_deletes_nothing() {
+    let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "job-3", json!({}), None)]);
+    let failed = pass(&task(&[replaced()]), &mut store, 3, &yes("replacing"));
+    assert_eq!(failed.result(), ("recreate", "NameTaken", "failed", "14"));
+    assert_eq!((store.log.len(), store.names()), (0, vec!["job-2", "job-3"]));
+    assert_eq!(failed.visible("job"), Some(store.object("job-2")));
+}
+
+#[test]
+fn a_recreation_that_only_deletes_leaves_nothing_to_be_seen() {
+    let task = task(&[replaced(), gated(config_map("later"), "delete", "!resources.?job.hasValue()")]);
+    let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "later", json!({}), None)]);
+    store.refuse = vec!["create job-3".to_owned()];
+    let failed = pass(&task, &mut store, 3, &yes("replacing"));
+    assert_eq!(failed.results()[0], ("recreate", "Unavailable", "failed", "14"));
+    assert_eq!((failed.visible("job"), failed.results()[1].2), (None, "deleted"));
+}
+
+#[test]
+fn a_recreation_whose_name_is_taken_after_its_deletion_shows_what_is_there() {
+    let ours = with(version("job", "job-3", 3, 1), json!({ "metadata": { "uid": "theirs" } }));
+    let stranger = live("ConfigMap", "job-3", json!({}), None);
+    let dying =
+        with(version("job", "job-1", 1, 1), json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
+    for (name, holder, former, reason, shown) in [
+        ("what another replica created", Some(ours), None, FailReason::Conflict, Some("job-3")),
+        ("a stranger's", Some(stranger.clone()), None, FailReason::NameTaken, None),
+        (
+            "a stranger's, beside a version on its way out",
+            Some(stranger),
+            Some(dying),
+            FailReason::NameTaken,
+            Some("job-1"),
+        ),
+        ("nobody's", None, None, FailReason::Conflict, None),
+    ] {
+        let task = task(&[replaced()]);
+        let store = Store::with([version("job", "job-2", 2, 1)].into_iter().chain(former));
+        let mut scope = scope(&store, 3, &yes("replacing"));
+        let (mut planner, _) = first_step(&task, &store, &mut scope);
+        planner.record(&mut scope, Executed::DeletedNotCreated(NotCreated::NameTaken(holder)));
+        assert_eq!(planner.next(&mut scope), Next::Done);
+        assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason), Some(reason), "{name}");
+        let visible = scope.get("resources").and_then(|resources| resources.get("job"));
+        assert_eq!(visible.and_then(|job| job["metadata"]["name"].as_str()), shown, "{name}");
+    }
 }
 
 #[track_caller]

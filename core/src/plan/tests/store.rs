@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::belonging::could_find;
 use crate::observation::{Observation, Query, Version};
-use crate::write::{Command, Executed, Release, Target, WriteError, WriteErrorKind};
+use crate::write::{Command, Executed, NotCreated, Release, Target, WriteError, WriteErrorKind};
 
 /// Kind, namespace and name.
 type Key = (String, String, String);
@@ -117,6 +117,12 @@ impl Store {
             },
             Command::Recreate { desired, targets } => {
                 let (last, others) = targets.split_last().unwrap();
+                let holder = self.objects.get(&key(&desired));
+                if let Some(holder) =
+                    holder.filter(|it| targets.iter().all(|target| it["metadata"]["uid"] != *target.uid))
+                {
+                    return Executed::NameTaken(Some(holder.clone()));
+                }
                 let (mut remaining, mut failures) = self.delete_each(others);
                 if failures.is_empty() {
                     let (more, refused) = self.delete_each(std::slice::from_ref(last));
@@ -124,7 +130,14 @@ impl Store {
                     failures.extend(refused);
                 }
                 let deleted = deleted(remaining, failures);
-                if deleted == Executed::Deleted { self.create(desired, Executed::Recreated) } else { deleted }
+                if deleted != Executed::Deleted {
+                    return deleted;
+                }
+                let created = self.create(desired, Executed::Recreated);
+                if let Executed::Failed(error) = created {
+                    return Executed::DeletedNotCreated(NotCreated::Failed(error));
+                }
+                created
             }
             Command::Delete { targets, .. } => {
                 let (remaining, failures) = self.delete_each(&targets);
