@@ -1,14 +1,15 @@
 //! A YAML document that knows where each of its values stands.
 //!
 //! In: the text of one file. Out: a tree of [`Node`]s with line and column, or the [`Mistake`]s that make
-//! it unreadable. Text is read as the Go adapter's YAML library reads it (see [`scalar`]): which plain
-//! scalars are numbers, which octal notations count, that `yes` is text unless a boolean is wanted. Only
+//! it unreadable. Text is read as the Go adapter's YAML libraries read it (see [`plain`]): which plain
+//! scalars are numbers, which octal notations count, that `yes` is text in a file and true in a manifest. Only
 //! the first document of a file is read.
 //!
 //! Hostile input ends in a mistake: size, depth and the number of nodes after the expansion of aliases
 //! are bounded. What the values mean is none of this module's business: see [`crate::decode`].
 
 pub mod path;
+pub mod plain;
 pub mod scalar;
 
 mod parse;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use self::path::{Path, Segment};
+pub use self::plain::Dialect;
 pub use self::scalar::{Scalar, Style};
 use crate::diagnostics::{Diagnostics, Mistake, Severity, Snippet};
 
@@ -55,6 +57,8 @@ pub enum Content {
 pub struct Entry {
     /// The key's text.
     pub key: String,
+    /// The key as it was written: without quotes its text may stand for a number, which is written differently.
+    pub key_scalar: Scalar,
     /// Where the key begins.
     pub key_position: Position,
     /// The value.
@@ -231,16 +235,41 @@ fn step<'n>(node: &'n Node, segment: &Segment) -> Option<(&'n Node, Option<Posit
 }
 
 impl Node {
-    /// The value as JSON. Mapping keys are their text.
+    /// The value of a configuration file as JSON. A key that is no text is written as Go writes it: `0x10` is `16`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match &self.content {
             Content::Scalar(scalar) => scalar.to_value(),
             Content::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
             Content::Map(entries) => {
-                Value::Object(entries.iter().map(|e| (e.key.clone(), e.value.to_value())).collect::<Map<_, _>>())
+                let key = |entry: &Entry| entry.key_scalar.to_key(Dialect::File).unwrap_or_else(|_| entry.key.clone());
+                Value::Object(entries.iter().map(|entry| (key(entry), entry.value.to_value())).collect::<Map<_, _>>())
             }
         }
+    }
+
+    /// The value of a manifest as JSON, by the rules of Kubernetes' own YAML library.
+    ///
+    /// # Errors
+    /// A scalar has no counterpart in JSON; the words name its line and never quote it.
+    pub fn to_manifest(&self) -> Result<Value, String> {
+        let refused = |position: Position, what: &str| format!("line {}: {what}", position.line);
+        Ok(match &self.content {
+            Content::Scalar(scalar) => scalar
+                .to_manifest()
+                .map_err(|_| refused(self.position, "the value is not a number that JSON can hold"))?,
+            Content::List(items) => Value::Array(items.iter().map(Self::to_manifest).collect::<Result<_, _>>()?),
+            Content::Map(entries) => {
+                let mut map = Map::new();
+                for entry in entries {
+                    let key = entry.key_scalar.to_key(Dialect::Manifest).map_err(|_| {
+                        refused(entry.key_position, "the key is null, or a number that JSON cannot hold")
+                    })?;
+                    map.insert(key, entry.value.to_manifest()?);
+                }
+                Value::Object(map)
+            }
+        })
     }
 
     /// The value of a key, if this is a mapping that has it.

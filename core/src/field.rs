@@ -92,18 +92,35 @@ pub enum Found {
 impl FieldPath {
     /// Parses a path; text that does not start with `{` is wrapped: `a.b` is `{.a.b}`.
     ///
+    /// As in the Go adapter, `$.a` becomes `{.$.a}`, which finds nothing ([`finds_nothing`](Self::finds_nothing)).
+    ///
     /// # Errors
     /// It is not a JSON path.
     pub fn parse(source: &str) -> Result<Self, FieldPathError> {
         let text = source.trim();
         let blocks = if text.starts_with('{') {
             parse::template(text)?
-        } else if text.starts_with(['.', '[', '$', '@']) {
+        } else if text.starts_with('.') {
             parse::template(&format!("{{{text}}}"))?
         } else {
             parse::template(&format!("{{.{text}}}"))?
         };
         Ok(Self { source: source.to_owned(), plan: Plan::of(blocks) })
+    }
+
+    /// Whether the path begins with the empty key, as `$.a`, `[0]` and the empty path do: client-go finds nothing there.
+    #[must_use]
+    pub fn finds_nothing(&self) -> bool {
+        let first = match &self.plan {
+            Plan::Keys(keys) => keys.first().map(String::as_str),
+            Plan::Query(blocks) => match blocks.as_slice() {
+                [Block::Steps(steps)] => {
+                    steps.first().and_then(|step| if let Step::Field(name) = step { Some(name.as_str()) } else { None })
+                }
+                _ => None,
+            },
+        };
+        first == Some("")
     }
 
     /// The text it was parsed from.

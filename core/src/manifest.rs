@@ -119,7 +119,10 @@ fn parse(text: &str) -> Result<Value, Failure> {
         let told = told.collect::<Vec<_>>().join("; ");
         render_failure(format!("failed to parse rendered manifest as YAML: {told}"))
     })?;
-    Ok(document.root().to_value())
+    document
+        .root()
+        .to_manifest()
+        .map_err(|told| render_failure(format!("failed to parse rendered manifest as YAML: {told}")))
 }
 
 fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {

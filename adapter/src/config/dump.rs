@@ -93,7 +93,7 @@ pub(super) fn redacted(values: &Value) -> Value {
 pub(super) fn with_manifests(mut task: Value, read: &dyn Fn(&str) -> Result<String, String>) -> Value {
     for resource in task.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(manifest) = resource.get_mut("manifest") else { continue };
-        let reference = manifest.get("ref").and_then(Value::as_str).filter(|_| manifest.get("kind").is_none());
+        let reference = manifest.get("ref").and_then(Value::as_str);
         if let Some(Ok(text)) = reference.map(read) {
             *manifest = Value::String(text);
         }

@@ -201,10 +201,11 @@ impl<'t> Composer<'t, '_> {
                 self.merge(value, key_position, &mut merged)?;
                 continue;
             }
-            let Content::Scalar(Scalar { text: key, .. }) = key.content else {
+            let Content::Scalar(key_scalar) = key.content else {
                 (self.report)(Severity::Error, key_position, "a key must be a scalar".to_owned(), None);
                 continue;
             };
+            let key = key_scalar.text.clone();
             if let Some(first) = index.get(&key) {
                 let first = entries[*first].key_position.line;
                 let message = format!("the key `{key}` is repeated; it is already set in line {first}");
@@ -212,7 +213,7 @@ impl<'t> Composer<'t, '_> {
                 continue;
             }
             index.insert(key.clone(), entries.len());
-            entries.push(Entry { key, key_position, value });
+            entries.push(Entry { key, key_scalar, key_position, value });
         }
         for entry in merged {
             if !index.contains_key(&entry.key) {

@@ -35,7 +35,7 @@ fn scalars_have_the_types_of_gos_yaml() {
         ("a float without a fraction", "5.", json!(5.0)),
         ("a version is text", "1.2.3", json!("1.2.3")),
         ("an address is text", "10.0.0.1", json!("10.0.0.1")),
-        ("a date is text", "2024-01-02", json!("2024-01-02")),
+        ("a date is a time", "2024-01-02", json!("2024-01-02T00:00:00Z")),
         ("a time of day is text", "12:30:00", json!("12:30:00")),
         ("yes is text", "yes", json!("yes")),
         ("on is text", "on", json!("on")),

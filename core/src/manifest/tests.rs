@@ -17,6 +17,10 @@ fn rendered(text: &str) -> Result<Value, String> {
 fn a_text_manifest_is_read_as_kubernetes_reads_it() {
     let cases = [
         ("an octal mode", "mode: 0644", json!({ "mode": 420 })),
+        ("an octal mode with an eight", "mode: 08", json!({ "mode": 8 })),
+        ("yes", "a: yes\noff: 1\n", json!({ "a": true, "false": 1 })),
+        ("yes in quotes", "a: \"yes\"\n'off': 1\n", json!({ "a": "yes", "off": 1 })),
+        ("a date", "a: 2026-01-02", json!({ "a": "2026-01-02" })),
         ("a rendered number", "replicas: {{ .n }}", json!({ "replicas": 3 })),
         ("a quoted number", "replicas: \"{{ .n }}\"", json!({ "replicas": "3" })),
         ("the first document of several", "a: 1\n---\nb: 2\n", json!({ "a": 1 })),

@@ -169,7 +169,8 @@ pub struct CaptureSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionSpec {
-    /// A path into the variables.
+    /// A path into the variables. Without one, null is compared.
+    #[serde(default)]
     pub field: String,
     /// How it is compared.
     pub operator: OperatorSpec,

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{Part, RenderError, Template, TemplateError, yaml_scalar};
+use crate::document::plain::{self, Dialect};
 use crate::scope::Scope;
 use crate::value::number::through_json;
 
@@ -211,7 +212,7 @@ fn walk<'tree>(node: &'tree Node, scope: &Scope, place: &mut Vec<Step<'tree>>) -
 fn render_value(scalar: &Scalar, scope: &Scope) -> Result<Value, String> {
     let text = scalar.template.render(scope).map_err(|error| error.message)?;
     match plain(scalar, &text) {
-        Some(text) => yaml_scalar::resolve(text).map_err(|_| format!("{text} is a number that JSON cannot carry")),
+        Some(text) => plain::manifest_value(text).map_err(|_| format!("{text} is a number that JSON cannot carry")),
         None => Ok(Value::String(text.into_owned())),
     }
 }
@@ -219,7 +220,7 @@ fn render_value(scalar: &Scalar, scope: &Scope) -> Result<Value, String> {
 fn render_key(scalar: &Scalar, scope: &Scope) -> Result<String, String> {
     let text = scalar.template.render(scope).map_err(|error| error.message)?;
     match plain(scalar, &text) {
-        Some(text) => yaml_scalar::resolve_key(text).map_err(|_| format!("{text} cannot be a key")),
+        Some(text) => plain::key(text, Dialect::Manifest).map_err(|_| format!("{text} cannot be a key")),
         None => Ok(text.into_owned()),
     }
 }

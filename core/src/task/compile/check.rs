@@ -234,6 +234,10 @@ impl<'c> Checker<'c> {
                 if let Some(variable) = environment_of(text) {
                     self.exposes(variable);
                 }
+                if path.finds_nothing() {
+                    let help = "as in the Go adapter; write `a.b`, or the whole path in braces: `{$.a.b}`".to_owned();
+                    self.warn(place, format!("the path `{text}` finds nothing"), Some(help));
+                }
                 Some(path)
             }
             Err(error) => {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
+use crate::document::{Content, Node};
 use crate::id::GroupVersionKind;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
@@ -23,6 +24,7 @@ pub(super) fn compile(
         ManifestSpec::Text(text) if text.is_empty() => None,
         ManifestSpec::Text(text) => text_manifest(checker, text, place),
         ManifestSpec::Reference(file) => {
+            warn_about_keys_beside_ref(checker, place);
             let place = place.key("ref");
             if file.is_empty() {
                 checker.error(&place, "manifest ref cannot be empty");
@@ -36,6 +38,14 @@ pub(super) fn compile(
                 }
             }
         }
+    }
+}
+
+fn warn_about_keys_beside_ref(checker: &mut Checker<'_>, place: &Place<'_>) {
+    let Some(Node { content: Content::Map(entries), .. }) = place.document.node(&place.path) else { return };
+    for entry in entries.iter().filter(|entry| entry.key != "ref") {
+        let help = "write the object into the file that `ref` names, or remove `ref`".to_owned();
+        checker.warn(&place.key(&entry.key), "is ignored: `ref` names the whole manifest", Some(help));
     }
 }
 

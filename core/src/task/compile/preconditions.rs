@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
+use crate::document::Content;
+use crate::field::FieldPath;
 use crate::task::spec::{CaptureSpec, ConditionSpec, OperatorSpec, PreconditionSpec};
 use crate::task::{Capture, CaptureSource, Check, Condition, Operator, Precondition};
 
@@ -46,6 +48,11 @@ fn check(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Place<'_>) 
     match expression {
         Some(expression) => expression.map(Check::Expression),
         None if spec.api_call.is_some() => Some(Check::CallSucceeds),
+        None if has_empty_conditions(place) => {
+            let help = "add a condition or an `expression`, or remove the precondition".to_owned();
+            checker.warn(&place.key("conditions"), "is always met: there is no condition", Some(help));
+            Some(Check::CallSucceeds)
+        }
         None => {
             let keys = ["api_call", "conditions", "expression"].map(|key| place.key(key));
             if !keys.iter().any(|key| checker.is_reported(key)) {
@@ -54,6 +61,12 @@ fn check(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Place<'_>) 
             None
         }
     }
+}
+
+/// Whether the author wrote a list of conditions without any. The Go adapter takes such a precondition as met.
+fn has_empty_conditions(place: &Place<'_>) -> bool {
+    let node = place.document.node(&place.key("conditions").path);
+    node.is_some_and(|node| matches!(&node.content, Content::List(items) if items.is_empty()))
 }
 
 fn capture(checker: &mut Checker<'_>, spec: &CaptureSpec, place: &Place<'_>) -> Option<Capture> {
@@ -82,7 +95,16 @@ fn capture(checker: &mut Checker<'_>, spec: &CaptureSpec, place: &Place<'_>) -> 
 }
 
 fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>) -> Option<Condition> {
-    let field = if spec.field.is_empty() { None } else { checker.field(&place.key("field"), &spec.field) };
+    let field = if spec.field.is_empty() {
+        checker.warn(
+            place,
+            "compares null: it has no `field`",
+            Some("add `field`, a path into the variables".to_owned()),
+        );
+        FieldPath::parse("").ok()
+    } else {
+        checker.field(&place.key("field"), &spec.field)
+    };
     if spec.value.is_some() && spec.values.is_some() {
         checker.error(place, "'value' and 'values' are mutually exclusive");
     }

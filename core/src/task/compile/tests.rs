@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Surroundings, compile};
+use crate::condition::evaluate;
 use crate::diagnostics::Severity;
 use crate::id::GroupVersionKind;
 use crate::scope::Scope;
@@ -186,6 +187,33 @@ fn a_complete_task_compiles_to_what_it_says() {
     assert!(matches!(task.payloads[1].build, PayloadNode::Literal(_)));
     assert_eq!(task.actions[1].body_payloads, ["status"]);
     assert_eq!(task.environment.iter().collect::<Vec<_>>(), ["HOME", "POD_NAME", "REGION", "ZONE"]);
+}
+
+#[test]
+fn conditions_that_go_accepts_load_and_are_met_as_in_go() {
+    let task = sound(
+        "preconditions:\n  - {name: a, conditions: []}\n  - {name: b, conditions: [{operator: exists}]}\n  \
+         - {name: c, conditions: [{field: $.a, operator: notEquals, value: 1}]}\n",
+    );
+    assert!(matches!(task.preconditions[0].check, Check::CallSucceeds));
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    scope.set("a", json!(1));
+    let met = task.preconditions[1..].iter().map(|precondition| match &precondition.check {
+        Check::Conditions(conditions) => evaluate(&conditions[0], &scope).unwrap().matched,
+        Check::CallSucceeds | Check::Expression(_) => panic!("a condition"),
+    });
+    assert_eq!(met.collect::<Vec<_>>(), [false, true], "null does not exist, and does not equal 1");
+}
+
+#[test]
+fn an_unquoted_date_of_an_inline_manifest_is_a_time_as_in_go() {
+    let task = sound(
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {since: 2026-01-02, on: yes, 007: x}}\n    \
+         discovery: {by_name: x}\n",
+    );
+    let Manifest::Inline(tree) = &task.resources[0].manifest else { panic!("an inline manifest") };
+    let object = tree.render(&Scope::new(Timestamp::UNIX_EPOCH)).unwrap();
+    assert_eq!(object["data"], json!({"since": "2026-01-02T00:00:00Z", "on": "yes", "7": "x"}));
 }
 
 #[test]

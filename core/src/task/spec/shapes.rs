@@ -86,8 +86,8 @@ impl<'de> Visitor<'de> for ManifestVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ManifestSpec, A::Error> {
         let map = Map::deserialize(MapAccessDeserializer::new(map))?;
         Ok(match map.get("ref") {
-            // No Kubernetes object has a `ref` at its top; one that comes with a `kind` is meant as an object.
-            Some(Value::String(file)) if !map.contains_key("kind") => ManifestSpec::Reference(file.clone()),
+            // No Kubernetes object has a `ref` at its top, so that the other keys are what the author left over.
+            Some(Value::String(file)) => ManifestSpec::Reference(file.clone()),
             Some(_) | None => ManifestSpec::Inline(map),
         })
     }

@@ -71,6 +71,9 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
         "params: [{name: a, source: {api_call: {method: GET, url: /x, headers: [{name: X, value: \"{{ .b }}\"}]}}}]\n",
     ),
     ("a precondition without a check", "preconditions: [{name: ready}]\n"),
+    ("an empty list of conditions", "preconditions: [{name: ready, conditions: []}]\n"),
+    ("a condition without a field", "preconditions: [{name: ready, conditions: [{operator: exists}]}]\n"),
+    ("a field from the root", "preconditions: [{name: ready, conditions: [{field: $.a, operator: exists}]}]\n"),
     ("a precondition with a hyphen", "preconditions: [{name: is-ready, expression: \"true\"}]\n"),
     ("a deprecated call", "preconditions: [{name: ready, api_call: {method: GET, url: /x}}]\n"),
     ("an unknown operator", "preconditions: [{name: ready, conditions: [{field: a, operator: notExists}]}]\n"),
@@ -175,6 +178,10 @@ pub(super) const RESOURCES: &[(&str, &str)] = &[
     (
         "a referenced manifest that is not there",
         "resources:\n  - name: a\n    manifest: {ref: none.yaml}\n    discovery: {by_name: x}\n",
+    ),
+    (
+        "keys beside a reference",
+        "params: [{name: clusterId, source: event.id}]\nresources:\n  - name: a\n    manifest: {ref: sound.yaml, kind: Job}\n    discovery: {by_name: x}\n",
     ),
     ("an empty reference", "resources:\n  - name: a\n    manifest: {ref: \"\"}\n    discovery: {by_name: x}\n"),
     (
