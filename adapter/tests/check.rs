@@ -222,9 +222,10 @@ fn programs_get_rows_and_graphs_as_json() {
     assert_eq!(
         recreate["decisions"],
         json!([
-            { "decision": "fail", "reason": "VersionNameTaken" },
             { "decision": "create_version", "reason": "RecreateGateHolds" },
+            { "decision": "fail", "reason": "VersionNameTaken" },
             { "decision": "fail", "reason": "GateFailed" },
+            { "decision": "fail", "reason": "OwnerUnavailable" },
         ])
     );
     let drawn = listed(&["--graph", "-o", "json"]);

@@ -60,10 +60,14 @@ impl Desired {
     }
 }
 
+/// The reasons for which a manifest cannot be rendered and stamped.
+pub(crate) const FAILURES: [FailReason; 3] =
+    [FailReason::RenderFailed, FailReason::InvalidLabel, FailReason::InvalidGeneration];
+
 /// Renders and stamps a resource's manifest.
 ///
 /// # Errors
-/// [`FailReason::RenderFailed`], [`FailReason::InvalidLabel`] or [`FailReason::InvalidGeneration`].
+/// One of [`FAILURES`].
 pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;

@@ -58,7 +58,7 @@ fn machine_readable(mistakes: &Diagnostics, resources: Option<&[Reach<'_>]>, gra
         let resources = resources.iter().map(|reach| {
             let mut value = explanation::value(reach);
             if graph {
-                value["graph"] = Value::from(graph::flowchart(&reach.root));
+                value["graph"] = Value::from(graph::flowchart(reach));
             }
             value
         });

@@ -116,7 +116,7 @@ impl Questions for Settled {
         Ok(true)
     }
 
-    fn owns_what_is_to_be_released(&self) -> bool {
+    fn owns_what_is_to_be_released(&mut self) -> bool {
         false
     }
 
@@ -124,7 +124,7 @@ impl Questions for Settled {
         false
     }
 
-    fn failed_earlier(&self) -> bool {
+    fn failed_earlier(&mut self) -> bool {
         false
     }
 

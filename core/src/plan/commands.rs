@@ -1,21 +1,17 @@
 //! The write that a decision asks for.
 //!
 //! In: a decision, what was rendered for it, and the versions that it is about. Out: a [`Command`], or none where nothing
-//! is to be written. It fails where the object could not be written as it should be: its owner is not available, its own
-//! discovery would not find it, or a mark has no valid value.
+//! is to be written. It fails where a [requirement](super::requirement) of the write is not met.
 
 use super::Planner;
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
 use super::gates::Examined;
-use super::owner::{Standing, add_reference};
+use super::owner::Standing;
 use super::release;
-use crate::belonging::could_find;
 use crate::id::Generation;
-use crate::keys;
 use crate::manifest::Desired;
-use crate::nested;
-use crate::observation::{QueryBy, Version};
+use crate::observation::Version;
 use crate::write::{Command, Release, Target};
 
 impl Planner<'_> {
@@ -27,24 +23,15 @@ impl Planner<'_> {
         owner: Option<&Standing>,
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
-        let Examined { desired, documents, .. } = examined;
+        let Examined { mut desired, documents, .. } = examined;
+        self.meet(decision, desired.as_mut(), owner)?;
         let generation = desired.as_ref().map_or(self.stamp.generation, |desired| desired.generation);
-        let rendered = || {
-            let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
-            let mut desired = desired.ok_or_else(missing)?;
-            if let Some(owner) = owner {
-                let reference = owner.reference(desired.namespace.as_deref().unwrap_or_default())?;
-                add_reference(&mut desired.object, reference);
-            }
-            Ok(desired)
-        };
+        // Every row that writes the object has rendered it.
+        let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
+        let rendered = || desired.ok_or_else(missing);
         let standing = || versions.iter().copied().filter(|version| !version.is_terminating());
         Ok(match decision {
-            Decision::Create | Decision::CreateVersion(_) => {
-                let desired = rendered()?;
-                self.check_discoverable(&desired)?;
-                Some(Command::Create { desired: desired.object })
-            }
+            Decision::Create | Decision::CreateVersion(_) => Some(Command::Create { desired: rendered()?.object }),
             Decision::Update { .. } => {
                 let desired = rendered()?;
                 updated(&desired, versions).map(|version| Command::Update {
@@ -59,12 +46,11 @@ impl Planner<'_> {
             }
             Decision::Recreate { .. } => {
                 let desired = rendered()?;
-                self.check_discoverable(&desired)?;
                 let (former, last) = apart(standing(), generation).unzip();
                 let targets = former.into_iter().flatten().chain(last).map(|version| self.target(version)).collect();
                 Some(Command::Recreate { desired: desired.object, targets })
             }
-            Decision::Orphan(_) => self.release(standing().filter(|version| !version.is_disowned()), generation)?,
+            Decision::Orphan(_) => self.release(standing().filter(|version| !version.is_disowned()), generation),
             Decision::Delete => {
                 let gate = self.resource().gates.delete.as_ref();
                 let propagation = gate.map(|gate| gate.propagation).unwrap_or_default();
@@ -76,20 +62,15 @@ impl Planner<'_> {
     }
 
     /// Lets go of versions, the current one last: while it is not released, the next event goes on.
-    fn release<'v>(
-        &self,
-        versions: impl Iterator<Item = &'v Version>,
-        desired: Generation,
-    ) -> Result<Option<Command>, Failure> {
+    fn release<'v>(&self, versions: impl Iterator<Item = &'v Version>, desired: Generation) -> Option<Command> {
         let resource = self.resource();
         let owner = resource.owner.map(|index| &self.task.resources[index].kind);
-        let Some((former, last)) = apart(versions, desired) else { return Ok(None) };
+        let (former, last) = apart(versions, desired)?;
         let release = |version: &Version| {
-            let patch = release::patch(version, &resource.name, &self.stamp, owner)?;
-            Ok(Release { target: self.target(version), patch })
+            let patch = release::patch(version, &resource.name, &self.stamp, owner);
+            Release { target: self.target(version), patch }
         };
-        let former = former.into_iter().map(release).collect::<Result<_, Failure>>()?;
-        Ok(Some(Command::Release { former, last: release(last)? }))
+        Some(Command::Release { former: former.into_iter().map(release).collect(), last: release(last) })
     }
 
     /// The fence of a write to one very object.
@@ -101,38 +82,6 @@ impl Planner<'_> {
             uid: version.uid().to_owned(),
             resource_version: version.resource_version().to_owned(),
         }
-    }
-
-    /// Refuses to create what the next event would not find again, or not take for its own.
-    fn check_discoverable(&self, desired: &Desired) -> Result<(), Failure> {
-        let Some(query) = &self.slots[self.position].query else { return Ok(()) };
-        let mismatch = |message: String| Err(Failure::new(FailReason::SelectorMismatch, message));
-        if desired.kind != query.kind {
-            return mismatch(format!(
-                "discovery looks for {}, but the manifest renders to {}",
-                query.kind, desired.kind
-            ));
-        }
-        if !could_find(query, &desired.object) {
-            let namespace = query.namespace.as_deref().map(|namespace| format!("namespace {namespace}, "));
-            return mismatch(format!(
-                "the rendered {} {} would not be found by its own discovery ({}{}), and be created on every event",
-                desired.kind.kind,
-                desired.name,
-                namespace.unwrap_or_default(),
-                nested::describe(query),
-            ));
-        }
-        let (label, name) = (desired.label(keys::RESOURCE).unwrap_or_default(), &self.resource().name);
-        if matches!(query.by, QueryBy::Labels(_)) && label != name {
-            return mismatch(format!(
-                "the manifest writes the label `{}: {label}`: the {} would not be taken for one of resource {name}, and be \
-                 created on every event",
-                keys::RESOURCE,
-                desired.kind.kind,
-            ));
-        }
-        Ok(())
     }
 }
 

@@ -36,19 +36,25 @@ pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
 
 /// Goes through the rows in order. `row` is the one that is looked at, so that a failure is told with its place.
 fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
-    let versions = match seen {
-        Seen::Unknown(cause) => return Err(Failure::new(FailReason::DiscoveryFailed, *cause)),
-        Seen::Versions(versions) => versions.as_slice(),
+    let (versions, cause) = match seen {
+        Seen::Unknown(cause) => (&[][..], Some(*cause)),
+        Seen::Versions(versions) => (versions.as_slice(), None),
     };
-    if versions.iter().any(|version| version.is_disowned()) {
+    sees(questions, "can the live objects be read?", cause.is_none());
+    if let Some(cause) = cause {
+        return Err(Failure::new(FailReason::DiscoveryFailed, cause));
+    }
+    let is_disowned = versions.iter().any(|version| version.is_disowned());
+    if sees(questions, "was a version released?", is_disowned) {
         *row = Row::Disowned;
-        let left = versions.iter().any(|version| !version.is_terminating() && !version.is_disowned());
-        return Ok(match left {
+        let is_left = versions.iter().any(|version| !version.is_terminating() && !version.is_disowned());
+        return Ok(match sees(questions, "are others left that were not?", is_left) {
             true => Decision::Orphan(OrphanReason::Disowned),
             false => Decision::Skip(SkipReason::Disowned),
         });
     }
     let state = State::of(versions);
+    questions.note_fact("what is there?", state.name());
     if let Some(decision) = letting_go(state, questions, row)? {
         return Ok(decision);
     }
@@ -118,9 +124,10 @@ fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Fail
 fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     *row = Row::Stale;
     let wanted = questions.wanted()?;
-    if let Some(newest) = versions.iter().filter_map(|version| version.generation()).max()
-        && newest > wanted.generation
-    {
+    let newest = versions.iter().filter_map(|version| version.generation()).max();
+    let newer = newest.filter(|newest| *newest > wanted.generation);
+    sees(questions, "has a version a higher generation than the desired one?", newer.is_some());
+    if let Some(newest) = newer {
         return Ok(Decision::Skip(SkipReason::StaleEvent { live: newest, desired: wanted.generation }));
     }
     let current = current(versions.iter().copied(), wanted.generation);
@@ -142,7 +149,9 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
     }
     *row = Row::SameGeneration;
     let mut because = UpdateReason::GenerationChanged;
-    if let Some(current) = current.filter(|_| from == Some(wanted.generation)) {
+    let is_current = from == Some(wanted.generation);
+    let is_current = sees(questions, "has the current version the desired generation?", is_current);
+    if let Some(current) = current.filter(|_| is_current) {
         // The owner is set on what an update would be applied to, if that is not behind.
         let is_settled = |version: &&Version| version.generation() == from && !version.is_terminating();
         if questions.has_its_owner(namesake.filter(is_settled).unwrap_or(current))? {
@@ -150,12 +159,13 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
         }
         because = UpdateReason::OwnerChanged;
     }
+    has_namesake(questions, namesake);
     let Some(namesake) = namesake else {
         *row = Row::NewName;
         return Ok(Decision::CreateVersion(VersionReason::NewName));
     };
     *row = Row::Update;
-    if namesake.is_terminating() {
+    if sees(questions, NAMESAKE_TERMINATES, namesake.is_terminating()) {
         // Its name is free only when it is gone: nothing is written into an object on its way out.
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
@@ -169,6 +179,7 @@ fn recreate(
     questions: &mut dyn Questions,
 ) -> Result<Decision, Failure> {
     if questions.retains_versions() {
+        has_namesake(questions, namesake);
         return match namesake {
             None => Ok(Decision::CreateVersion(VersionReason::RecreateGateHolds)),
             Some(namesake) => {
@@ -186,7 +197,7 @@ fn recreate(
         return Ok(Decision::Skip(SkipReason::CreateGateFalse));
     }
     // Nor what cannot be created yet.
-    if namesake.is_some_and(Version::is_terminating) {
+    if sees(questions, NAMESAKE_TERMINATES, namesake.is_some_and(Version::is_terminating)) {
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
     if questions.owns_what_is_to_be_released() {
@@ -206,6 +217,15 @@ enum State {
 }
 
 impl State {
+    /// What is there, in words.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "nothing",
+            Self::Live => "something live",
+            Self::Terminating => "only what is terminating",
+        }
+    }
+
     fn of(versions: &[&Version]) -> Self {
         if versions.is_empty() {
             Self::Absent
@@ -215,6 +235,20 @@ impl State {
             Self::Live
         }
     }
+}
+
+/// What the table asks of the live object that the manifest would be written to.
+const NAMESAKE_TERMINATES: &str = "is the version of the rendered name terminating?";
+
+fn has_namesake(questions: &mut dyn Questions, namesake: Option<&Version>) {
+    sees(questions, "has a version the rendered name?", namesake.is_some());
+}
+
+/// Notes what the table sees for itself. Every branch that no gate decides goes through here or
+/// [`Questions::note_fact`], so that `check` can tell why.
+fn sees(questions: &mut dyn Questions, asks: &'static str, is_so: bool) -> bool {
+    questions.note_fact(asks, if is_so { "yes" } else { "no" });
+    is_so
 }
 
 fn holds(questions: &mut dyn Questions, gate: Gate) -> Result<bool, Failure> {

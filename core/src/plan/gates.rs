@@ -10,11 +10,12 @@ use super::owner::Standing;
 use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
 use crate::cel::{Answer, EvaluationError, Expression, Reading};
+use crate::id::Generation;
 use crate::manifest::{self, Desired, Stamp};
 use crate::observation::Version;
 use crate::outcome::GateRecord;
 use crate::scope::Scope;
-use crate::task::{Recreate, Resource};
+use crate::task::{Gates, Recreate, Resource};
 
 /// The gates that were asked, and what the author should know.
 #[derive(Debug, Default)]
@@ -101,13 +102,9 @@ impl<'a> Examination<'a> {
     }
 
     fn recreate_on_change(&mut self) -> GateAnswer {
-        let desired = match self.desired() {
-            Ok(desired) => desired.generation,
-            Err(failure) => return GateAnswer::Failed(failure.to_string()),
-        };
-        match current(self.versions.iter().copied(), desired).and_then(Version::generation) {
-            Some(live) if live < desired => GateAnswer::Holds,
-            Some(_) | None => GateAnswer::DoesNotHold,
+        match self.desired().map(|desired| desired.generation) {
+            Ok(desired) => GateAnswer::of(is_behind(self.versions, desired)),
+            Err(failure) => GateAnswer::Failed(failure.to_string()),
         }
     }
 
@@ -153,25 +150,13 @@ impl<'a> Examination<'a> {
 
 impl Questions for Examination<'_> {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
-        let gates = &self.context.resource.gates;
-        let (name, expression, unless_configured) = match gate {
-            Gate::Orphan => ("orphan", gates.orphan.as_ref(), GateAnswer::DoesNotHold),
-            Gate::Delete => ("delete", gates.delete.as_ref().map(|gate| &gate.when), GateAnswer::DoesNotHold),
-            Gate::When => ("when", gates.when.as_ref(), GateAnswer::Holds),
-            Gate::Create => ("create", gates.create.as_ref(), GateAnswer::Holds),
-            Gate::Apply => ("apply", gates.apply.as_ref(), GateAnswer::Holds),
-            Gate::Recreate => match &gates.recreate {
-                Some(Recreate::When(when)) => ("recreate", Some(when), GateAnswer::DoesNotHold),
-                Some(Recreate::OnChange) => {
-                    let answer = self.recreate_on_change();
-                    return self.note("recreate_on_change".to_owned(), answer, Vec::new());
-                }
-                None => ("recreate", None, GateAnswer::DoesNotHold),
-            },
-        };
-        match expression {
-            Some(expression) => self.ask(name.to_owned(), expression, gate == Gate::Recreate),
-            None => unless_configured,
+        match configured(&self.context.resource.gates, gate) {
+            Configured::Never(answer) => answer,
+            Configured::When(name, expression) => self.ask(name.to_owned(), expression, gate.is_lenient()),
+            Configured::OnChange(name) => {
+                let answer = self.recreate_on_change();
+                self.note(name.to_owned(), answer, Vec::new())
+            }
         }
     }
 
@@ -207,7 +192,7 @@ impl Questions for Examination<'_> {
         self.owner.map_or(Ok(true), |owner| owner.owns(version))
     }
 
-    fn owns_what_is_to_be_released(&self) -> bool {
+    fn owns_what_is_to_be_released(&mut self) -> bool {
         self.context.owns_what_is_to_be_released
     }
 
@@ -215,7 +200,7 @@ impl Questions for Examination<'_> {
         self.context.resource.retention.is_some()
     }
 
-    fn failed_earlier(&self) -> bool {
+    fn failed_earlier(&mut self) -> bool {
         self.context.failed_earlier
     }
 
@@ -227,6 +212,39 @@ impl Questions for Examination<'_> {
         let message = format!("the orphan gate holds, and the delete gate {told}: it is released, not deleted");
         self.record.warnings.push(Warning::new(WarningReason::GateConflict, message));
     }
+}
+
+/// How a task configures a gate.
+pub(crate) enum Configured<'g> {
+    /// Not at all: the gate always answers this.
+    Never(GateAnswer),
+    /// With an expression.
+    When(&'static str, &'g Expression),
+    /// With the comparison of generations: `recreate_on_change`.
+    OnChange(&'static str),
+}
+
+/// How a gate is configured, and by what name it is told.
+pub(crate) fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
+    let (name, expression, unless_configured) = match gate {
+        Gate::Orphan => ("orphan", gates.orphan.as_ref(), GateAnswer::DoesNotHold),
+        Gate::Delete => ("delete", gates.delete.as_ref().map(|gate| &gate.when), GateAnswer::DoesNotHold),
+        Gate::When => ("when", gates.when.as_ref(), GateAnswer::Holds),
+        Gate::Create => ("create", gates.create.as_ref(), GateAnswer::Holds),
+        Gate::Apply => ("apply", gates.apply.as_ref(), GateAnswer::Holds),
+        Gate::Recreate => match &gates.recreate {
+            Some(Recreate::When(when)) => ("recreate", Some(when), GateAnswer::DoesNotHold),
+            Some(Recreate::OnChange) => return Configured::OnChange("recreate_on_change"),
+            None => ("recreate", None, GateAnswer::DoesNotHold),
+        },
+    };
+    expression.map_or(Configured::Never(unless_configured), |expression| Configured::When(name, expression))
+}
+
+/// Whether the current version has an older generation than the desired one: the answer of `recreate_on_change`.
+pub(crate) fn is_behind(versions: &[&Version], desired: Generation) -> bool {
+    let live = current(versions.iter().copied(), desired).and_then(Version::generation);
+    live.is_some_and(|live| live < desired)
 }
 
 fn render_failed(cause: String) -> Failure {

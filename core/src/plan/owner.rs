@@ -78,15 +78,15 @@ impl Standing {
             (Some(owner), _) => {
                 Ok(version.owner_references().iter().any(|reference| uid(reference) == Some(&owner.uid)))
             }
-            (None, away) => Err(unavailable(away.clone().unwrap_or_default())),
+            (None, away) => Err(Failure::new(FailReason::OwnerUnavailable, away.clone().unwrap_or_default())),
         }
     }
 
     /// The reference, for an object in `namespace`.
-    pub(super) fn reference(&self, namespace: &str) -> Result<Value, Failure> {
+    pub(super) fn reference(&self, namespace: &str) -> Result<Value, String> {
         match (&self.object, &self.away) {
             (Some(owner), None) => owner.reference(namespace),
-            (_, away) => Err(unavailable(away.clone().unwrap_or_default())),
+            (_, away) => Err(away.clone().unwrap_or_default()),
         }
     }
 }
@@ -102,13 +102,13 @@ impl Owner {
         }
     }
 
-    fn reference(&self, namespace: &str) -> Result<Value, Failure> {
+    fn reference(&self, namespace: &str) -> Result<Value, String> {
         if !self.namespace.is_empty() && self.namespace != namespace {
             let place = if namespace.is_empty() { "cluster-scoped".to_owned() } else { format!("in {namespace}") };
-            return Err(unavailable(format!(
+            return Err(format!(
                 "the owner, {} {}/{}, cannot own an object that is {place}: Kubernetes would collect it at once",
                 self.kind, self.namespace, self.name
-            )));
+            ));
         }
         Ok(json!({
             "apiVersion": self.api_version,
@@ -119,10 +119,6 @@ impl Owner {
             "blockOwnerDeletion": false,
         }))
     }
-}
-
-fn unavailable(message: String) -> Failure {
-    Failure::new(FailReason::OwnerUnavailable, message)
 }
 
 /// Whether an object names one of these as an owner, in whatever way.

@@ -6,29 +6,24 @@
 
 use serde_json::{Map, Value, json};
 
-use super::decision::{FailReason, Failure};
 use super::owner::without_references_to;
 use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::manifest::{Stamp, is_label_value};
 use crate::observation::Version;
 
-/// The patch that releases `version`.
-///
-/// # Errors
-/// The resource id is empty, or cannot be the value of a label.
-pub(super) fn patch(
-    version: &Version,
-    resource: &str,
-    stamp: &Stamp,
-    owner: Option<&GroupVersionKind>,
-) -> Result<Value, Failure> {
+/// Refuses a resource id that cannot be the value of the mark's label.
+pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
     // A mark without an id would be that of every API resource that has none.
     if stamp.resource_id.is_empty() || !is_label_value(&stamp.resource_id) {
-        let message =
-            format!("the label `{}` cannot have the value {:?}, the resource id", keys::DISOWNED, stamp.resource_id);
-        return Err(Failure::new(FailReason::InvalidLabel, message));
+        let id = &stamp.resource_id;
+        return Err(format!("the label `{}` cannot have the value {id:?}, the resource id", keys::DISOWNED));
     }
+    Ok(())
+}
+
+/// The patch that releases `version`.
+pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp, owner: Option<&GroupVersionKind>) -> Value {
     let labels = json!({
         keys::ADAPTER: null,
         keys::RESOURCE_ID: null,
@@ -47,7 +42,7 @@ pub(super) fn patch(
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);
     }
-    Ok(json!({ "metadata": metadata }))
+    json!({ "metadata": metadata })
 }
 
 /// Who released an object: the value of [`keys::DISOWNED_BY`].

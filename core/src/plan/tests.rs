@@ -15,6 +15,7 @@ mod owner_waits;
 mod passes;
 mod patch;
 mod prune;
+mod reached;
 mod reading;
 mod retention;
 mod same_again;

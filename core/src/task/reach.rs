@@ -1,20 +1,25 @@
 //! Which rows of the decision table a resource can reach, and which questions lead there.
 //!
-//! In: a compiled task and one of its resources. Out: the [`Step`]s that [`decide`](crate::plan::decide::decide) goes
-//! through, without the answers that no event can bring: a gate that can never hold has no row of its own, one that always
-//! holds hides the rows after it. What is left out is certain; what is left may still be impossible for reasons that
-//! the task does not tell. What a write comes to afterwards is no part of it. Nothing can fail.
+//! In: a compiled task. Out: for each resource the [`Reached`] rows, and the tree of [`Step`]s that leads to them. The
+//! explorer runs [`decide`](crate::plan::decide::decide) itself on every canonical situation, with every answer that an
+//! event can bring, and then asks for what the decision's write requires: the table has no second description here. A gate
+//! that can never hold has no row of its own, and one that always holds hides the rows after it. What is left out
+//! is certain; what is left may still be impossible for reasons that the task does not tell. What the API server answers
+//! to a write is no part of it. Nothing can fail.
 
 mod answers;
-mod build;
+mod explore;
 mod found;
+mod situations;
+mod tree;
 
 use std::collections::BTreeMap;
 
-use self::build::Builder;
+use self::explore::Explored;
+use self::situations::Situation;
+use self::tree::Tree;
 use super::{Resource, Task};
-use crate::cel::Expression;
-use crate::plan::decision::{Decision, FailReason};
+use crate::plan::decision::Decision;
 use crate::plan::row::Row;
 
 /// What can become of one resource.
@@ -22,39 +27,40 @@ use crate::plan::row::Row;
 pub struct Reach<'t> {
     /// The resource.
     pub resource: &'t Resource,
-    /// Where it begins.
-    pub root: Step<'t>,
+    /// The rows that it can reach, in the table's order.
+    pub rows: Vec<Reached>,
+    /// The questions that lead there.
+    pub root: Step,
 }
 
 /// One step through the table.
-#[derive(Debug)]
-pub enum Step<'t> {
-    /// Something is asked, and the answer leads on.
-    Question(Question<'t>),
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// The table asks, and the answer leads on.
+    Question(Question),
     /// A row matches.
     End(End),
 }
 
-/// What is asked.
-#[derive(Debug)]
-pub struct Question<'t> {
-    /// The row that asks.
-    pub row: Row,
-    /// What it asks.
-    pub asks: Asks<'t>,
-    /// The answers that it can have, each with what follows.
-    pub answers: Vec<(&'static str, Step<'t>)>,
-    /// What the decision fails with if there is no answer; empty if there always is one.
-    pub failures: Vec<FailReason>,
+/// A question of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What the table asks.
+    pub asks: Asks,
+    /// The answers that the question can have, each with the step that follows.
+    pub answers: Vec<(&'static str, Step)>,
+    /// The decisions without an answer; empty if there always is an answer.
+    pub unanswered: Vec<End>,
 }
 
 /// What a question is about.
-#[derive(Debug)]
-pub enum Asks<'t> {
-    /// The world, or what was rendered for the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asks {
+    /// What is live, or what was rendered for the event.
     Fact(&'static str),
-    /// Gates, by their names. One without an expression is `recreate_on_change`.
-    Gates(Vec<(String, Option<&'t Expression>)>),
+    /// Gates, by the names that [`Gates::expression`](crate::task::Gates::expression) knows. Only `recreate_on_change`
+    /// has no expression.
+    Gates(Vec<String>),
 }
 
 /// The row that matches, with its decision.
@@ -73,57 +79,61 @@ pub struct End {
 pub struct Reached {
     /// The row.
     pub row: Row,
-    /// The decisions that it can come to, each with its reason; none if its question never has an answer that stops here.
+    /// The decisions of the row, each with its reason; failures stand last.
     pub decisions: Vec<(&'static str, &'static str)>,
-    /// The reasons with which it can fail.
-    pub failures: Vec<FailReason>,
 }
 
 impl End {
     fn of(row: Row, decision: &Decision) -> Self {
         Self { row, decision: decision.kind(), reason: decision.reason() }
     }
+
+    /// Whether the decision is a failure.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.decision == "fail"
+    }
 }
 
 /// What can become of every resource of a task, in its order.
 #[must_use]
 pub fn reach(task: &Task) -> Vec<Reach<'_>> {
-    let resources = task.resources.iter().enumerate();
-    resources.map(|(index, resource)| Reach { resource, root: Builder::of(task, index, resource).root() }).collect()
-}
-
-impl Reach<'_> {
-    /// The rows that can be reached, in the table's order.
-    #[must_use]
-    pub fn rows(&self) -> Vec<Reached> {
-        let mut rows = BTreeMap::new();
-        collect(&self.root, &mut rows);
-        rows.into_values().collect()
-    }
-}
-
-fn collect(step: &Step<'_>, rows: &mut BTreeMap<Row, Reached>) {
-    match step {
-        Step::End(End { row, decision, reason }) => {
-            let decisions = &mut at(rows, *row).decisions;
-            if !decisions.contains(&(*decision, *reason)) {
-                decisions.push((*decision, *reason));
-            }
-        }
-        Step::Question(question) => {
-            for failure in &question.failures {
-                let failures = &mut at(rows, question.row).failures;
-                if !failures.contains(failure) {
-                    failures.push(*failure);
+    let situations = Situation::all();
+    let owns_releasable = owners_of_releasable(task);
+    let resources = task.resources.iter().zip(owns_releasable).enumerate();
+    resources
+        .filter_map(|(index, (resource, owns_releasable))| {
+            let runs = Explored::of(task, index, owns_releasable).runs(&situations);
+            let mut tree = Tree::new(runs.first()?.end);
+            let mut rows = BTreeMap::new();
+            for run in runs {
+                let decisions: &mut Vec<_> = rows.entry(run.end.row).or_default();
+                let decision = (run.end.decision, run.end.reason);
+                if !decisions.contains(&decision) {
+                    decisions.push(decision);
                 }
+                tree.insert(run);
             }
-            question.answers.iter().for_each(|(_, step)| collect(step, rows));
-        }
-    }
+            let rows = rows.into_iter().map(|(row, mut decisions)| {
+                decisions.sort_by_key(|(decision, _)| *decision == "fail");
+                Reached { row, decisions }
+            });
+            Some(Reach { resource, rows: rows.collect(), root: tree.into_step() })
+        })
+        .collect()
 }
 
-fn at(rows: &mut BTreeMap<Row, Reached>, row: Row) -> &mut Reached {
-    rows.entry(row).or_insert_with(|| Reached { row, decisions: Vec::new(), failures: Vec::new() })
+/// For each resource whether it owns something that can be released, at any depth. Dependents come after their owner.
+fn owners_of_releasable(task: &Task) -> Vec<bool> {
+    let mut owns = vec![false; task.resources.len()];
+    for (index, resource) in task.resources.iter().enumerate().rev() {
+        if let Some(owner) = resource.owner
+            && (resource.gates.orphan.is_some() || owns[index])
+        {
+            owns[owner] = true;
+        }
+    }
+    owns
 }
 
 #[cfg(test)]

@@ -9,28 +9,25 @@ use serde_json::{Value, json};
 pub(super) fn text(reach: &Reach<'_>) -> String {
     let resource = reach.resource;
     let mut text = format!("\n{} ({} {})\n", resource.name, resource.kind.api_version(), resource.kind.kind);
-    for reached in reach.rows() {
-        let _ = writeln!(text, "  {:>3}  {}: {}", reached.row.number(), reached.row.condition(), outcomes(&reached));
+    for reached in &reach.rows {
+        let _ = writeln!(text, "  {:>3}  {}: {}", reached.row.number(), reached.row.condition(), outcomes(reached));
     }
     text
 }
 
-/// What the row comes to: its decisions, and how it can fail.
+/// The row's decisions; those that fail stand last.
 fn outcomes(reached: &Reached) -> String {
     let decisions = reached.decisions.iter().map(|(decision, reason)| format!("{decision} {reason}"));
-    let failures = reached.failures.iter().map(|reason| format!("fail {}", reason.as_str()));
-    decisions.chain(failures).collect::<Vec<_>>().join(", ")
+    decisions.collect::<Vec<_>>().join(", ")
 }
 
 /// The same for programs.
 pub(super) fn value(reach: &Reach<'_>) -> Value {
-    let rows = reach.rows().into_iter().map(|reached| {
-        let failures = reached.failures.iter().map(|reason| ("fail", reason.as_str()));
-        let decisions = reached.decisions.iter().copied().chain(failures);
+    let rows = reach.rows.iter().map(|reached| {
         json!({
             "row": reached.row.number(),
             "condition": reached.row.condition(),
-            "decisions": decisions
+            "decisions": reached.decisions.iter()
                 .map(|(decision, reason)| json!({ "decision": decision, "reason": reason }))
                 .collect::<Vec<_>>(),
         })

@@ -1,14 +1,15 @@
 //! The decision tree of a resource as a Mermaid flowchart.
 //!
 //! In: the steps that a resource can go through. Out: text in Mermaid's grammar, in which questions are boxes and
-//! decisions are rounded; rows that no event can reach are left out. A decision that several ways lead to stands there once.
+//! decisions are rounded; rows that no event can reach are left out. A decision that several ways lead to stands there once, and
+//! so does a failure: of whatever row, it means the same.
 //! Texts are quoted, and whatever is not plainly text is written as a character code: expressions have
 //! quotes, brackets and comparisons in them, all of which mean something to Mermaid or to HTML.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use lifecycle_core::cel::Expression;
+use lifecycle_core::task::Resource;
 use lifecycle_core::task::reach::{Asks, End, Question, Reach, Step};
 
 /// A page of Markdown with a flowchart for each resource.
@@ -21,20 +22,22 @@ pub(super) fn page(resources: &[Reach<'_>]) -> String {
             resource.name,
             kind.kind,
             kind.api_version(),
-            flowchart(&reach.root)
+            flowchart(reach)
         )
     };
     resources.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
 /// The flowchart of one resource.
-pub(super) fn flowchart(root: &Step<'_>) -> String {
-    let mut chart = Chart { text: "flowchart TD\n".to_owned(), questions: 0, ends: BTreeSet::new() };
-    chart.step(root);
+pub(super) fn flowchart(reach: &Reach<'_>) -> String {
+    let text = "flowchart TD\n".to_owned();
+    let mut chart = Chart { resource: reach.resource, text, questions: 0, ends: BTreeSet::new() };
+    chart.step(&reach.root);
     chart.text
 }
 
-struct Chart {
+struct Chart<'t> {
+    resource: &'t Resource,
     text: String,
     /// How many questions there are so far; they are numbered.
     questions: usize,
@@ -42,9 +45,9 @@ struct Chart {
     ends: BTreeSet<String>,
 }
 
-impl Chart {
+impl Chart<'_> {
     /// Writes a step with all that follows, and gives its name.
-    fn step(&mut self, step: &Step<'_>) -> String {
+    fn step(&mut self, step: &Step) -> String {
         match step {
             Step::Question(question) => self.question(question),
             Step::End(End { row, decision, reason }) => {
@@ -54,21 +57,36 @@ impl Chart {
         }
     }
 
-    fn question(&mut self, question: &Question<'_>) -> String {
+    fn question(&mut self, question: &Question) -> String {
         self.questions += 1;
         let name = format!("question{}", self.questions);
-        let _ = writeln!(self.text, "    {name}[\"{}\"]", asked(&question.asks));
+        let _ = writeln!(self.text, "    {name}[\"{}\"]", self.asked(&question.asks));
         for (answer, step) in &question.answers {
             let next = self.step(step);
             let _ = writeln!(self.text, "    {name} -->|\"{}\"| {next}", escaped(answer));
         }
-        if !question.failures.is_empty() {
-            let reasons: Vec<_> = question.failures.iter().map(|reason| reason.as_str()).collect();
+        if !question.unanswered.is_empty() {
+            let reasons: Vec<_> = question.unanswered.iter().map(|end| end.reason).collect();
             let lines: Vec<_> = reasons.iter().map(|reason| format!("fail {reason}")).collect();
             let next = self.end(format!("fail_{}", reasons.join("_")), &lines);
             let _ = writeln!(self.text, "    {name} -.->|\"{}\"| {next}", unanswered(question));
         }
         name
+    }
+
+    fn asked(&self, asks: &Asks) -> String {
+        match asks {
+            Asks::Fact(fact) => escaped(fact),
+            Asks::Gates(gates) => {
+                let gate = |name: &String| {
+                    let expression = self.resource.gates.expression(name);
+                    let lines = expression.iter().flat_map(|expression| expression.source().lines());
+                    let lines = lines.map(|line| escaped(line.trim()));
+                    std::iter::once(format!("<b>{}</b>", escaped(name))).chain(lines).collect::<Vec<_>>().join("<br/>")
+                };
+                gates.iter().map(gate).collect::<Vec<_>>().join("<br/>")
+            }
+        }
     }
 
     fn end(&mut self, name: String, lines: &[String]) -> String {
@@ -81,23 +99,9 @@ impl Chart {
 }
 
 /// What leads to a failure: what has to be so is not, or what is asked cannot be told.
-fn unanswered(question: &Question<'_>) -> &'static str {
+fn unanswered(question: &Question) -> &'static str {
     let has_to_be_so = matches!(question.asks, Asks::Fact(_)) && question.answers.len() == 1;
     if has_to_be_so { "no" } else { "no answer" }
-}
-
-fn asked(asks: &Asks<'_>) -> String {
-    match asks {
-        Asks::Fact(fact) => escaped(fact),
-        Asks::Gates(gates) => {
-            let gate = |(name, expression): &(String, Option<&Expression>)| {
-                let lines = expression.iter().flat_map(|expression| expression.source().lines());
-                let lines = lines.map(|line| escaped(line.trim()));
-                std::iter::once(format!("<b>{}</b>", escaped(name))).chain(lines).collect::<Vec<_>>().join("<br/>")
-            };
-            gates.iter().map(gate).collect::<Vec<_>>().join("<br/>")
-        }
-    }
 }
 
 /// Text in which nothing means anything to Mermaid or HTML. Mermaid's character codes are decimal: `#34;`.

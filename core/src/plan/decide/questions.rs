@@ -45,6 +45,23 @@ pub enum GateAnswer {
     Failed(String),
 }
 
+impl Gate {
+    /// Whether a status that is missing counts as "does not hold": a fresh object has none yet.
+    pub(crate) fn is_lenient(self) -> bool {
+        match self {
+            Self::Recreate => true,
+            Self::Orphan | Self::Delete | Self::When | Self::Create | Self::Apply => false,
+        }
+    }
+}
+
+impl GateAnswer {
+    /// The answer of a gate that has one.
+    pub(crate) fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::DoesNotHold }
+    }
+}
+
 /// What the table needs to know about the rendered manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -89,14 +106,18 @@ pub trait Questions {
 
     /// Whether this resource's objects own something that is to be released, or own its owner: their deletion would take
     /// it along.
-    fn owns_what_is_to_be_released(&self) -> bool;
+    fn owns_what_is_to_be_released(&mut self) -> bool;
 
     /// Whether former versions are kept, so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;
 
     /// Whether an earlier resource of this event failed, so that nothing more is applied.
-    fn failed_earlier(&self) -> bool;
+    fn failed_earlier(&mut self) -> bool;
 
     /// Notes that the orphan gate won over this answer of the delete gate: a mistake in the configuration.
     fn note_conflict(&mut self, delete: GateAnswer);
+
+    /// Notes what the table saw for itself, as a question and its answer: an explanation has to name all that a decision
+    /// depends on.
+    fn note_fact(&mut self, _asks: &'static str, _answer: &'static str) {}
 }

@@ -4,34 +4,17 @@ use crate::cel::{Expression, Possible, Presence, ResourceReads};
 use crate::task::DiscoverBy;
 use crate::task::prospects::Own;
 
-/// What is there when a gate is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    Absent,
-    Live,
-    Terminating,
-}
-
-impl State {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Absent => "nothing",
-            Self::Live => "something live",
-            Self::Terminating => "only what is terminating",
-        }
-    }
-}
-
-/// What a gate of a resource can answer. With `is_lenient`, a missing status counts as "does not hold".
-pub(super) fn answers(own: &Own<'_>, state: State, expression: &Expression, is_lenient: bool) -> Possible {
-    let presence = match (state, &own.resource.discovery.by) {
-        (State::Live | State::Terminating, _) => Presence::Present,
-        (State::Absent, DiscoverBy::Name(_)) => Presence::Absent,
-        // What a selector finds is visible even if it is another one's.
-        (State::Absent, DiscoverBy::Labels(_)) => Presence::Unknown,
+/// What a gate of a resource can answer while the resource has an object, or has none. With `is_lenient`, a missing status
+/// counts as "does not hold".
+pub(super) fn answers(own: &Own<'_>, is_present: bool, expression: &Expression, is_lenient: bool) -> Possible {
+    let presence = match (is_present, &own.resource.discovery.by) {
+        (true, _) => Presence::Present,
+        (false, DiscoverBy::Name(_)) => Presence::Absent,
+        // A selector makes an object of another resource visible, too.
+        (false, DiscoverBy::Labels(_)) => Presence::Unknown,
     };
     let possible = own.possible(expression, presence);
-    // What cannot be read makes a gate fail that reads it, whatever it would say.
+    // A gate that reads what could not be read fails, whatever it would say.
     let reads_others = match expression.resource_reads() {
         ResourceReads::Any => true,
         ResourceReads::Only(names) => names.iter().any(|name| *name != own.resource.name),

@@ -1,5 +1,6 @@
 //! How the objects of a resource are found: what of the table does not arise when there is one object at most.
 
+use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task, kinds};
 use crate::template::{Part, Template};
 
@@ -9,26 +10,60 @@ pub(super) struct Found {
     pub(super) is_single: bool,
     /// If there is one, it has the rendered name, and is in the rendered namespace.
     pub(super) is_named: bool,
+    /// Discovery finds whatever the manifest renders to.
+    pub(super) is_found_again: bool,
 }
 
 impl Found {
     pub(super) fn of(task: &Task, resource: &Resource) -> Self {
-        let DiscoverBy::Name(name) = &resource.discovery.by else { return Self { is_single: false, is_named: false } };
         let is_cluster_scoped = kinds::is_namespaced(&resource.kind) == Some(false);
-        let namespace = resource.discovery.namespace.as_ref().filter(|namespace| is_never_empty(task, namespace));
-        let is_single = is_cluster_scoped || namespace.is_some();
-        let is_placed = is_cluster_scoped || namespace.is_some_and(|it| is_written(resource, "namespace", it));
-        Self { is_single, is_named: is_single && is_placed && is_written(resource, "name", name) }
+        let in_namespace = |wanted: &Template| is_written(resource, &["namespace"], wanted);
+        let namespace = resource.discovery.namespace.as_ref();
+        match &resource.discovery.by {
+            DiscoverBy::Name(name) => {
+                let namespace = namespace.filter(|namespace| is_never_empty(task, namespace));
+                let is_single = is_cluster_scoped || namespace.is_some();
+                let is_placed = is_cluster_scoped || namespace.is_some_and(in_namespace);
+                let is_named = is_single && is_placed && is_written(resource, &["name"], name);
+                Self { is_single, is_named, is_found_again: is_named }
+            }
+            DiscoverBy::Labels(labels) => {
+                let is_placed = namespace.is_none_or(in_namespace);
+                let is_labelled = labels.iter().all(|(key, value)| {
+                    key.as_literal().is_some_and(|key| is_written(resource, &["labels", key], value))
+                });
+                Self {
+                    is_single: false,
+                    is_named: false,
+                    is_found_again: is_placed && is_labelled && takes_its_own_label(resource),
+                }
+            }
+        }
     }
 }
 
-/// Whether the manifest says the same as discovery.
-fn is_written(resource: &Resource, key: &str, wanted: &Template) -> bool {
+/// Whether the manifest says the same as discovery. What reads `resources` may say something else when it is rendered again.
+fn is_written(resource: &Resource, keys: &[&str], wanted: &Template) -> bool {
     let Manifest::Inline(tree) = &resource.manifest else { return false };
-    match tree.part(&["metadata", key]) {
+    let path: Vec<&str> = std::iter::once("metadata").chain(keys.iter().copied()).collect();
+    match tree.part(&path) {
         Part::Literal(value) => value.as_str().is_some() && value.as_str() == wanted.as_literal(),
-        Part::Template(template) => template.source() == wanted.source(),
+        Part::Template(template) => template.source() == wanted.source() && !reads_resources(template),
         Part::Absent | Part::Uncertain => false,
+    }
+}
+
+fn reads_resources(template: &Template) -> bool {
+    template.reads_root() || template.variables().iter().any(|path| path.split('.').next() == Some("resources"))
+}
+
+/// Whether the label that says whose an object is gets the resource's name.
+fn takes_its_own_label(resource: &Resource) -> bool {
+    let Manifest::Inline(tree) = &resource.manifest else { return false };
+    match tree.part(&["metadata", "labels", keys::RESOURCE]) {
+        Part::Literal(value) => value.as_str() == Some(resource.name.as_str()),
+        Part::Absent => true,
+        Part::Template(_) | Part::Uncertain => false,
     }
 }
 

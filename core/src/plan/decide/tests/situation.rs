@@ -189,7 +189,7 @@ impl Questions for Answers<'_> {
         self.situation.has_its_owner.clone()
     }
 
-    fn owns_what_is_to_be_released(&self) -> bool {
+    fn owns_what_is_to_be_released(&mut self) -> bool {
         self.situation.owns_what_is_to_be_released
     }
 
@@ -197,7 +197,7 @@ impl Questions for Answers<'_> {
         self.situation.retains_versions
     }
 
-    fn failed_earlier(&self) -> bool {
+    fn failed_earlier(&mut self) -> bool {
         self.situation.failed_earlier
     }
 

@@ -1,0 +1,114 @@
+//! What a write requires beyond its decision.
+//!
+//! In: a decision, the rendered object and its owner. Out: the object as it is to be written, or the failure. Each
+//! [`Requirement`] has one reason to fail. The planner builds no command before every requirement of the decision is met,
+//! and `check` tells the reasons of the same list: a new requirement is named there, too.
+
+use super::Planner;
+use super::decision::{Decision, FailReason, Failure};
+use super::owner::{Standing, add_reference};
+use super::release;
+use crate::belonging::could_find;
+use crate::keys;
+use crate::manifest::Desired;
+use crate::nested;
+use crate::observation::QueryBy;
+
+/// What has to be so before a write is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Requirement {
+    /// The object can name its owner: nothing would collect an object without its reference.
+    Owner,
+    /// The next event would find the object again, and take it for the resource's own.
+    Discovery,
+    /// The resource id can be the value of the label that marks a released object.
+    Mark,
+}
+
+impl Requirement {
+    /// What the write of a decision requires, in order.
+    pub(crate) fn of(decision: &Decision) -> &'static [Self] {
+        match decision {
+            Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. } => {
+                &[Self::Owner, Self::Discovery]
+            }
+            Decision::Update { .. } => &[Self::Owner],
+            Decision::Orphan(_) => &[Self::Mark],
+            Decision::Patch(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
+        }
+    }
+
+    /// The reason of the failure where it is not met.
+    pub(crate) fn reason(self) -> FailReason {
+        match self {
+            Self::Owner => FailReason::OwnerUnavailable,
+            Self::Discovery => FailReason::SelectorMismatch,
+            Self::Mark => FailReason::InvalidLabel,
+        }
+    }
+
+    /// The requirement as a question.
+    pub(crate) fn asks(self) -> &'static str {
+        match self {
+            Self::Owner => "can the object name its owner?",
+            Self::Discovery => "would discovery find the rendered object?",
+            Self::Mark => "can the resource id be the value of a label?",
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// Meets what the write of a decision requires; the rendered object gets the reference to its owner.
+    pub(super) fn meet(
+        &self,
+        decision: &Decision,
+        mut desired: Option<&mut Desired>,
+        owner: Option<&Standing>,
+    ) -> Result<(), Failure> {
+        for requirement in Requirement::of(decision) {
+            let met = match (requirement, &mut desired) {
+                (Requirement::Owner, Some(desired)) => owner.map_or(Ok(()), |owner| name_owner(desired, owner)),
+                (Requirement::Discovery, Some(desired)) => self.check_discoverable(desired),
+                // Without a rendered object there is no write that could lack something.
+                (Requirement::Owner | Requirement::Discovery, None) => Ok(()),
+                (Requirement::Mark, _) => release::check_mark(&self.stamp),
+            };
+            met.map_err(|cause| Failure::new(requirement.reason(), cause))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to create what the next event would not find again, or not take for its own.
+    fn check_discoverable(&self, desired: &Desired) -> Result<(), String> {
+        let Some(query) = &self.slots[self.position].query else { return Ok(()) };
+        if desired.kind != query.kind {
+            return Err(format!("discovery looks for {}, but the manifest renders to {}", query.kind, desired.kind));
+        }
+        if !could_find(query, &desired.object) {
+            let namespace = query.namespace.as_deref().map(|namespace| format!("namespace {namespace}, "));
+            return Err(format!(
+                "the rendered {} {} would not be found by its own discovery ({}{}), and be created on every event",
+                desired.kind.kind,
+                desired.name,
+                namespace.unwrap_or_default(),
+                nested::describe(query),
+            ));
+        }
+        let (label, name) = (desired.label(keys::RESOURCE).unwrap_or_default(), &self.resource().name);
+        if matches!(query.by, QueryBy::Labels(_)) && label != name {
+            return Err(format!(
+                "the manifest writes the label `{}: {label}`: the {} would not be taken for one of resource {name}, and be \
+                 created on every event",
+                keys::RESOURCE,
+                desired.kind.kind,
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn name_owner(desired: &mut Desired, owner: &Standing) -> Result<(), String> {
+    let reference = owner.reference(desired.namespace.as_deref().unwrap_or_default())?;
+    add_reference(&mut desired.object, reference);
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! Runs the decision table with every answer that an event can bring.
+//!
+//! In: a resource of a task, and the situations. Out: the [`Run`]s: what the table asked, what it was answered, and the
+//! decision. A run follows a script of choices; after the run, the last choice that has another answer is changed, until
+//! no choice is left (depth first).
+
+use std::collections::BTreeMap;
+
+use super::answers::answers;
+use super::found::Found;
+use super::situations::{self, Situation};
+use super::{Asks, End};
+use crate::cel::{Expression, Possible};
+use crate::manifest;
+use crate::observation::Version;
+use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Wanted, decide};
+use crate::plan::decision::{Decision, FailReason, Failure};
+use crate::plan::gates::{Configured, configured, is_behind};
+use crate::plan::requirement::Requirement;
+use crate::task::prospects::Own;
+use crate::task::{Resource, Task};
+
+/// One way through the table.
+pub(super) struct Run {
+    /// What was asked, and how it was answered, in order.
+    pub(super) asked: Vec<(Asks, Reply)>,
+    /// The decision.
+    pub(super) end: End,
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// With this.
+    Answer(&'static str),
+    /// Without an answer, for this reason.
+    Failure(FailReason),
+}
+
+/// What a gate can answer, by its name and by whether there is an object.
+type Answers = BTreeMap<(String, bool), Possible>;
+
+/// A resource whose ways through the table are looked for.
+pub(super) struct Explored<'t> {
+    own: Own<'t>,
+    resource: &'t Resource,
+    found: Found,
+    /// Whether an earlier resource can fail: any resource can.
+    has_earlier: bool,
+    owns_releasable: bool,
+}
+
+impl<'t> Explored<'t> {
+    pub(super) fn of(task: &'t Task, index: usize, owns_releasable: bool) -> Self {
+        let resource = &task.resources[index];
+        let found = Found::of(task, resource);
+        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, owns_releasable }
+    }
+
+    /// Every run.
+    pub(super) fn runs(&self, situations: &[Situation]) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut answers = Answers::new();
+        for situation in situations.iter().filter(|situation| situation.fits(&self.found)) {
+            let mut script = Some(Vec::new());
+            while let Some(choices) = script {
+                let mut explorer = Explorer::new(self, &mut answers, situation.versions(), choices);
+                let end = explorer.run(situation);
+                script = following(&explorer.choices);
+                runs.push(Run { asked: explorer.asked, end });
+            }
+        }
+        runs
+    }
+}
+
+/// A choice that was made, of so many.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    made: usize,
+    of: usize,
+}
+
+/// The script of the next run: the last choice that can be made otherwise is.
+fn following(choices: &[Choice]) -> Option<Vec<usize>> {
+    let last = choices.iter().rposition(|choice| choice.made + 1 < choice.of)?;
+    let mut script: Vec<usize> = choices.iter().take(last + 1).map(|choice| choice.made).collect();
+    *script.last_mut()? += 1;
+    Some(script)
+}
+
+/// Answers the table's questions by a script, and keeps what was asked.
+struct Explorer<'e, 't> {
+    explored: &'e Explored<'t>,
+    answers: &'e mut Answers,
+    versions: &'e [Version],
+    script: Vec<usize>,
+    choices: Vec<Choice>,
+    asked: Vec<(Asks, Reply)>,
+}
+
+impl<'e, 't> Explorer<'e, 't> {
+    fn new(explored: &'e Explored<'t>, answers: &'e mut Answers, versions: &'e [Version], script: Vec<usize>) -> Self {
+        Self { explored, answers, versions, script, choices: Vec::new(), asked: Vec::new() }
+    }
+
+    fn run(&mut self, situation: &Situation) -> End {
+        let Decided { row, decision } = decide(&situation.seen(), self);
+        let mut requirements = Requirement::of(&decision).iter();
+        match requirements.find_map(|requirement| self.require(*requirement).err()) {
+            Some(failure) => End::of(row, &Decision::Fail(failure)),
+            None => End::of(row, &decision),
+        }
+    }
+
+    /// Gives the answer that the script chooses; the first where the script has ended.
+    fn choose<T>(&mut self, asks: Asks, replies: Vec<(Reply, T)>) -> Option<T> {
+        let choice =
+            Choice { made: self.script.get(self.choices.len()).copied().unwrap_or_default(), of: replies.len() };
+        let (reply, answer) = replies.into_iter().nth(choice.made)?;
+        self.choices.push(choice);
+        self.asked.push((asks, reply));
+        Some(answer)
+    }
+
+    fn yes_or_no(&mut self, asks: &'static str) -> bool {
+        let replies = vec![(Reply::Answer("yes"), true), (Reply::Answer("no"), false)];
+        self.choose(Asks::Fact(asks), replies).unwrap_or_default()
+    }
+
+    /// What a gate can answer now.
+    fn possible(&mut self, name: &str, expression: &Expression, is_lenient: bool) -> Possible {
+        let is_present = !self.versions.is_empty();
+        let own = &self.explored.own;
+        let known = self.answers.entry((name.to_owned(), is_present));
+        *known.or_insert_with(|| answers(own, is_present, expression, is_lenient))
+    }
+
+    /// Whether the write of a decision can be prepared.
+    fn require(&mut self, requirement: Requirement) -> Result<(), Failure> {
+        let Explored { resource, found, .. } = self.explored;
+        let is_certain = match requirement {
+            Requirement::Owner => resource.owner.is_none(),
+            Requirement::Discovery => found.is_found_again,
+            Requirement::Mark => false,
+        };
+        if is_certain {
+            return Ok(());
+        }
+        let reason = requirement.reason();
+        let replies = vec![(Reply::Answer("yes"), Ok(())), failure(reason)];
+        self.choose(Asks::Fact(requirement.asks()), replies).unwrap_or(Ok(()))
+    }
+}
+
+fn failure<T>(reason: FailReason) -> (Reply, Result<T, Failure>) {
+    (Reply::Failure(reason), Err(Failure::new(reason, "")))
+}
+
+/// A gate's answer in words.
+fn word(holds: bool) -> Reply {
+    Reply::Answer(if holds { "holds" } else { "does not hold" })
+}
+
+impl Questions for Explorer<'_, '_> {
+    fn gate(&mut self, gate: Gate) -> GateAnswer {
+        let (name, expression) = match configured(&self.explored.resource.gates, gate) {
+            Configured::Never(answer) => return answer,
+            Configured::OnChange(name) => {
+                let versions: Vec<&Version> = self.versions.iter().collect();
+                let is_behind = is_behind(&versions, situations::wanted().generation);
+                self.asked.push((Asks::Gates(vec![name.to_owned()]), word(is_behind)));
+                return GateAnswer::of(is_behind);
+            }
+            Configured::When(name, expression) => (name, expression),
+        };
+        let possible = self.possible(name, expression, gate.is_lenient());
+        let failed = (Reply::Failure(FailReason::GateFailed), GateAnswer::Failed(String::new()));
+        let replies = [
+            possible.holds.then(|| (word(true), GateAnswer::Holds)),
+            possible.does_not_hold.then(|| (word(false), GateAnswer::DoesNotHold)),
+            possible.fails.then_some(failed),
+        ];
+        let asks = Asks::Gates(vec![name.to_owned()]);
+        self.choose(asks, replies.into_iter().flatten().collect()).unwrap_or(GateAnswer::DoesNotHold)
+    }
+
+    fn patches(&mut self) -> Result<Vec<usize>, Failure> {
+        let patches = &self.explored.resource.gates.patches;
+        let names: Vec<String> = (0..patches.len()).map(|place| format!("patch[{place}]")).collect();
+        let gates: Vec<Possible> =
+            patches.iter().zip(&names).map(|(patch, name)| self.possible(name, &patch.when, true)).collect();
+        let all = |is_so: &dyn Fn(&Possible) -> bool| gates.iter().all(is_so);
+        let holding: Vec<usize> = (0..gates.len()).filter(|&place| gates[place].holds).collect();
+        let mut replies = Vec::new();
+        if !holding.is_empty() && all(&|gate| gate.holds || gate.does_not_hold) {
+            replies.push((Reply::Answer("one holds"), Ok(holding)));
+            replies.push(failure(FailReason::RenderFailed));
+        }
+        if all(&|gate| gate.does_not_hold) {
+            replies.push((Reply::Answer("none holds"), Ok(Vec::new())));
+        }
+        if !all(&|gate| !gate.fails) {
+            replies.push(failure(FailReason::GateFailed));
+        }
+        self.choose(Asks::Gates(names), replies).unwrap_or(Ok(Vec::new()))
+    }
+
+    fn wanted(&mut self) -> Result<Wanted, Failure> {
+        let rendered = (Reply::Answer("yes"), Ok(situations::wanted()));
+        let replies = std::iter::once(rendered).chain(manifest::FAILURES.map(failure)).collect();
+        let asks = Asks::Fact("does the manifest render?");
+        self.choose(asks, replies).unwrap_or_else(|| Ok(situations::wanted()))
+    }
+
+    fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {
+        if self.explored.resource.owner.is_none() {
+            return Ok(true);
+        }
+        let replies = vec![
+            (Reply::Answer("yes"), Ok(true)),
+            (Reply::Answer("no"), Ok(false)),
+            failure(FailReason::OwnerUnavailable),
+        ];
+        self.choose(Asks::Fact("does the object name its owner?"), replies).unwrap_or(Ok(true))
+    }
+
+    fn owns_what_is_to_be_released(&mut self) -> bool {
+        self.explored.owns_releasable && self.yes_or_no("does the object own something that is to be released?")
+    }
+
+    fn retains_versions(&self) -> bool {
+        self.explored.resource.retention.is_some()
+    }
+
+    fn failed_earlier(&mut self) -> bool {
+        self.explored.has_earlier && self.yes_or_no("did an earlier resource fail?")
+    }
+
+    fn note_conflict(&mut self, _: GateAnswer) {}
+
+    fn note_fact(&mut self, asks: &'static str, answer: &'static str) {
+        self.asked.push((Asks::Fact(asks), Reply::Answer(answer)));
+    }
+}

@@ -1,0 +1,91 @@
+//! The canonical situations: every combination of live versions that the table can tell apart.
+//!
+//! One version or two are enough: the table compares versions with the rendered manifest, and at most one of them
+//! with that of the rendered name.
+
+use serde_json::json;
+
+use super::found::Found;
+use crate::id::Generation;
+use crate::keys;
+use crate::observation::Version;
+use crate::plan::decide::{Seen, Wanted};
+
+/// The generation that every explored event wants; versions have an older one, this one, a newer one, or none.
+const DESIRED: i64 = 2;
+
+/// The name that every explored manifest renders to.
+const NAME: &str = "a";
+
+/// What was observed of a resource.
+pub(super) struct Situation {
+    /// None: the live objects could not be read.
+    versions: Option<Vec<Version>>,
+}
+
+/// What the explored manifest renders to.
+pub(super) fn wanted() -> Wanted {
+    Wanted { generation: Generation(DESIRED), namespace: String::new(), name: NAME.to_owned() }
+}
+
+fn version(name: &str, generation: Option<i64>, is_terminating: bool, is_disowned: bool) -> Version {
+    let mut metadata = json!({ "name": name, "uid": name, "labels": {}, "annotations": {} });
+    if let Some(generation) = generation {
+        metadata["annotations"][keys::GENERATION] = json!(generation.to_string());
+    }
+    if is_terminating {
+        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    if is_disowned {
+        metadata["labels"][keys::DISOWNED] = json!("id");
+    }
+    Version::new(json!({ "metadata": metadata }))
+}
+
+impl Situation {
+    /// Every situation.
+    pub(super) fn all() -> Vec<Self> {
+        let generations = [Some(DESIRED - 1), Some(DESIRED), Some(DESIRED + 1), None];
+        let live = |name: &str, generation: Option<i64>| version(name, generation, false, false);
+        let going = |name: &str, generation: Option<i64>| version(name, generation, true, false);
+        let disowned = || version(NAME, Some(DESIRED), false, true);
+        let mut found = vec![
+            vec![disowned(), live("b", Some(DESIRED))],
+            vec![disowned(), going("b", Some(DESIRED))],
+            vec![disowned()],
+            vec![version(NAME, Some(DESIRED), true, true)],
+            Vec::new(),
+            vec![going(NAME, Some(DESIRED))],
+        ];
+        for generation in generations {
+            found.extend([NAME, "b"].map(|name| vec![live(name, generation)]));
+            for other in generations {
+                found.push(vec![live(NAME, generation), live("b", other)]);
+                found.push(vec![live(NAME, generation), going("b", other)]);
+                found.push(vec![going(NAME, generation), live("b", other)]);
+            }
+        }
+        let unread = Self { versions: None };
+        std::iter::once(unread).chain(found.into_iter().map(|found| Self { versions: Some(found) })).collect()
+    }
+
+    /// Whether discovery can find these versions.
+    pub(super) fn fits(&self, found: &Found) -> bool {
+        let versions = self.versions();
+        (versions.len() < 2 || !found.is_single)
+            && (!found.is_named || versions.iter().all(|version| version.name() == NAME))
+    }
+
+    /// The versions; none if they could not be read.
+    pub(super) fn versions(&self) -> &[Version] {
+        self.versions.as_deref().unwrap_or_default()
+    }
+
+    /// What the table sees.
+    pub(super) fn seen(&self) -> Seen<'_> {
+        match &self.versions {
+            None => Seen::Unknown("the live objects could not be read"),
+            Some(versions) => Seen::Versions(versions.iter().collect()),
+        }
+    }
+}
