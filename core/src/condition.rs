@@ -10,7 +10,7 @@
 
 use serde_json::Value;
 
-use crate::field::Found;
+use crate::field::{FieldPathError, Found};
 use crate::scope::Scope;
 use crate::task::{Condition, Operator};
 use crate::value;
@@ -55,6 +55,14 @@ pub enum ConditionError {
         /// The field's text.
         value: String,
     },
+    /// The field is no path.
+    #[error("`{field}`: {fault}")]
+    Malformed {
+        /// The field.
+        field: String,
+        /// Why it does not parse.
+        fault: FieldPathError,
+    },
     /// The expected value of `in` or `notIn` is not a list.
     #[error("`{field}` {operator}: expected value {value} is not a list")]
     NotAList {
@@ -72,6 +80,9 @@ pub enum ConditionError {
 /// # Errors
 /// The operator makes no sense for the field or for the expected value.
 pub fn evaluate(condition: &Condition, scope: &Scope) -> Result<ConditionResult, ConditionError> {
+    if let Some(fault) = condition.field.fault() {
+        return Err(ConditionError::Malformed { field: condition.field.source().to_owned(), fault: fault.clone() });
+    }
     let actual = match condition.field.find_in(scope) {
         Found::Missing => Value::Null,
         Found::Value(value) => value,
@@ -167,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::field::{FieldPath, FieldPathError};
+    use crate::field::FieldPath;
 
     fn scope() -> Scope {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);

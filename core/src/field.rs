@@ -30,6 +30,8 @@ enum Plan {
     Keys(Vec<String>),
     /// Whatever else.
     Query(Vec<Block>),
+    /// The text does not parse: whoever looks the path up has to ask for the [`fault`](FieldPath::fault) first.
+    Malformed(FieldPathError),
 }
 
 /// A part of a path at its outermost level.
@@ -76,7 +78,7 @@ enum Filter {
 }
 
 /// A path that does not parse.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("JSONPath parse error: {0}")]
 pub struct FieldPathError(pub String);
 
@@ -108,6 +110,21 @@ impl FieldPath {
         Ok(Self { source: source.to_owned(), plan: Plan::of(blocks) })
     }
 
+    /// A path that does not parse. As in the Go adapter, which parses a path when an event looks it up, the event fails.
+    #[must_use]
+    pub fn malformed(source: &str, fault: FieldPathError) -> Self {
+        Self { source: source.to_owned(), plan: Plan::Malformed(fault) }
+    }
+
+    /// Why the path cannot be looked up, if it does not parse.
+    #[must_use]
+    pub fn fault(&self) -> Option<&FieldPathError> {
+        match &self.plan {
+            Plan::Malformed(fault) => Some(fault),
+            Plan::Keys(_) | Plan::Query(_) => None,
+        }
+    }
+
     /// Whether the path begins with the empty key, as `$.a`, `[0]` and the empty path do: client-go finds nothing there.
     #[must_use]
     pub fn finds_nothing(&self) -> bool {
@@ -119,6 +136,7 @@ impl FieldPath {
                 }
                 _ => None,
             },
+            Plan::Malformed(_) => None,
         };
         first == Some("")
     }
@@ -141,6 +159,7 @@ impl FieldPath {
                 .collect(),
                 _ => Vec::new(),
             },
+            Plan::Malformed(_) => Vec::new(),
         }
     }
 
@@ -150,6 +169,7 @@ impl FieldPath {
         match &self.plan {
             Plan::Keys(keys) => follow(Some(root), keys),
             Plan::Query(blocks) => found(evaluate::blocks(blocks, root)),
+            Plan::Malformed(_) => Found::Missing,
         }
     }
 
@@ -172,6 +192,7 @@ impl FieldPath {
                     found(evaluate::blocks(blocks, &Value::Object(root)))
                 }
             },
+            Plan::Malformed(_) => Found::Missing,
         }
     }
 }

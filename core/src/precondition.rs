@@ -119,7 +119,10 @@ impl Stage for Evaluator<'_> {
                     match answer.take() {
                         Some(Answer::Called(Ok(body))) => match serde_json::from_str::<Value>(&body) {
                             Ok(response) => {
-                                take_captures(precondition, value::as_go_numbers(response), scope, &mut result);
+                                let response = value::as_go_numbers(response);
+                                if let Err(message) = take_captures(precondition, response, scope, &mut result) {
+                                    return self.end(&precondition.name, &failure(message));
+                                }
                             }
                             Err(error) => {
                                 let error = failure(format!("the response is not JSON: {error}"));
@@ -179,7 +182,14 @@ fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
 }
 
 /// Sets the response and the captures as variables. Captures see the response alone, not the event's variables.
-fn take_captures(precondition: &Precondition, response: Value, scope: &mut Scope, result: &mut PreconditionResult) {
+///
+/// The first capture whose path does not parse ends the precondition.
+fn take_captures(
+    precondition: &Precondition,
+    response: Value,
+    scope: &mut Scope,
+    result: &mut PreconditionResult,
+) -> Result<(), String> {
     let response = Variable::from(response);
     let mut inner = Scope::new(scope.now());
     if !precondition.captures.is_empty() {
@@ -192,10 +202,16 @@ fn take_captures(precondition: &Precondition, response: Value, scope: &mut Scope
     }
     scope.share(&precondition.name, &response);
     for capture in &precondition.captures {
+        if let CaptureSource::Field(path) = &capture.source
+            && let Some(fault) = path.fault()
+        {
+            return Err(format!("capture {}: {fault}", capture.name));
+        }
         let value = captured(capture, &inner, &mut result.warnings);
         result.captures.push((capture.name.clone(), value.clone()));
         scope.set(&capture.name, value);
     }
+    Ok(())
 }
 
 fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> Value {

@@ -59,8 +59,16 @@ pub struct Template {
     source: Arc<str>,
     variables: BTreeSet<String>,
     reads_root: bool,
-    /// None: the text has no template in it.
-    compiled: Option<Arc<Compiled>>,
+    body: Body,
+}
+
+#[derive(Clone)]
+enum Body {
+    /// The text has no template in it.
+    Literal,
+    Compiled(Arc<Compiled>),
+    /// The text does not parse: every rendering fails with these words.
+    Malformed(Arc<str>),
 }
 
 struct Compiled {
@@ -138,7 +146,22 @@ impl Template {
         let top_level = |path: &String| path.split('.').next().unwrap_or(path).to_owned();
         let reads = (!reads_root).then(|| variables.iter().map(top_level).collect());
         let compiled = Compiled { engine, reads, reads_clock };
-        Ok(Self { source: source.into(), variables, reads_root, compiled: Some(Arc::new(compiled)) })
+        Ok(Self { source: source.into(), variables, reads_root, body: Body::Compiled(Arc::new(compiled)) })
+    }
+
+    /// A template that fails whenever it is rendered.
+    ///
+    /// The Go adapter parses a template when an event renders it. A file of that adapter therefore loads with a template that
+    /// does not parse, and the event that comes to the template fails.
+    #[must_use]
+    pub fn malformed(source: &str, why: &str) -> Self {
+        Self { source: source.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Malformed(why.into()) }
+    }
+
+    /// Whether the template fails whenever it is rendered, so that nothing is known of what it reads.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        matches!(self.body, Body::Malformed(_))
     }
 
     /// The text it was parsed from.
@@ -164,7 +187,10 @@ impl Template {
     /// Whether it calls `now`; `{{ .now }}` is a variable.
     #[must_use]
     pub fn reads_clock(&self) -> bool {
-        self.compiled.as_ref().is_some_and(|compiled| compiled.reads_clock)
+        match &self.body {
+            Body::Compiled(compiled) => compiled.reads_clock,
+            Body::Literal | Body::Malformed(_) => false,
+        }
     }
 
     /// The text, if there is no template in it.
@@ -178,7 +204,11 @@ impl Template {
     /// # Errors
     /// A key is missing, a function fails, or a limit is reached.
     pub fn render(&self, scope: &Scope) -> Result<Cow<'_, str>, RenderError> {
-        let Some(compiled) = &self.compiled else { return Ok(Cow::Borrowed(&self.source)) };
+        let compiled = match &self.body {
+            Body::Literal => return Ok(Cow::Borrowed(&self.source)),
+            Body::Malformed(why) => return Err(RenderError { message: why.to_string() }),
+            Body::Compiled(compiled) => compiled,
+        };
         let mut output = Output { text: String::new(), writes: 0 };
         let data = match &compiled.reads {
             Some(names) => &scope.template_data_of(names.iter().map(String::as_str)),
@@ -199,12 +229,12 @@ impl Template {
 
     /// Text that is taken as it is, whatever is in it.
     fn literal(text: &str) -> Self {
-        Self { source: text.into(), variables: BTreeSet::new(), reads_root: false, compiled: None }
+        Self { source: text.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Literal }
     }
 
     /// Whether there is nothing to render.
     fn is_literal(&self) -> bool {
-        self.compiled.is_none()
+        matches!(self.body, Body::Literal)
     }
 }
 
@@ -254,7 +284,14 @@ impl Tree {
     /// # Errors
     /// Every string that does not parse, with its dotted path below `value`.
     pub fn parse(value: &Value) -> Result<Self, Vec<(String, TemplateError)>> {
-        tree::parse(value).map(|root| Self { root })
+        let (root, mistakes) = tree::parse(value);
+        if mistakes.is_empty() { Ok(Self { root }) } else { Err(mistakes) }
+    }
+
+    /// As [`parse`](Self::parse), but a string that does not parse becomes a [malformed](Template::malformed) template.
+    #[must_use]
+    pub fn parse_lenient(value: &Value) -> Self {
+        Self { root: tree::parse(value).0 }
     }
 
     /// The dotted paths that any of its templates reads from the root, each with the place that reads it.

@@ -4,9 +4,10 @@
 //! every expression, template and path is parsed, and warnings. A mistake never hides another one: each is
 //! collected with its place, and compilation goes on.
 //!
-//! A file that the Go adapter accepts compiles, with three exceptions that could never have worked: a
-//! manifest whose kind is not fixed, a payload file with an expression that does not parse, and the maestro
-//! transport, which is not supported yet. Nothing is evaluated here.
+//! A file that the Go adapter accepts compiles, with three exceptions: a manifest whose kind is not fixed, an
+//! inline manifest with an action that spans strings, and the maestro transport, which is not supported yet. What the Go
+//! adapter parses at an event (templates, JSON paths, payload files) is parsed here; what does not parse is a warning, and fails
+//! the event. Nothing is evaluated here.
 
 mod check;
 mod gates;

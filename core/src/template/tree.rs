@@ -29,11 +29,10 @@ pub(super) struct Scalar {
     plain: bool,
 }
 
-/// Parses a value.
-pub(super) fn parse(value: &Value) -> Result<Node, Vec<(String, TemplateError)>> {
+/// Parses a value, and lists every string that does not parse, with its place.
+pub(super) fn parse(value: &Value) -> (Node, Vec<(String, TemplateError)>) {
     let mut mistakes = Vec::new();
-    let node = build(value, "", &mut mistakes);
-    if mistakes.is_empty() { Ok(node) } else { Err(mistakes) }
+    (build(value, "", &mut mistakes), mistakes)
 }
 
 fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Node {
@@ -77,14 +76,15 @@ fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>
     }
 }
 
-/// Parses a string; `None` if there is no template in it, or none that parses.
+/// Parses a string; `None` if there is no template in it.
 fn scalar(text: &str, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Option<Scalar> {
     match Template::parse(text) {
         Ok(template) if template.is_literal() => None,
         Ok(template) => Some(Scalar { plain: yaml_scalar::is_written_plain(text), template }),
         Err(mistake) => {
+            let template = Template::malformed(text, &mistake.to_string());
             mistakes.push((place.to_owned(), mistake));
-            None
+            Some(Scalar { template, plain: false })
         }
     }
 }

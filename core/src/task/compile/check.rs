@@ -32,12 +32,19 @@ impl Place<'_> {
     }
 }
 
-/// Whether the Go adapter has a key, and so has to go on accepting what it accepted there.
+/// How much of a key's text the Go adapter checks at load, and so how much has to go on loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
+    /// The syntax of expressions, and the variables of templates.
     Inherited,
+    /// Nothing.
+    Unchecked,
+    /// The Go adapter does not have the key.
     New,
 }
+
+/// What becomes of text that the Go adapter accepts at load, and fails to parse at an event.
+const FAILS_LATER: &str = "the file loads as in the Go adapter, and every event that comes here fails here";
 
 /// Collects mistakes, and the environment variables that the task names.
 pub(super) struct Checker<'c> {
@@ -143,12 +150,16 @@ impl<'c> Checker<'c> {
                     }
                     ExpressionError::Limit(_) => None,
                 };
-                self.report(Severity::Error, place, position, error.to_string(), None);
+                let (severity, help) = match key {
+                    Key::Inherited | Key::New => (Severity::Error, None),
+                    Key::Unchecked => (Severity::Warning, Some(FAILS_LATER.to_owned())),
+                };
+                self.report(severity, place, position, error.to_string(), help);
                 return None;
             }
         };
         let severity = match key {
-            Key::Inherited => Severity::Warning,
+            Key::Inherited | Key::Unchecked => Severity::Warning,
             Key::New => Severity::Error,
         };
         for unknown in expression.unknown_names(is_known) {
@@ -187,8 +198,11 @@ impl<'c> Checker<'c> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
-                self.template_error(place, text, &error);
-                return None;
+                self.template_error(place, text, &error, key);
+                return match key {
+                    Key::Inherited | Key::Unchecked => Some(Template::malformed(text, &error.to_string())),
+                    Key::New => None,
+                };
             }
         };
         let plain = plain_variables(text);
@@ -206,7 +220,11 @@ impl<'c> Checker<'c> {
             }
             // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
             // see it accepts, so that is no error here either.
-            let is_error = key == Key::New || plain.contains(variable.as_str());
+            let is_error = match key {
+                Key::New => true,
+                Key::Inherited => plain.contains(variable.as_str()),
+                Key::Unchecked => false,
+            };
             let severity = if is_error { Severity::Error } else { Severity::Warning };
             let first = variable.split('.').next().unwrap_or_default();
             let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
@@ -216,19 +234,25 @@ impl<'c> Checker<'c> {
     }
 
     /// Points into the template if it is the value at `place`; a key, or a file that it refers to, is not.
-    fn template_error(&mut self, place: &Place<'_>, text: &str, error: &TemplateError) {
+    fn template_error(&mut self, place: &Place<'_>, text: &str, error: &TemplateError, key: Key) {
+        let (severity, help) = match key {
+            Key::Inherited | Key::Unchecked => (Severity::Warning, Some(FAILS_LATER.to_owned())),
+            Key::New => (Severity::Error, None),
+        };
         let position = error.position.filter(|_| {
             let node = place.document.node(&place.path);
             node.is_some_and(|node| matches!(&node.content, Content::Scalar(scalar) if scalar.text == text))
         });
-        let Some((line, column)) = position else { return self.error(place, error.to_string()) };
+        let Some((line, column)) = position else {
+            return self.report(severity, place, None, error.to_string(), help);
+        };
         let position = place.document.locate_within(&place.path, line, column);
         let message = format!("template parse error: {}", error.message);
-        self.report(Severity::Error, place, Some(position), message, None);
+        self.report(severity, place, Some(position), message, help);
     }
 
     /// A `field:` path over the variables.
-    pub(super) fn field(&mut self, place: &Place<'_>, text: &str) -> Option<FieldPath> {
+    pub(super) fn field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
         match FieldPath::parse(text) {
             Ok(path) => {
                 if let Some(variable) = environment_of(text) {
@@ -238,11 +262,11 @@ impl<'c> Checker<'c> {
                     let help = "as in the Go adapter; write `a.b`, or the whole path in braces: `{$.a.b}`".to_owned();
                     self.warn(place, format!("the path `{text}` finds nothing"), Some(help));
                 }
-                Some(path)
+                path
             }
             Err(error) => {
-                self.error(place, error.to_string());
-                None
+                self.warn(place, error.to_string(), Some(FAILS_LATER.to_owned()));
+                FieldPath::malformed(text, error)
             }
         }
     }
@@ -304,7 +328,7 @@ impl<'c> Checker<'c> {
     pub(super) fn log(&mut self, place: &Place<'_>, spec: &LogSpec) -> Option<LogLine> {
         let text = spec.message.as_deref().filter(|message| !message.is_empty())?;
         let known = self.known;
-        let message = self.template(&place.key("message"), text, known)?;
+        let message = self.template_in(&place.key("message"), text, known, Key::Unchecked)?;
         let level = spec.level.as_deref().unwrap_or_default();
         let level = match level.to_ascii_lowercase().as_str() {
             "debug" => LogLevel::Debug,

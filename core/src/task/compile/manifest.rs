@@ -1,5 +1,7 @@
 //! Manifests: their templates, and their kind, which must be fixed.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
@@ -7,7 +9,7 @@ use crate::document::{Content, Node};
 use crate::id::GroupVersionKind;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
-use crate::template::Tree;
+use crate::template::{Template, Tree};
 
 pub(super) fn compile(
     checker: &mut Checker<'_>,
@@ -89,17 +91,39 @@ fn text_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
 
 /// Checks every string of an inline value where it stands, then takes the whole.
 pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, key: Key) -> Option<Tree> {
-    if !strings(checker, value, place, key) {
+    let is_sound = strings(checker, value, place, key);
+    if spans_strings(value) {
+        // The Go adapter renders the manifest as one text, so that this one works there, and would fail every event here.
+        checker.error_with_help(
+            place,
+            "an action begins in one string of the manifest and ends in another",
+            "write the manifest as text: `manifest: |`",
+        );
         return None;
     }
-    match Tree::parse(value) {
-        Ok(tree) => Some(tree),
-        Err(faults) => {
-            for (path, error) in faults {
-                checker.error(place, format!("{path}: {error}"));
+    is_sound.then(|| Tree::parse_lenient(value))
+}
+
+/// Whether strings that do not parse one by one do parse one after the other.
+fn spans_strings(value: &Value) -> bool {
+    let mut all = Vec::new();
+    collect_strings(value, &mut all);
+    all.iter().any(|text| Template::parse(text).is_err()) && Template::parse(&all.join("\n")).is_ok()
+}
+
+/// Every string, keys included, in the order in which the Go adapter writes them: by key.
+fn collect_strings<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => all.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, all)),
+        Value::Object(object) => {
+            let sorted: BTreeMap<&String, &Value> = object.iter().collect();
+            for (key, value) in sorted {
+                all.push(key);
+                collect_strings(value, all);
             }
-            None
         }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

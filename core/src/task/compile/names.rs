@@ -76,6 +76,11 @@ impl Known {
         self.payloads.contains(name)
     }
 
+    /// Every payload's variable.
+    pub(super) fn payloads(&self) -> impl Iterator<Item = &str> {
+        self.payloads.iter().map(String::as_str)
+    }
+
     /// Every variable, to suggest one.
     pub(super) fn variables(&self) -> Vec<&str> {
         self.variables.iter().map(String::as_str).collect()

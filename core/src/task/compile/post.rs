@@ -3,10 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::check::{Checker, Key, Place};
+use super::names::Known;
 use crate::cel::Expression;
 use crate::document::{Document, Path};
 use crate::task::spec::{PayloadSpec, PostActionSpec, WhenSpec};
 use crate::task::{Action, Payload, PayloadNode, PayloadSource};
+use crate::template::Template;
 
 pub(super) fn payloads(checker: &mut Checker<'_>, specs: &[PayloadSpec], place: &Place<'_>) -> Vec<Payload> {
     let all = specs.iter().enumerate();
@@ -17,7 +19,7 @@ fn payload(checker: &mut Checker<'_>, spec: &PayloadSpec, place: &Place<'_>) -> 
     let when = spec.when.as_ref().map(|spec| when(checker, spec, place));
     let file = spec.build_ref.as_deref().filter(|file| !file.is_empty());
     let build = match (&spec.build, file) {
-        (Some(build), None) => root(checker, build, &place.key("build")),
+        (Some(build), None) => root(checker, build, &place.key("build"), Key::Inherited),
         (None, Some(file)) => referenced(checker, file, &place.key("build_ref")),
         (Some(_), Some(_)) => {
             checker.error(place, "'build' and 'build_ref' are mutually exclusive");
@@ -62,46 +64,47 @@ fn referenced(checker: &mut Checker<'_>, file: &str, place: &Place<'_>) -> Optio
         checker.error(place, format!("the file must hold a mapping, but holds {}", document.root().describe()));
         return None;
     }
-    root(checker, &value, &Place { document: &document, path: Path::root() })
+    // The Go adapter reads the file at load, and what stands in it when it builds the payload.
+    root(checker, &value, &Place { document: &document, path: Path::root() }, Key::Unchecked)
 }
 
 /// The top of a payload: a mapping there is never a value definition, anything else is taken as it is.
-fn root(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>) -> Option<PayloadNode> {
+fn root(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>, key: Key) -> Option<PayloadNode> {
     match build {
-        Value::Object(object) => mapping(checker, object, place),
+        Value::Object(object) => mapping(checker, object, place, key),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Some(PayloadNode::Literal(build.clone()))
         }
     }
 }
 
-fn node(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>) -> Option<PayloadNode> {
+fn node(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>, key: Key) -> Option<PayloadNode> {
     match build {
         Value::Null | Value::Bool(_) | Value::Number(_) => Some(PayloadNode::Literal(build.clone())),
         Value::String(text) => {
             let known = checker.known;
-            checker.template(place, text, known).map(PayloadNode::Text)
+            checker.template_in(place, text, known, key).map(PayloadNode::Text)
         }
         Value::Array(items) => {
             let nodes: Vec<_> =
-                items.iter().enumerate().map(|(index, item)| node(checker, item, &place.index(index))).collect();
+                items.iter().enumerate().map(|(index, item)| node(checker, item, &place.index(index), key)).collect();
             nodes.into_iter().collect::<Option<_>>().map(PayloadNode::List)
         }
         Value::Object(object) => match definition(object) {
-            Some(definition) => lookup(checker, object, definition, place),
-            None => mapping(checker, object, place),
+            Some(definition) => lookup(checker, object, definition, place, key),
+            None => mapping(checker, object, place, key),
         },
     }
 }
 
-fn mapping(checker: &mut Checker<'_>, object: &Map<String, Value>, place: &Place<'_>) -> Option<PayloadNode> {
+fn mapping(checker: &mut Checker<'_>, object: &Map<String, Value>, place: &Place<'_>, of: Key) -> Option<PayloadNode> {
     let known = checker.known;
     let entries: Vec<_> = object
         .iter()
         .map(|(key, value)| {
             let place = place.key(key);
-            let key = checker.template(&place, key, known);
-            let value = node(checker, value, &place);
+            let key = checker.template_in(&place, key, known, of);
+            let value = node(checker, value, &place, of);
             Some((key?, value?))
         })
         .collect();
@@ -120,6 +123,7 @@ fn lookup(
     object: &Map<String, Value>,
     definition: (Option<&str>, Option<&str>),
     place: &Place<'_>,
+    of: Key,
 ) -> Option<PayloadNode> {
     let known = checker.known;
     for key in object.keys().filter(|key| !matches!(key.as_str(), "field" | "expression" | "default")) {
@@ -128,20 +132,37 @@ fn lookup(
     let default = object.get("default").filter(|default| !default.is_null()).cloned();
     let source = match definition {
         (Some(_), Some(_)) => {
-            checker.error(place, "'field' and 'expression' are mutually exclusive");
-            return None;
+            let message = "'field' and 'expression' are mutually exclusive";
+            let help = "remove one of the two: as in the Go adapter, the payload cannot be built".to_owned();
+            checker.warn(place, message, Some(help));
+            return Some(never_built(message));
         }
         (Some(field), None) if field.trim().is_empty() => {
             return Some(PayloadNode::Literal(default.unwrap_or(Value::Null)));
         }
-        (Some(field), None) => PayloadSource::Field(checker.field(&place.key("field"), field)?),
+        (Some(field), None) => {
+            let path = checker.field(&place.key("field"), field);
+            if let Some(fault) = path.fault() {
+                return Some(never_built(&fault.to_string()));
+            }
+            PayloadSource::Field(path)
+        }
         (None, expression) => {
             let text = expression.unwrap_or_default();
             let place = place.key("expression");
-            PayloadSource::Expression(checker.expression(&place, text, known, Key::Inherited)?)
+            match (checker.expression(&place, text, known, of), Expression::parse(text)) {
+                (Some(expression), _) => PayloadSource::Expression(expression),
+                (None, Err(fault)) if of == Key::Unchecked => return Some(never_built(&fault.to_string())),
+                (None, Ok(_) | Err(_)) => return None,
+            }
         }
     };
     Some(PayloadNode::Lookup { source, default })
+}
+
+/// A value that fails the payload when it is built.
+fn never_built(why: &str) -> PayloadNode {
+    PayloadNode::Text(Template::malformed(why, why))
 }
 
 pub(super) fn actions(checker: &mut Checker<'_>, specs: &[PostActionSpec], place: &Place<'_>) -> Vec<Action> {
@@ -166,10 +187,18 @@ fn action(checker: &mut Checker<'_>, spec: &PostActionSpec, place: &Place<'_>) -
         None => None,
         Some(when) => Some(when?),
     };
-    let body = api_call.iter().filter_map(|call| call.body.as_ref());
-    let first = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
-    let mut body_payloads: Vec<String> = body.flat_map(|body| body.variables().iter().map(first)).collect();
-    body_payloads.retain(|name| known.has_payload(name));
-    body_payloads.dedup();
+    let body_payloads = api_call.as_ref().and_then(|call| call.body.as_ref()).map(|body| payloads_of(body, known));
+    let body_payloads = body_payloads.unwrap_or_default();
     Some(Action { name: spec.name.clone(), when, log, api_call, body_payloads })
+}
+
+/// The payloads that a body reads; one that does not parse may read all of them.
+fn payloads_of(body: &Template, known: &Known) -> Vec<String> {
+    if body.is_malformed() {
+        return known.payloads().map(str::to_owned).collect();
+    }
+    let first = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
+    let mut names: Vec<String> = body.variables().iter().map(first).filter(|name| known.has_payload(name)).collect();
+    names.dedup();
+    names
 }

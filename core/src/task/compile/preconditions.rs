@@ -73,7 +73,7 @@ fn capture(checker: &mut Checker<'_>, spec: &CaptureSpec, place: &Place<'_>) -> 
     let field = spec.field.as_deref().filter(|text| !text.is_empty());
     let expression = spec.expression.as_deref().filter(|text| !text.is_empty());
     let source = match (field, expression) {
-        (Some(field), None) => CaptureSource::Field(checker.field(&place.key("field"), field)?),
+        (Some(field), None) => CaptureSource::Field(checker.field(&place.key("field"), field)),
         (None, Some(expression)) => {
             CaptureSource::Expression(checker.open_expression(&place.key("expression"), expression)?)
         }
@@ -101,7 +101,7 @@ fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>)
             "compares null: it has no `field`",
             Some("add `field`, a path into the variables".to_owned()),
         );
-        FieldPath::parse("").ok()
+        FieldPath::parse("").ok()?
     } else {
         checker.field(&place.key("field"), &spec.field)
     };
@@ -143,7 +143,7 @@ fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>)
             None,
         ) => checker.error(place, format!("value is required for operator \"{name}\"")),
     }
-    Some(Condition { field: field?, operator, value: value.cloned().unwrap_or(Value::Null) })
+    Some(Condition { field, operator, value: value.cloned().unwrap_or(Value::Null) })
 }
 
 fn operator(spec: OperatorSpec) -> (Operator, &'static str) {

@@ -49,6 +49,7 @@ fn rendered(cases: &[(&str, &str)]) -> String {
     cases.iter().map(render).collect::<Vec<_>>().join("\n")
 }
 
+mod at_events;
 mod cases;
 mod lifecycle;
 

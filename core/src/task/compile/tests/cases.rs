@@ -160,6 +160,10 @@ pub(super) const RESOURCES: &[(&str, &str)] = &[
         "resources:\n  - name: a\n    transport: {client: desire}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
     ),
     (
+        "an action that spans strings",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: ConfigMap, data: {a: \"{{ if .env.X }}1\", b: \"2{{ end }}\"}}\n    discovery: {by_name: x}\n",
+    ),
+    (
         "a kind that is a template",
         "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: \"{{ .adapter.name }}\"}\n    discovery: {by_name: x}\n",
     ),
@@ -221,6 +225,11 @@ pub(super) const POST: &[(&str, &str)] = &[
     ("a referenced payload that is not there", "post: {payloads: [{name: p, build_ref: none.yaml}]}\n"),
     ("a referenced payload that is a list", "post: {payloads: [{name: p, build_ref: list.yaml}]}\n"),
     ("a mistake in a referenced payload", "post: {payloads: [{name: p, build_ref: status.yaml}]}\n"),
+    ("a path of a payload that does not parse", "post: {payloads: [{name: p, build: {a: {field: \"{.a[\"}}}]}\n"),
+    (
+        "log lines that do not render",
+        "post: {post_actions: [{name: a, log: {message: \"{{ .nope }} {{ if }}\"}}, {name: b, log: {message: \"{{ .nope }}\"}}]}\n",
+    ),
     ("an action with a hyphen", "post: {post_actions: [{name: report-status, log: {message: x}}]}\n"),
     ("an action that does nothing", "post: {post_actions: [{name: report}]}\n"),
     (
