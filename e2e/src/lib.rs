@@ -28,6 +28,7 @@ pub mod postgres;
 pub mod rabbitmq;
 mod run;
 pub mod sentinel;
+pub mod sockets;
 mod wait;
 
 use std::path::PathBuf;

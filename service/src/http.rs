@@ -174,6 +174,16 @@ struct Connections {
     idle: Arc<Idle>,
 }
 
+/// Takes the next connection, without Nagle's algorithm: an answer goes out at once, whatever is not acknowledged yet.
+async fn accept(listener: &mut TcpListener) -> TcpStream {
+    // Waits a while where accepting fails, as it does without free descriptors.
+    let (stream, _) = axum::serve::Listener::accept(listener).await;
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(error = &error as &dyn std::error::Error, "A connection keeps Nagle's algorithm");
+    }
+    stream
+}
+
 /// A request came over a connection that was already told to close.
 #[derive(Debug, thiserror::Error)]
 #[error("a newer connection took its place")]
@@ -186,8 +196,7 @@ impl Connections {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(ended) = running.join_next() => self.report(ended),
-                // Waits a while where accepting fails, as it does without free descriptors.
-                (stream, _) = axum::serve::Listener::accept(&mut listener) => {
+                stream = accept(&mut listener) => {
                     tokio::select! {
                         () = self.stop.cancelled() => break,
                         () = self.make_room(&mut running) => {}

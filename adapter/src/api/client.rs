@@ -136,6 +136,7 @@ impl HttpApi {
             .tls_backend_preconfigured(tls)
             .redirect(redirect::Policy::custom(follow))
             .tcp_keepalive(Duration::from_secs(30))
+            .tcp_nodelay(true)
             .build()
             .map_err(ApiSettingsError::Client)?;
         Ok(Self {

@@ -176,6 +176,11 @@ impl Adapter {
         self.await_metric("hyperfleet_adapter_events_processed_total", &[], events).await
     }
 
+    /// The id of its process.
+    pub(crate) fn process(&self) -> Result<u32> {
+        self.child.id().context("it has ended already")
+    }
+
     /// The most memory that the process ever had resident, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let process = self.child.id().context("it has ended already")?;

@@ -17,6 +17,7 @@ mod deletion;
 mod foreign_objects;
 mod history;
 mod http_input;
+mod latency;
 mod operations;
 mod ordering;
 mod owner;

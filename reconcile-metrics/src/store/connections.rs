@@ -220,6 +220,8 @@ const LOOK_FOR_CLIENT: &str = "SET client_connection_check_interval = '500ms'";
 /// The first version that has it.
 const LOOKS_FOR_CLIENTS: u32 = 140_000;
 
+/// The library opens the socket and leaves Nagle's algorithm on. It holds nothing back here: each message goes out in one
+/// write, after the answer to the one before it.
 async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
     let connect = async {
         let options = options(config).await?.disable_statement_logging();

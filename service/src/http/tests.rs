@@ -19,6 +19,13 @@ const LONG: Duration = Duration::from_secs(20);
 const UNHURRIED: Limits = Limits { head: LONG, body: LONG, answer: LONG, connections: 8 };
 const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
+#[tokio::test]
+async fn listener_turns_nagles_algorithm_off() {
+    let mut listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    assert!(accept(&mut listener).await.nodelay().unwrap());
+}
+
 async fn echo(request: Request) -> Response {
     whole_body(request).await.map_or_else(|refusal| refusal, IntoResponse::into_response)
 }
