@@ -153,9 +153,11 @@ fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
     .with_max_level_hint(level.max(LevelFilter::INFO))
 }
 
-/// The Kubernetes client logs each refusal by itself; ours are logged once, by whoever handles them.
+/// Whether the AMQP client says what its caller logs anyway: it logs each error that it returns, a lost connection twice.
+/// A panic of one of its threads is returned to nobody.
 fn repeats_us(metadata: &Metadata<'_>) -> bool {
-    metadata.target().starts_with("kube_client")
+    let target = metadata.target();
+    target.starts_with("lapin") && target != "lapin::thread"
 }
 
 /// Adds context to a span under names that are not known at compile time.

@@ -76,6 +76,14 @@ async fn what_was_running_when_the_broker_went_is_handled_again_and_changes_noth
     gate.reached().await;
     line.cut();
     adapter.await_message("consuming again").await?;
+    let complaints: Vec<String> = adapter
+        .lines()
+        .iter()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|entry| entry["level"] == "warn" || entry["level"] == "error")
+        .filter_map(|entry| entry["message"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(complaints, ["lost the broker, reconnecting"], "one line for one loss");
     gate.release();
 
     world.report("c1", 1).await?;

@@ -107,6 +107,17 @@ fn levels_of_libraries_stop_at_warn() {
 }
 
 #[test]
+fn amqp_client_repeats_no_error_that_its_caller_logs() {
+    let lines = logged(LevelFilter::DEBUG, Format::Json, || {
+        error!(target: "lapin::channels", "Connection error");
+        error!(target: "lapin::io_loop", "error doing IO");
+        error!(target: "lapin::thread", "Thread panicked");
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("Thread panicked"), "{}", lines[0]);
+}
+
+#[test]
 fn spans_of_libraries_add_nothing() {
     let lines = logged(LevelFilter::INFO, Format::Json, || {
         let ours = info_span!("ours", kept = "yes");
