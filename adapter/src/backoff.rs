@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt to connect.
+//! How long to wait before the next attempt to reach something that is away.
 //!
 //! The randomness is an argument, so that the schedule can be tested.
 
@@ -12,27 +12,33 @@ const JITTER: f64 = 0.5;
 
 /// A schedule of growing delays without an end.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     next: Duration,
+    cap: Duration,
 }
 
 impl Backoff {
-    pub(super) fn new() -> Self {
-        Self { next: FIRST }
+    pub(crate) fn new() -> Self {
+        Self::up_to(CAP)
+    }
+
+    /// With delays around `cap` in the end.
+    pub(crate) fn up_to(cap: Duration) -> Self {
+        Self { next: FIRST, cap }
     }
 
     /// The next delay. `random` is uniform in `0.0..1.0`.
-    pub(super) fn delay(&mut self, random: f64) -> Duration {
+    pub(crate) fn delay(&mut self, random: f64) -> Duration {
         let delay = self.next;
-        self.next = delay.mul_f64(GROWTH).min(CAP);
+        self.next = delay.mul_f64(GROWTH).min(self.cap);
         delay.mul_f64(1.0 - JITTER + 2.0 * JITTER * random)
     }
 
     /// Starts over if what was connected for `lasted` was more than a flicker: a broker that accepts and
     /// at once refuses must not be asked twice a second for ever.
-    pub(super) fn connected_for(&mut self, lasted: Duration) {
+    pub(crate) fn connected_for(&mut self, lasted: Duration) {
         if lasted > self.next {
-            *self = Self::new();
+            self.next = FIRST;
         }
     }
 }

@@ -13,28 +13,25 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use lifecycle_core::event::{EventError, LifecycleEvent};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-mod backoff;
 pub mod http;
 #[cfg(feature = "pubsub")]
 pub mod pubsub;
 pub mod rabbitmq;
 
-/// A source of events.
+/// A subscription at a broker.
 pub trait Input: Send + 'static {
-    /// Whether the source can be reached, for the readiness probe.
-    fn state(&self) -> watch::Receiver<InputState>;
-
-    /// Hands events to `inbox` until `stop`, then waits until every one of them is settled.
+    /// Hands events to `inbox` until `stop`, then unsubscribes and waits until every one of them is settled. It can run
+    /// again, and subscribes anew.
     ///
-    /// An input does not fail: what it lost it tries to regain for ever, and says so in its [`state`](Self::state).
-    fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) -> impl Future<Output = ()> + Send;
+    /// An input does not fail: what it lost it tries to regain for ever, and says so in its [`InputState`].
+    fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether a source of events can be reached.
+/// Whether a source of events can be reached, for the readiness probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputState {
     /// Events can arrive.

@@ -9,6 +9,7 @@
 //! | it is no usable event, or the handler says that it never will be | dead-lettered, never tried again |
 //! | the handler panicked | acknowledged: it would panic again, and the Sentinel repeats what still matters |
 //! | the process stops before its turn, or before it ended | requeued |
+//! | the intake is paused before its turn | requeued |
 //!
 //! So no message can loop, and none is lost: everything else ends in one of these rows.
 //!
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use self::lanes::{LaneKey, Lanes, Offered};
 pub use self::metrics::{InputMetrics, Invalid, NoMetrics};
 use crate::consumer::{Disposition, Incoming, Settlement, with_causes};
+use crate::dependency::Intake;
 
 pub mod lanes;
 mod metrics;
@@ -80,6 +82,7 @@ pub struct Dispatcher<H> {
     handler: Arc<H>,
     options: DispatchOptions,
     metrics: Arc<dyn InputMetrics>,
+    intake: watch::Receiver<Intake>,
     lanes: Lanes<Ticket>,
     passes: JoinSet<Handled>,
     running: HashMap<Id, Running>,
@@ -101,13 +104,19 @@ struct Running {
 }
 
 impl<H: Handler> Dispatcher<H> {
-    /// A dispatcher that runs nothing yet.
+    /// A dispatcher that runs nothing yet, and later what `intake` allows.
     #[must_use]
-    pub fn new(handler: Arc<H>, options: DispatchOptions, metrics: Arc<dyn InputMetrics>) -> Self {
+    pub fn new(
+        handler: Arc<H>,
+        options: DispatchOptions,
+        metrics: Arc<dyn InputMetrics>,
+        intake: watch::Receiver<Intake>,
+    ) -> Self {
         Self {
             handler,
             options,
             metrics,
+            intake,
             lanes: Lanes::new(options.parallelism),
             passes: JoinSet::new(),
             running: HashMap::new(),
@@ -124,6 +133,7 @@ impl<H: Handler> Dispatcher<H> {
                 // Shutting down starts nothing new; what ended makes room before more is taken in.
                 biased;
                 () = shutdown.cancelled() => return self.drain(inbox).await,
+                Ok(()) = self.intake.changed() => { self.heed_intake(); }
                 Some(ended) = self.passes.join_next_with_id() => { self.ended(ended); }
                 incoming = inbox.recv(), if open => match incoming {
                     Some(incoming) => self.take(incoming),
@@ -134,8 +144,32 @@ impl<H: Handler> Dispatcher<H> {
         Drained::default()
     }
 
+    /// Holds, gives back or starts what waits, as the intake is at this moment.
+    fn heed_intake(&mut self) -> Intake {
+        let intake = *self.intake.borrow_and_update();
+        self.lanes.hold(intake != Intake::Open);
+        match intake {
+            Intake::Held => {}
+            Intake::Paused => {
+                for ticket in self.lanes.drain() {
+                    ticket.settlement.settle(Disposition::Requeue);
+                }
+                self.metrics.in_flight(self.lanes.running(), 0);
+            }
+            Intake::Open => {
+                while let Some((lane, ticket)) = self.lanes.start_next() {
+                    self.start(lane, ticket);
+                }
+            }
+        }
+        intake
+    }
+
     fn take(&mut self, incoming: Incoming) {
         let Incoming { message, received_at, settlement } = incoming;
+        if self.heed_intake() == Intake::Paused {
+            return settlement.settle(Disposition::Requeue);
+        }
         self.metrics.consumed();
         let event = match message.parse(MAX_EVENT_BYTES) {
             Ok(event) => event,
@@ -210,6 +244,8 @@ impl<H: Handler> Dispatcher<H> {
         };
         self.metrics.handled(started_at.elapsed());
         settlement.settle(disposition.clone());
+        // A pass that met an outage has held the intake before it ended.
+        self.heed_intake();
         if let Some((lane, ticket)) = self.lanes.finished(&lane) {
             self.start(lane, ticket);
         }

@@ -10,9 +10,11 @@
 pub mod admin;
 pub mod api;
 pub mod args;
+mod backoff;
 pub mod commands;
 pub mod config;
 pub mod consumer;
+pub mod dependency;
 pub mod dispatch;
 pub mod dry_run;
 pub mod executor;

@@ -24,11 +24,12 @@ mod guards;
 mod labels;
 
 pub use guards::{DeletionInProgress, InFlight};
-pub use labels::{Api, BrokerError, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
+pub use labels::{Api, BrokerError, Dependency, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
 
 use labels::{
-    ApiCallLabels, ApiDurationLabels, DecisionLabels, FailureLabels, InvalidLabels, KindLabels, KindResultLabels,
-    PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels, status_class,
+    ApiCallLabels, ApiDurationLabels, DecisionLabels, DependencyLabels, FailureLabels, InvalidLabels, KindLabels,
+    KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels,
+    status_class,
 };
 
 /// The standard's buckets for work that takes as long as an event does.
@@ -75,6 +76,7 @@ pub struct Metrics {
     resources_deleted: Family<KindResultLabels, Counter>,
     deletion_duration: Histograms<KindLabels>,
     deletions_in_progress: Family<KindLabels, Gauge>,
+    dependencies: Family<DependencyLabels, Gauge>,
     api_requests: Family<ApiCallLabels, Counter>,
     api_duration: Histograms<ApiDurationLabels>,
     /// How many series of `api_duration` were asked for.
@@ -178,6 +180,10 @@ impl Metrics {
             ),
             deletions_in_progress: own
                 .family("hyperfleet_adapter_resource_deletions_in_progress", "Deletions that are running"),
+            dependencies: own.family(
+                "hyperfleet_adapter_dependency_up",
+                "1 while a dependency answers, 0 while it does not and no events are taken; absent where the task does not use it",
+            ),
             api_requests: own.family("hyperfleet_adapter_api_requests", "HTTP requests, each attempt counted"),
             api_duration: own.histograms(
                 "hyperfleet_adapter_api_request_duration_seconds",
@@ -250,6 +256,11 @@ impl Metrics {
         for error_type in BrokerError::ALL {
             drop(self.broker_errors.get_or_create(&TopicErrorLabels::new(topic, error_type)));
         }
+    }
+
+    /// A dependency was asked whether it is there.
+    pub fn dependency_up(&self, dependency: Dependency, is_up: bool) {
+        self.dependencies.get_or_create(&DependencyLabels { dependency }).set(is_up.into());
     }
 
     /// A pass begins; it runs until the guard is dropped.

@@ -1,7 +1,9 @@
 //! `serve`: from a loaded configuration to a running adapter, and back down.
 //!
 //! In: the configuration. Out: nothing, after a clean shutdown. Start-up fails if anything that the adapter cannot do
-//! without is missing or cannot be reached: a listener, the Kubernetes client, the API's address, the broker.
+//! without is missing: a listener, the Kubernetes client, the API's address, and, once subscribed to, the broker.
+//!
+//! Events are taken once every dependency of the task answers, and only while it does: see [`crate::dependency`].
 //!
 //! Down: on the first signal readiness turns false, inputs stop, running passes get their grace period, what waits
 //! goes back to the broker; then the listeners close and spans are flushed. The second signal ends at once.
@@ -15,13 +17,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use lifecycle_core::api_call::ApiCall;
 use lifecycle_core::host::Host;
 use lifecycle_core::plan::decision::{Decision, FailReason};
+use lifecycle_core::task::{ParamSource, Task};
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
@@ -29,6 +34,7 @@ use crate::api::{ApiSettings, HttpApi, RetryPolicy, TokenSettings};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
+use crate::dependency::{Dependency, Doubt, Intake, Supervisor};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
@@ -90,9 +96,18 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let exposed = admin::serve_metrics(config.metrics_listen, Arc::clone(&metrics)).await?;
     readiness.config_loaded();
 
-    let api = HttpApi::new(api_settings(&loaded, &environment, propagate, &version), Arc::clone(&metrics))
-        .context("failed to set up the HyperFleet API client")?;
-    let kubernetes = connect(&loaded, &metrics, &version).await?;
+    let mut supervisor = Supervisor::new(readiness.clone(), Arc::clone(&metrics));
+    let doubt = supervisor.doubt();
+    let settings = api_settings(&loaded, &environment, propagate, &version, doubt.clone());
+    let api = HttpApi::new(settings, Arc::clone(&metrics)).context("failed to set up the HyperFleet API client")?;
+    if api_calls(&loaded.task).any(|call| api.may_serve(call.url.source())) {
+        supervisor.watch(Dependency::Hyperfleet, doubt, api.probe());
+    }
+    let doubt = supervisor.doubt();
+    let kubernetes = connect(&loaded, &metrics, &version, doubt.clone()).await?;
+    if !loaded.task.resources.is_empty() {
+        supervisor.watch(Dependency::Kubernetes, doubt, kubernetes.probe());
+    }
     let transport = ObservedTransport::new(kubernetes, Arc::clone(&metrics));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
@@ -109,64 +124,95 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
         Timestamp::now,
     );
     let counted = Arc::new(CountedInput::new(Arc::clone(&metrics), topic));
-    let dispatcher = Dispatcher::new(Arc::new(handler), options, counted);
-    let stopped_by_signal = run(inputs, dispatcher, &readiness, &stop).await;
+    let intake = supervisor.intake();
+    let dispatcher = Dispatcher::new(Arc::new(handler), options, counted, intake.clone());
+    let supervising = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
+    let ended = run(inputs, dispatcher, intake, &readiness, &stop).await;
+    drop(supervising);
 
     metrics.shutting_down();
     tokio::join!(exposed.stop(FAREWELL), health.stop(FAREWELL));
-    anyhow::ensure!(stopped_by_signal, "every input has ended without being told to");
+    ended?;
     tracing::info!("Adapter shutdown complete");
     Ok(())
 }
 
-/// Runs inputs and dispatcher until a signal; says whether it was one.
+/// Runs inputs and dispatcher until a signal.
+///
+/// # Errors
+/// There was no signal: the broker cannot be subscribed to, or every input has ended.
 async fn run<H: Handler>(
     inputs: Inputs,
     dispatcher: Dispatcher<H>,
+    intake: watch::Receiver<Intake>,
     readiness: &Readiness,
     stop: &CancellationToken,
-) -> bool {
+) -> anyhow::Result<()> {
     let (inbox, events) = mpsc::channel(1);
-    let watcher = tokio::spawn(watch_inputs(inputs.states(), readiness.clone()));
-    let mut running = inputs.run(&inbox, stop);
+    let mut running = inputs.run(&inbox, &intake, stop);
+    let watcher = tokio::spawn(watch_input(running.state(), intake, readiness.clone()));
     // The dispatcher ends by itself when the last input has gone.
     drop(inbox);
     let not_ready_once_stopped = async {
         stop.cancelled().await;
         readiness.shutting_down();
     };
-    tracing::info!("Adapter is ready to process events");
     let drained = tokio::select! {
         (drained, ()) = async { tokio::join!(dispatcher.run(events, stop.clone()), not_ready_once_stopped) } => drained,
-        () = ended_unasked(&mut running, stop) => return false,
+        ended = ended_unasked(&mut running, stop) => return ended,
     };
-    running.ended().await;
+    running.ended().await?;
     watcher.abort();
     let Drained { finished, requeued, cancelled } = drained;
     tracing::info!(finished, requeued, cancelled, "Drained");
-    true
+    Ok(())
 }
 
 /// Waits until every input has ended although nobody said so.
-async fn ended_unasked(running: &mut Running, stop: &CancellationToken) {
-    running.ended().await;
+async fn ended_unasked(running: &mut Running, stop: &CancellationToken) -> anyhow::Result<()> {
+    running.ended().await?;
     if stop.is_cancelled() {
         std::future::pending().await
     }
+    anyhow::bail!("every input has ended without being told to")
 }
 
-/// Keeps readiness true while every input can be reached.
-async fn watch_inputs(mut states: Vec<watch::Receiver<InputState>>, readiness: Readiness) {
+/// Keeps readiness true while the broker can be reached, from the first moment on in which events are taken.
+async fn watch_input(
+    mut state: watch::Receiver<InputState>,
+    mut intake: watch::Receiver<Intake>,
+    readiness: Readiness,
+) {
+    let ready = async {
+        intake.wait_for(|intake| *intake == Intake::Open).await.is_ok()
+            && state.wait_for(|state| *state == InputState::Connected).await.is_ok()
+    };
+    if !ready.await {
+        return;
+    }
+    tracing::info!("Adapter is ready to process events");
     loop {
-        let connected = states.iter_mut().all(|state| *state.borrow_and_update() == InputState::Connected);
-        readiness.set_broker(connected);
-        let changes = states.iter_mut().map(|state| Box::pin(state.changed()));
-        if futures::future::select_all(changes).await.0.is_err() {
-            // An input that has ended can no longer be reached, and will not come back.
-            readiness.set_broker(false);
+        readiness.set_broker(*state.borrow_and_update() == InputState::Connected);
+        if state.changed().await.is_err() {
+            // Without a broker nothing can be lost.
             return;
         }
     }
+}
+
+/// Every call that the task may make.
+fn api_calls(task: &Task) -> impl Iterator<Item = &ApiCall> {
+    let params = task.params.iter().filter_map(|param| match &param.source {
+        ParamSource::ApiCall(call) => Some(call),
+        ParamSource::Environment(_)
+        | ParamSource::Event(_)
+        | ParamSource::Config(_)
+        | ParamSource::Path(_)
+        | ParamSource::Expression(_)
+        | ParamSource::File { .. } => None,
+    });
+    let preconditions = task.preconditions.iter().filter_map(|precondition| precondition.api_call.as_ref());
+    params.chain(preconditions).chain(task.actions.iter().filter_map(|action| action.api_call.as_ref()))
 }
 
 fn user_agent(environment: &Environment, version: &Version) -> String {
@@ -174,7 +220,13 @@ fn user_agent(environment: &Environment, version: &Version) -> String {
     own.cloned().unwrap_or_else(|| format!("hyperfleet-adapter/{}", version.number))
 }
 
-fn api_settings(loaded: &Loaded, environment: &Environment, propagate: bool, version: &Version) -> ApiSettings {
+fn api_settings(
+    loaded: &Loaded,
+    environment: &Environment,
+    propagate: bool,
+    version: &Version,
+    doubt: Doubt,
+) -> ApiSettings {
     let api = &loaded.adapter.api;
     ApiSettings {
         base_url: api.base_url.clone().unwrap_or_default(),
@@ -197,10 +249,16 @@ fn api_settings(loaded: &Loaded, environment: &Environment, propagate: bool, ver
             .map(|auth| TokenSettings { path: auth.token_path.clone(), cache_ttl: auth.token_cache_ttl }),
         user_agent: user_agent(environment, version),
         propagate,
+        doubt,
     }
 }
 
-async fn connect(loaded: &Loaded, metrics: &Arc<Metrics>, version: &Version) -> anyhow::Result<KubernetesTransport> {
+async fn connect(
+    loaded: &Loaded,
+    metrics: &Arc<Metrics>,
+    version: &Version,
+    doubt: Doubt,
+) -> anyhow::Result<KubernetesTransport> {
     let config = &loaded.adapter.kubernetes;
     let agent = format!("hyperfleet-adapter/{}", version.number);
     let client = kubernetes::connect(config.kube_config_path.as_deref(), &agent)
@@ -212,6 +270,7 @@ async fn connect(loaded: &Loaded, metrics: &Arc<Metrics>, version: &Version) -> 
         observer: Some(Arc::new(move |call: &kubernetes::CallRecord<'_>| {
             metrics.api_request(Api::Kubernetes, call.verb.label(), call.kind, call.status, call.duration);
         })),
+        doubt,
         ..kubernetes::Settings::default()
     };
     Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))

@@ -89,18 +89,25 @@ fn options(broker: &Broker, topology: Topology) -> RabbitMqOptions {
 
 impl Adapter {
     async fn start(broker: &Broker, topic: &Topic, handler: &Arc<Recorder>, grace: Duration) -> Result<Self> {
-        let input = RabbitMqInput::connect(options(broker, topology(topic.name(), ExchangeType::Topic))).await?;
+        let connected = watch::Sender::new(InputState::Disconnected);
+        let state = connected.subscribe();
+        let options = options(broker, topology(topic.name(), ExchangeType::Topic));
+        let mut input = RabbitMqInput::connect(options, connected).await?;
         let limits = DispatchOptions {
             parallelism: NonZeroUsize::new(8).unwrap(),
             event_deadline: PATIENCE,
             shutdown_grace: grace,
         };
-        let (state, stop) = (input.state(), CancellationToken::new());
+        let stop = CancellationToken::new();
         let (sender, inbox) = mpsc::channel(32);
-        let dispatcher = Dispatcher::new(Arc::clone(handler), limits, Arc::new(NoMetrics));
+        let dispatcher =
+            Dispatcher::new(Arc::clone(handler), limits, Arc::new(NoMetrics), watch::Sender::default().subscribe());
         Ok(Self {
             state,
-            input: tokio::spawn(input.run(sender, stop.clone())),
+            input: tokio::spawn({
+                let stop = stop.clone();
+                async move { input.run(&sender, &stop).await }
+            }),
             dispatcher: tokio::spawn(dispatcher.run(inbox, stop.clone())),
             stop,
         })
@@ -342,7 +349,7 @@ async fn events_of_a_resource_are_handled_in_order_and_never_beside_each_other()
 }
 
 async fn refusal(broker: &Broker, topology: Topology) -> Result<String> {
-    let refused = RabbitMqInput::connect(options(broker, topology)).await;
+    let refused = RabbitMqInput::connect(options(broker, topology), watch::Sender::new(InputState::Disconnected)).await;
     let error = refused.err().context("connected, although it should be refused")?;
     Ok(format!("{:#}", anyhow::Error::from(error)))
 }

@@ -3,8 +3,8 @@
 //! In: what the parts of the process report about themselves. Out: the answer to a readiness probe. It checks
 //! nothing itself.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lifecycle_service::probes;
 
@@ -17,6 +17,8 @@ struct Checks {
     broker: AtomicBool,
     config: AtomicBool,
     stopping: AtomicBool,
+    /// Which dependency is away, and why.
+    away: Mutex<Option<String>>,
 }
 
 impl Readiness {
@@ -30,20 +32,28 @@ impl Readiness {
         self.0.broker.store(connected, Ordering::Release);
     }
 
+    /// A dependency is away, for this reason, or none is any more.
+    pub fn set_away(&self, reason: Option<&str>) {
+        *self.0.away.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
+    }
+
     /// The process shuts down, whatever else is true.
     pub fn shutting_down(&self) {
         self.0.stopping.store(true, Ordering::Release);
     }
 
     /// The answer to a probe.
-    pub(super) fn report(&self) -> probes::Readiness {
+    pub(crate) fn report(&self) -> probes::Readiness {
         if self.0.stopping.load(Ordering::Acquire) {
             return probes::Readiness { problem: Some("server is shutting down".to_owned()), ..Default::default() };
         }
         let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
+        let away = self.0.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
         probes::Readiness {
             checks: [("broker", broker), ("config", config)].into(),
-            problem: (!(broker && config)).then(|| "not ready".to_owned()),
+            problem: away
+                .map(|reason| format!("waiting for {reason}"))
+                .or_else(|| (!(broker && config)).then(|| "not ready".to_owned())),
         }
     }
 }

@@ -39,13 +39,16 @@ async fn readiness_follows_the_process() {
     };
     let ready = r#"{"checks":{"broker":"ok","config":"ok"},"status":"ok"}"#.to_owned();
     let stopping = r#"{"status":"error","message":"server is shutting down"}"#.to_owned();
+    let away = r#"{"checks":{"broker":"ok","config":"ok"},"status":"error","message":"waiting for the API: refused"}"#;
     type Step = (&'static str, fn(&Readiness), u16, String);
-    let steps: [Step; 6] = [
+    let steps: [Step; 8] = [
         ("at first", |_| {}, 503, not_ready("error", "error")),
         ("configuration loaded", Readiness::config_loaded, 503, not_ready("error", "ok")),
         ("broker connected", |it| it.set_broker(true), 200, ready.clone()),
         ("broker lost", |it| it.set_broker(false), 503, not_ready("error", "ok")),
-        ("broker back", |it| it.set_broker(true), 200, ready),
+        ("broker back", |it| it.set_broker(true), 200, ready.clone()),
+        ("dependency away", |it| it.set_away(Some("the API: refused")), 503, away.to_owned()),
+        ("dependency back", |it| it.set_away(None), 200, ready),
         ("shutting down", Readiness::shutting_down, 503, stopping),
     ];
     for (name, step, status, body) in steps {

@@ -20,8 +20,9 @@ use tracing::{Instrument as _, Span, field, info_span};
 use super::endpoint::endpoint;
 use super::retry::{self, Attempt, RetryPolicy};
 use super::token::TokenFile;
-use super::url::{locate, resolve};
+use super::url::{locate, may_be_at, resolve};
 use super::{Api, CallContext};
+use crate::dependency::{Doubt, Probe, is_away};
 use crate::metrics::{self, SharedMetrics};
 use crate::trace::{self, TraceContext};
 use crate::{secret::Secret, tls};
@@ -50,6 +51,8 @@ pub struct ApiSettings {
     pub user_agent: String,
     /// Whether the W3C trace context is sent.
     pub propagate: bool,
+    /// Hears of calls to the API's own origin that got no answer.
+    pub doubt: Doubt,
 }
 
 /// Where the bearer token is.
@@ -93,6 +96,7 @@ pub struct HttpApi {
     token: Option<TokenFile>,
     user_agent: HeaderValue,
     propagate: bool,
+    doubt: Doubt,
     metrics: SharedMetrics,
 }
 
@@ -149,8 +153,32 @@ impl HttpApi {
             token: settings.token.map(|token| TokenFile::new(token.path, token.cache_ttl)),
             user_agent,
             propagate: settings.propagate,
+            doubt: settings.doubt,
             metrics,
         })
+    }
+
+    /// Asks the API's root for any answer, without the token: a refusal is an answer.
+    #[must_use]
+    pub fn probe(&self) -> Probe {
+        let mut headers = self.default_headers.clone();
+        headers.entry(USER_AGENT).or_insert_with(|| self.user_agent.clone());
+        let request = self.client.get(self.base.clone()).headers(headers);
+        Box::new(move || {
+            let request = request.try_clone();
+            Box::pin(async move {
+                let request = request.ok_or("the probe cannot be repeated")?;
+                let response = request.send().await.map_err(|error| Chain(&error.without_url()).to_string())?;
+                let status = response.status().as_u16();
+                if is_away(status) { Err(format!("HTTP status {status}")) } else { Ok(()) }
+            })
+        })
+    }
+
+    /// Whether a call may go to the API itself, by its URL as the task has it, templates included.
+    #[must_use]
+    pub fn may_serve(&self, url: &str) -> bool {
+        may_be_at(&self.base, url)
     }
 
     /// Gathers what each attempt sends; fails with words for what cannot be sent at all.
@@ -247,6 +275,7 @@ impl HttpApi {
         if let Some(body) = &prepared.body {
             request = request.body(body.clone());
         }
+        let doubtful = prepared.is_own.then(|| self.doubt.call());
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
@@ -263,6 +292,9 @@ impl HttpApi {
             Ok(body) => body,
             Err(failed) => return failed,
         };
+        if let Some(call) = doubtful {
+            call.answered(status.as_u16());
+        }
         let stale_credential = match &token {
             Some((file, sent)) if status == StatusCode::UNAUTHORIZED => file.has_replaced(sent).await,
             _ => false,

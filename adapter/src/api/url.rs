@@ -51,6 +51,19 @@ pub fn resolve(url: &str, base: Option<&Url>, version: &str) -> String {
     resolved
 }
 
+/// Whether a URL may be on the origin of `base` once its templates are rendered. Only a host that is written out is
+/// certainly another one.
+pub(super) fn may_be_at(base: &Url, url: &str) -> bool {
+    let written = url.split_once("{{").map_or(url, |(written, _)| written);
+    let is_host_written = |rest: &str| written.len() == url.len() || rest.contains(['/', '?', '#']);
+    match written.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains(['/', '?', '#']) && is_host_written(rest) => {
+            Url::parse(written).map_or(true, |absolute| absolute.origin() == base.origin())
+        }
+        _ => true,
+    }
+}
+
 /// The URL that is called, given what [`resolve`] made of it.
 pub(super) fn locate(resolved: &str, base: &Url) -> Option<Url> {
     if resolved.starts_with('/') {
@@ -140,6 +153,24 @@ mod tests {
     fn leaves_everything_alone_without_a_base() {
         for url in ["clusters/a?b=c", "http://api/x", ""] {
             assert_eq!(resolve(url, None, "v1"), url);
+        }
+    }
+
+    #[test]
+    fn only_a_written_foreign_host_is_certainly_not_the_api() {
+        let cases = [
+            ("a path", "/clusters/{{ .id }}", true),
+            ("the API's own origin", "http://api:8000/x", true),
+            ("another host", "https://else.example/{{ .id }}", false),
+            ("another host, and nothing after it", "https://else.example", false),
+            ("another port", "http://api:9000/x", false),
+            ("a host that is a template", "http://{{ .host }}/x", true),
+            ("a host that is a template in part", "http://api.{{ .zone }}/x", true),
+            ("a template at the start", "{{ .base }}/x", true),
+            ("a URL in a query", "/hooks?to=http://else.example/x", true),
+        ];
+        for (name, url, expected) in cases {
+            assert_eq!(may_be_at(&base("http://api:8000"), url), expected, "{name}");
         }
     }
 

@@ -9,7 +9,7 @@
 //! | 400 | the event can never succeed; the body says why |
 //! | 408, 413, 415 | the body was too slow, too large, or in no mode of the binding |
 //! | 429 | as many events as allowed are unsettled here; try again after `Retry-After` |
-//! | 503 | shutting down before the pass has ended; try again, elsewhere or after `Retry-After` |
+//! | 503 | shutting down before the pass has ended, or a dependency is away; try again, elsewhere or after `Retry-After` |
 //!
 //! It does not authenticate: who may reach the address may send events. Batches are not supported.
 
@@ -25,10 +25,10 @@ use axum::routing::post;
 use bytes::Bytes;
 use lifecycle_core::event::MAX_EVENT_BYTES;
 use lifecycle_service::http::{Limits, ListenError, Listener, whole_body};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{Disposition, Incoming, Input, InputState, Message};
+use super::{Disposition, Incoming, Message};
 
 /// What the last answers may take to get out once every event is settled.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -41,7 +41,6 @@ const ATTRIBUTE_PREFIX: &str = "ce-";
 pub struct HttpInput {
     listener: Listener,
     max_unsettled: usize,
-    state: watch::Sender<InputState>,
 }
 
 impl HttpInput {
@@ -52,7 +51,7 @@ impl HttpInput {
     pub async fn bind(address: SocketAddr, max_unsettled: usize) -> Result<Self, ListenError> {
         let listener = Listener::bind(address, "events").await?;
         let max_unsettled = max_unsettled.clamp(1, Semaphore::MAX_PERMITS);
-        Ok(Self { listener, max_unsettled, state: watch::Sender::new(InputState::Connected) })
+        Ok(Self { listener, max_unsettled })
     }
 
     /// Where it listens.
@@ -60,14 +59,9 @@ impl HttpInput {
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }
-}
 
-impl Input for HttpInput {
-    fn state(&self) -> watch::Receiver<InputState> {
-        self.state.subscribe()
-    }
-
-    async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
+    /// Hands events to `inbox` until `stop`, then waits until every one of them is settled.
+    pub async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
         let places = Arc::new(Semaphore::new(self.max_unsettled));
         let router = router(Intake { inbox, places: Arc::clone(&places), stop: stop.clone() });
         let limits = Limits::default();
@@ -95,7 +89,7 @@ fn router(intake: Intake) -> Router {
 
 async fn receive(State(intake): State<Intake>, request: Request) -> Response {
     if intake.stop.is_cancelled() {
-        return stopping();
+        return not_now();
     }
     // The place is taken before the body is read, so that bodies cannot pile up either.
     let Ok(place) = intake.places.try_acquire_owned() else {
@@ -111,7 +105,7 @@ async fn receive(State(intake): State<Intake>, request: Request) -> Response {
     };
     let (incoming, settled) = Incoming::new(mode.message(body));
     if intake.inbox.send(incoming).await.is_err() {
-        return stopping();
+        return not_now();
     }
     // A client that hangs up ends this handler; the event goes on, and keeps its place while it does.
     let settled = tokio::spawn(async move {
@@ -122,12 +116,12 @@ async fn receive(State(intake): State<Intake>, request: Request) -> Response {
     match settled.await {
         Ok(Disposition::Ack) => StatusCode::NO_CONTENT.into_response(),
         Ok(Disposition::DeadLetter { reason }) => (StatusCode::BAD_REQUEST, reason).into_response(),
-        Ok(Disposition::Requeue) | Err(_) => stopping(),
+        Ok(Disposition::Requeue) | Err(_) => not_now(),
     }
 }
 
-fn stopping() -> Response {
-    again_later(StatusCode::SERVICE_UNAVAILABLE, "shutting down")
+fn not_now() -> Response {
+    again_later(StatusCode::SERVICE_UNAVAILABLE, "no events are taken now")
 }
 
 fn again_later(status: StatusCode, text: &'static str) -> Response {

@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::setup::Admin;
 pub use self::setup::{PubSubError, SubscriptionPolicies};
-use super::backoff::Backoff;
 use super::{Disposition, Incoming, Input, InputState, Message, Settled, with_causes};
+use crate::backoff::Backoff;
 
 mod setup;
 
@@ -60,17 +60,18 @@ pub struct PubSubInput {
 }
 
 impl PubSubInput {
-    /// Looks the subscription up, or creates what is missing if the options say so.
+    /// Looks the subscription up, or creates what is missing if the options say so. `state` is kept up to date from then on.
     ///
     /// # Errors
     /// There are no credentials, the service refuses them, or the subscription is missing or another topic's.
-    pub async fn connect(options: PubSubOptions) -> Result<Self, PubSubError> {
+    pub async fn connect(options: PubSubOptions, state: watch::Sender<InputState>) -> Result<Self, PubSubError> {
         let topics = TopicAdmin::builder().build().await.map_err(PubSubError::client)?;
         let subscriptions = SubscriptionAdmin::builder().build().await.map_err(PubSubError::client)?;
         let subscriber = Subscriber::builder().build().await.map_err(PubSubError::client)?;
         let admin = Admin { topics, subscriptions };
         admin.ensure(&options).await?;
-        Ok(Self { options, subscriber, admin, state: watch::Sender::new(InputState::Connected) })
+        state.send_replace(InputState::Connected);
+        Ok(Self { options, subscriber, admin, state })
     }
 
     async fn pump(&self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> Ended {
@@ -135,15 +136,11 @@ enum Ended {
 }
 
 impl Input for PubSubInput {
-    fn state(&self) -> watch::Receiver<InputState> {
-        self.state.subscribe()
-    }
-
-    async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
+    async fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) {
         let mut backoff = Backoff::new();
         loop {
             let connected_at = Instant::now();
-            match self.pump(&inbox, &stop).await {
+            match self.pump(inbox, stop).await {
                 Ended::Stopped => return,
                 Ended::Lost(reason) => {
                     self.state.send_replace(InputState::Disconnected);
@@ -155,7 +152,7 @@ impl Input for PubSubInput {
                 }
             }
             backoff.connected_for(connected_at.elapsed());
-            let Some(Some(())) = stop.run_until_cancelled(self.regain(&mut backoff, &inbox)).await else { return };
+            let Some(Some(())) = stop.run_until_cancelled(self.regain(&mut backoff, inbox)).await else { return };
             self.state.send_replace(InputState::Connected);
             tracing::info!(subscription = self.options.subscription_id, "consuming again");
         }

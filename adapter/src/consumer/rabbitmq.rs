@@ -8,8 +8,8 @@
 //! one resource at the same moment, and nobody could say which of them is the older; one channel delivers in the
 //! queue's order. Nor are acknowledgements a bottleneck: each is one small frame, and a pass takes many round trips.
 //!
-//! The first connection must succeed, for a mistake in the configuration shall show at once. A connection lost
-//! later is sought again for ever. What was unsettled then is delivered again by the broker, so that whatever is
+//! The first connection must succeed, for a mistake in the configuration shall show at once. A connection that is lost
+//! or given up later is sought again for ever. What was unsettled then is delivered again by the broker, so that whatever is
 //! still said about it is dropped quietly.
 
 use std::num::NonZeroU16;
@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 pub use self::session::RabbitMqError;
 use self::session::{Ended, Session};
 pub use self::url::{BrokerUrl, BrokerUrlError};
-use super::backoff::Backoff;
 use super::{Incoming, Input, InputState};
+use crate::backoff::Backoff;
 pub use crate::config::broker::ExchangeType;
 
 mod message;
@@ -103,32 +103,42 @@ impl ExchangeType {
 #[derive(Debug)]
 pub struct RabbitMqInput {
     options: RabbitMqOptions,
-    session: Session,
+    /// None between two runs.
+    session: Option<Session>,
     state: watch::Sender<InputState>,
 }
 
 impl RabbitMqInput {
-    /// Connects, declares the topology and starts to consume.
+    /// Connects, declares the topology and starts to consume. `state` is kept up to date from then on.
     ///
     /// # Errors
     /// The broker cannot be reached, refuses the user, or has the exchange or queue with other properties.
-    pub async fn connect(options: RabbitMqOptions) -> Result<Self, RabbitMqError> {
+    pub async fn connect(options: RabbitMqOptions, state: watch::Sender<InputState>) -> Result<Self, RabbitMqError> {
         let session = Session::open(&options).await?;
-        Ok(Self { options, session, state: watch::Sender::new(InputState::Connected) })
+        state.send_replace(InputState::Connected);
+        Ok(Self { options, session: Some(session), state })
     }
 }
 
 impl Input for RabbitMqInput {
-    fn state(&self) -> watch::Receiver<InputState> {
-        self.state.subscribe()
-    }
-
-    async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
-        let Self { options, mut session, state } = self;
+    async fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) {
+        let Self { options, session, state } = self;
         let mut backoff = Backoff::new();
+        // Nothing was lost: the first attempt of a run need not wait.
+        let mut delay = Duration::ZERO;
         loop {
+            let mut current = match session.take() {
+                Some(opened) => opened,
+                None => {
+                    let opening = reconnect(options, delay, &mut backoff, inbox, state);
+                    let Some(Some(opened)) = stop.run_until_cancelled(opening).await else { return };
+                    state.send_replace(InputState::Connected);
+                    tracing::info!(broker = %options.url, queue = options.topology.queue(), "consuming again");
+                    opened
+                }
+            };
             let connected_at = Instant::now();
-            match session.pump(&inbox, &stop).await {
+            match current.pump(inbox, stop).await {
                 Ended::Stopped => return,
                 Ended::Lost(reason) => {
                     state.send_replace(InputState::Disconnected);
@@ -136,26 +146,22 @@ impl Input for RabbitMqInput {
                 }
             }
             backoff.connected_for(connected_at.elapsed());
+            delay = backoff.delay(fastrand::f64());
             // If only the consumer was lost, closing gives back what it held before another one asks for it.
-            drop(session);
-            let Some(Some(regained)) = stop.run_until_cancelled(reconnect(&options, &mut backoff, &inbox)).await else {
-                return;
-            };
-            session = regained;
-            state.send_replace(InputState::Connected);
-            tracing::info!(broker = %options.url, queue = options.topology.queue(), "consuming again");
+            drop(current);
         }
     }
 }
 
-/// Tries until it succeeds. `None` if nobody wants events any more.
+/// Tries until it succeeds, for the first time after `delay`. `None` if nobody wants events any more.
 async fn reconnect(
     options: &RabbitMqOptions,
+    mut delay: Duration,
     backoff: &mut Backoff,
     inbox: &mpsc::Sender<Incoming>,
+    state: &watch::Sender<InputState>,
 ) -> Option<Session> {
     loop {
-        let delay = backoff.delay(fastrand::f64());
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = inbox.closed() => return None,
@@ -164,7 +170,9 @@ async fn reconnect(
             Ok(session) => return Some(session),
             Err(error) => {
                 let error = crate::consumer::with_causes(&error);
+                state.send_replace(InputState::Disconnected);
                 tracing::warn!(broker = %options.url, waited_seconds = delay.as_secs_f64(), error, "broker still out of reach");
+                delay = backoff.delay(fastrand::f64());
             }
         }
     }

@@ -55,6 +55,7 @@ pub enum Offered<T> {
 #[derive(Debug)]
 pub struct Lanes<T> {
     parallelism: usize,
+    held: bool,
     running: usize,
     waiting: usize,
     lanes: HashMap<LaneKey, Lane<T>>,
@@ -74,7 +75,14 @@ impl<T> Lanes<T> {
     /// No lanes yet.
     #[must_use]
     pub fn new(parallelism: NonZeroUsize) -> Self {
-        Self { parallelism: parallelism.get(), running: 0, waiting: 0, lanes: HashMap::new(), ready: VecDeque::new() }
+        Self {
+            parallelism: parallelism.get(),
+            held: false,
+            running: 0,
+            waiting: 0,
+            lanes: HashMap::new(),
+            ready: VecDeque::new(),
+        }
     }
 
     /// How many events run.
@@ -89,12 +97,17 @@ impl<T> Lanes<T> {
         self.waiting
     }
 
+    /// Starts nothing any more while `held`; what arrives waits.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
     /// Takes in an event.
     ///
     /// A waiting event is replaced by a newer one only if its generation is not higher: a late event of an old
     /// generation must not swallow the news that waits.
     pub fn offer(&mut self, key: LaneKey, generation: Generation, event: T) -> Offered<T> {
-        let free = self.running < self.parallelism;
+        let free = self.has_room();
         let lane = self.lanes.entry(key.clone()).or_insert_with(|| Lane { running: false, waiting: VecDeque::new() });
         let quiet = !lane.running && lane.waiting.is_empty();
         if quiet && free {
@@ -127,6 +140,10 @@ impl<T> Lanes<T> {
         self.start_next()
     }
 
+    fn has_room(&self) -> bool {
+        !self.held && self.running < self.parallelism
+    }
+
     /// Gives up everything that waits, in no particular order. What runs goes on.
     pub fn drain(&mut self) -> Vec<T> {
         self.ready.clear();
@@ -136,7 +153,11 @@ impl<T> Lanes<T> {
         waiting
     }
 
-    fn start_next(&mut self) -> Option<(LaneKey, T)> {
+    /// Hands out the next event to start, if there is room for it.
+    pub fn start_next(&mut self) -> Option<(LaneKey, T)> {
+        if !self.has_room() {
+            return None;
+        }
         let key = self.ready.pop_front()?;
         let lane = self.lanes.get_mut(&key)?;
         let (_, event) = lane.waiting.pop_front()?;

@@ -114,6 +114,7 @@ struct Bench {
     counts: Arc<Counts>,
     inbox: mpsc::Sender<Incoming>,
     shutdown: CancellationToken,
+    intake: watch::Sender<Intake>,
     dispatcher: JoinHandle<Drained>,
 }
 
@@ -133,13 +134,13 @@ impl Sent {
 fn bench(parallelism: usize) -> Bench {
     let (script, counts) = (Arc::new(Script::default()), Arc::new(Counts::default()));
     let (inbox, receiver) = mpsc::channel(16);
-    let shutdown = CancellationToken::new();
+    let (shutdown, intake) = (CancellationToken::new(), watch::Sender::default());
     let parallelism = NonZeroUsize::new(parallelism).unwrap();
     let options = DispatchOptions { parallelism, event_deadline: DEADLINE, shutdown_grace: GRACE };
     let metrics: Arc<dyn InputMetrics> = Arc::<Counts>::clone(&counts);
-    let dispatcher = Dispatcher::new(Arc::clone(&script), options, metrics);
+    let dispatcher = Dispatcher::new(Arc::clone(&script), options, metrics, intake.subscribe());
     let dispatcher = tokio::spawn(dispatcher.run(receiver, shutdown.clone()));
-    Bench { script, counts, inbox, shutdown, dispatcher }
+    Bench { script, counts, inbox, shutdown, intake, dispatcher }
 }
 
 impl Bench {
@@ -219,6 +220,54 @@ async fn an_invalid_event_is_dead_lettered_with_its_reason_and_never_run() {
     assert!(reason.starts_with("failed to parse event data: `data.generation` is a string"), "{reason}");
     assert_eq!(bench.counts.get("invalid event"), 1);
     assert_eq!(bench.script.started(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn valid_event_above_one_mebibyte_is_dead_lettered() {
+    let bench = bench(1);
+    let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "padding": "x".repeat(1 << 20),
+        "data": {"id": "a", "kind": "Cluster", "generation": 1}});
+    let settled = bench.send_raw(&event).await.await;
+    let Disposition::DeadLetter { reason } = settled else { panic!("{settled:?}") };
+    assert!(reason.contains("1048576"), "{reason}");
+    assert_eq!(bench.script.started(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_intake_starts_nothing_and_loses_nothing() {
+    let bench = bench(1);
+    let running = bench.send("a1", "a", 1).await;
+    let waiting = bench.send("b1", "b", 1).await;
+    bench.script.until_started(1).await;
+    bench.intake.send_replace(Intake::Held);
+    // The end of a pass frees its place, and nothing takes it.
+    assert_eq!(running.end().await, Disposition::Ack);
+    let arriving = bench.send("c1", "c", 1).await;
+    tokio::time::advance(GRACE).await;
+    assert_eq!(bench.script.started(), ["a1"]);
+    bench.intake.send_replace(Intake::Open);
+    assert_eq!(waiting.end().await, Disposition::Ack);
+    assert_eq!(arriving.end().await, Disposition::Ack);
+    assert_eq!(bench.script.started(), ["a1", "b1", "c1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn paused_intake_gives_back_what_waits_and_what_arrives() {
+    let bench = bench(1);
+    let running = bench.send("a1", "a", 1).await;
+    let waiting = bench.send("a2", "a", 2).await;
+    let other = bench.send("b1", "b", 1).await;
+    bench.script.until_started(1).await;
+    bench.intake.send_replace(Intake::Paused);
+    assert_eq!(waiting.settled.await, Disposition::Requeue);
+    assert_eq!(other.settled.await, Disposition::Requeue);
+    assert_eq!(bench.send("c1", "c", 1).await.settled.await, Disposition::Requeue);
+    // No grace runs out: what runs has the time of an event.
+    tokio::time::advance(GRACE * 2).await;
+    assert_eq!(running.end().await, Disposition::Ack);
+    bench.intake.send_replace(Intake::Open);
+    assert_eq!(bench.send("b2", "b", 1).await.end().await, Disposition::Ack);
+    assert_eq!(bench.script.started(), ["a1", "b2"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,6 +118,16 @@ label_values! {
 }
 
 label_values! {
+    /// What the adapter cannot work without, and waits for.
+    Dependency {
+        /// The Kubernetes API.
+        Kubernetes = "kubernetes",
+        /// The lifecycle API at `base_url`.
+        Hyperfleet = "hyperfleet",
+    }
+}
+
+label_values! {
     /// What went wrong with a message.
     BrokerError {
         /// It could not be read.
@@ -150,6 +160,11 @@ pub(super) struct StatusLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PhaseLabels {
     pub(super) error_type: Phase,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct DependencyLabels {
+    pub(super) dependency: Dependency,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

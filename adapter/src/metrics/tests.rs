@@ -20,6 +20,7 @@ fn used() -> Metrics {
     metrics.declare_decisions([("skip", "same_generation")]);
     metrics.declare_topic("clusters");
     drop(metrics.event_started());
+    metrics.dependency_up(Dependency::Kubernetes, true);
     metrics.event_finished(
         EventStatus::Failed,
         Duration::from_millis(1500),

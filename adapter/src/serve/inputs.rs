@@ -1,7 +1,8 @@
-//! The sources of events that the configuration names, opened.
+//! The sources of events that the configuration names.
 //!
-//! In: the deployment file and the broker's file. Out: inputs that are connected, but hand on nothing yet. It fails if
-//! one cannot be reached: an adapter that hears nothing must not look healthy.
+//! In: the deployment file and the broker's file, and the intake. Out: events, from HTTP at once and from the broker
+//! while the intake is open or held. It fails if the address of the HTTP input cannot be listened on, or if the first
+//! subscription does not come about: an adapter that hears nothing must not look healthy.
 
 use std::num::{NonZeroU16, NonZeroUsize};
 
@@ -17,19 +18,24 @@ use crate::consumer::http::HttpInput;
 use crate::consumer::pubsub::{PubSubInput, PubSubOptions, SubscriptionPolicies};
 use crate::consumer::rabbitmq::{BrokerUrl, RabbitMqInput, RabbitMqOptions, Topology};
 use crate::consumer::{Incoming, Input, InputState};
+use crate::dependency::Intake;
 
-/// Inputs that are connected.
+/// Every input that is configured, none of them running.
 #[derive(Default)]
 pub(super) struct Inputs {
-    states: Vec<watch::Receiver<InputState>>,
-    runs: Vec<Run>,
+    http: Option<HttpInput>,
+    broker: Option<Broker>,
 }
 
-/// Starts one input.
-type Run = Box<dyn FnOnce(&mut JoinSet<()>, mpsc::Sender<Incoming>, CancellationToken) + Send>;
+/// How to subscribe.
+enum Broker {
+    RabbitMq(Box<RabbitMqOptions>),
+    #[cfg(feature = "pubsub")]
+    PubSub(Box<PubSubOptions>),
+}
 
 impl Inputs {
-    /// Opens every input that is configured.
+    /// Listens for events by HTTP, and checks how to subscribe.
     pub(super) async fn open(
         loaded: &Loaded,
         broker: Option<&BrokerConfig>,
@@ -38,71 +44,128 @@ impl Inputs {
         let config = &loaded.adapter;
         let mut inputs = Self::default();
         if let Some(address) = config.http_listen {
-            inputs.add(HttpInput::bind(address, parallelism.get().saturating_mul(2)).await?);
+            inputs.http = Some(HttpInput::bind(address, parallelism.get().saturating_mul(2)).await?);
         }
-        match broker.map(|broker| &broker.kind) {
-            None => {}
+        inputs.broker = match broker.map(|broker| &broker.kind) {
+            None => None,
             Some(BrokerKind::RabbitMq(settings)) => {
-                let options = rabbitmq_options(config, settings)?;
-                inputs.add(RabbitMqInput::connect(options).await.context("failed to subscribe at RabbitMQ")?);
+                Some(Broker::RabbitMq(Box::new(rabbitmq_options(config, settings)?)))
             }
-            Some(BrokerKind::GooglePubSub(settings)) => {
-                inputs.add_pubsub(config, settings, parallelism).await?;
-            }
-        }
+            Some(BrokerKind::GooglePubSub(settings)) => Some(pubsub(config, settings, parallelism)?),
+        };
         Ok(inputs)
     }
 
-    fn add(&mut self, input: impl Input) {
-        self.states.push(input.state());
-        self.runs.push(Box::new(|tasks, inbox, stop| {
-            tasks.spawn(input.run(inbox, stop));
-        }));
-    }
-
-    #[cfg(feature = "pubsub")]
-    async fn add_pubsub(
-        &mut self,
-        config: &AdapterConfig,
-        settings: &PubSubConfig,
-        parallelism: NonZeroUsize,
-    ) -> anyhow::Result<()> {
-        let options = pubsub_options(config, settings, parallelism)?;
-        self.add(PubSubInput::connect(options).await.context("failed to subscribe at Pub/Sub")?);
-        Ok(())
-    }
-
-    #[cfg(not(feature = "pubsub"))]
-    #[expect(clippy::unused_async, reason = "the same signature as with the feature")]
-    async fn add_pubsub(&mut self, _: &AdapterConfig, _: &PubSubConfig, _: NonZeroUsize) -> anyhow::Result<()> {
-        anyhow::bail!(
-            "broker.type is googlepubsub, and this binary was built without it: build with `--features pubsub`"
-        )
-    }
-
-    /// Whether each source can be reached.
-    pub(super) fn states(&self) -> Vec<watch::Receiver<InputState>> {
-        self.states.clone()
-    }
-
-    /// Starts handing events to `inbox`, until `stop`.
-    pub(super) fn run(self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> Running {
+    /// Starts handing events to `inbox`, until `stop`: by HTTP whatever the intake, as senders get an answer in any case.
+    pub(super) fn run(
+        self,
+        inbox: &mpsc::Sender<Incoming>,
+        intake: &watch::Receiver<Intake>,
+        stop: &CancellationToken,
+    ) -> Running {
         let mut tasks = JoinSet::new();
-        for run in self.runs {
-            run(&mut tasks, inbox.clone(), stop.clone());
+        let state = watch::Sender::new(InputState::Connected);
+        let shown = state.subscribe();
+        if let Some(http) = self.http {
+            let (inbox, stop) = (inbox.clone(), stop.clone());
+            tasks.spawn(async move {
+                http.run(inbox, stop).await;
+                Ok(())
+            });
         }
-        Running(tasks)
+        if let Some(broker) = self.broker {
+            state.send_replace(InputState::Disconnected);
+            let turns = Turns { inbox: inbox.clone(), intake: intake.clone(), stop: stop.clone() };
+            match broker {
+                Broker::RabbitMq(options) => {
+                    let connect = async move {
+                        RabbitMqInput::connect(*options, state).await.context("failed to subscribe at RabbitMQ")
+                    };
+                    tasks.spawn(turns.run(connect));
+                }
+                #[cfg(feature = "pubsub")]
+                Broker::PubSub(options) => {
+                    let connect = async move {
+                        PubSubInput::connect(*options, state).await.context("failed to subscribe at Pub/Sub")
+                    };
+                    tasks.spawn(turns.run(connect));
+                }
+            }
+        }
+        Running { tasks, state: shown }
     }
 }
 
+/// Lets a subscription run whenever the intake is not paused.
+struct Turns {
+    inbox: mpsc::Sender<Incoming>,
+    intake: watch::Receiver<Intake>,
+    stop: CancellationToken,
+}
+
+impl Turns {
+    /// Subscribes for the first time once the intake is open; fails if that fails.
+    async fn run<I: Input>(self, connect: impl Future<Output = anyhow::Result<I>>) -> anyhow::Result<()> {
+        let Self { inbox, mut intake, stop } = self;
+        if !stop.run_until_cancelled(not_paused(&mut intake)).await.unwrap_or_default() {
+            return Ok(());
+        }
+        let Some(connected) = stop.run_until_cancelled(connect).await else { return Ok(()) };
+        let mut input = connected?;
+        while stop.run_until_cancelled(not_paused(&mut intake)).await.unwrap_or_default() && !inbox.is_closed() {
+            let session = stop.child_token();
+            let mut running = std::pin::pin!(input.run(&inbox, &session));
+            tokio::select! {
+                () = &mut running => {}
+                () = paused(&mut intake) => {
+                    // What runs is settled before the subscription is given up.
+                    session.cancel();
+                    running.await;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn not_paused(intake: &mut watch::Receiver<Intake>) -> bool {
+    intake.wait_for(|intake| *intake != Intake::Paused).await.is_ok()
+}
+
+async fn paused(intake: &mut watch::Receiver<Intake>) {
+    // Without a supervisor the process is about to end.
+    let _ = intake.wait_for(|intake| *intake == Intake::Paused).await;
+}
+
 /// Inputs that run.
-pub(super) struct Running(JoinSet<()>);
+pub(super) struct Running {
+    tasks: JoinSet<anyhow::Result<()>>,
+    state: watch::Receiver<InputState>,
+}
 
 impl Running {
-    /// Waits until every input has ended, with everything that it handed on settled.
-    pub(super) async fn ended(&mut self) {
-        while self.0.join_next().await.is_some() {}
+    /// Whether the broker can be reached; always, without one.
+    pub(super) fn state(&self) -> watch::Receiver<InputState> {
+        self.state.clone()
     }
+
+    /// Waits until every input has ended, with everything that it handed on settled, or until one has failed.
+    pub(super) async fn ended(&mut self) -> anyhow::Result<()> {
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.context("an input panicked")??;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "pubsub")]
+fn pubsub(config: &AdapterConfig, settings: &PubSubConfig, parallelism: NonZeroUsize) -> anyhow::Result<Broker> {
+    Ok(Broker::PubSub(Box::new(pubsub_options(config, settings, parallelism)?)))
+}
+
+#[cfg(not(feature = "pubsub"))]
+fn pubsub(_: &AdapterConfig, _: &PubSubConfig, _: NonZeroUsize) -> anyhow::Result<Broker> {
+    anyhow::bail!("broker.type is googlepubsub, and this binary was built without it: build with `--features pubsub`")
 }
 
 fn required(value: Option<&String>, key: &str, variable: &str) -> anyhow::Result<String> {

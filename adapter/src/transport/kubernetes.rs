@@ -48,6 +48,7 @@ use self::rate_limit::RateLimit;
 use self::refusal::Refusal;
 use self::request::Endpoint;
 pub use self::take_over::FORMER_MANAGERS;
+use crate::dependency::{Doubt, Probe};
 use crate::transport::merge_patch;
 use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
@@ -80,6 +81,8 @@ pub struct Settings {
     pub rate_limit: Option<(f64, u32)>,
     /// Is told of every request.
     pub observer: Option<CallObserver>,
+    /// Hears of calls without an answer.
+    pub doubt: Doubt,
     /// How long one request may take.
     pub request_timeout: Duration,
     /// How many objects one page of a list holds.
@@ -93,6 +96,7 @@ impl Default for Settings {
         Self {
             rate_limit: None,
             observer: None,
+            doubt: Doubt::default(),
             request_timeout: REQUEST_TIMEOUT,
             page_size: PAGE_SIZE,
             look_again_after: LOOK_AGAIN_AFTER,
@@ -105,13 +109,23 @@ impl KubernetesTransport {
     #[must_use]
     pub fn new(client: Client, field_manager: impl Into<String>, settings: Settings) -> Self {
         let rate_limit = settings.rate_limit.and_then(|(per_second, burst)| RateLimit::new(per_second, burst));
-        let calls = Calls::new(client, rate_limit, settings.observer, settings.request_timeout);
+        let calls = Calls::new(client, rate_limit, settings.observer, settings.doubt, settings.request_timeout);
         Self {
             kinds: Arc::new(Kinds::new(calls.clone(), settings.look_again_after)),
             calls,
             field_manager: field_manager.into(),
             page_size: settings.page_size,
         }
+    }
+
+    /// Asks the API server for any answer.
+    #[must_use]
+    pub fn probe(&self) -> Probe {
+        let calls = self.calls.clone();
+        Box::new(move || {
+            let calls = calls.clone();
+            Box::pin(async move { calls.probe().await })
+        })
     }
 
     async fn endpoint(&self, call: &Call<'_>) -> Result<Endpoint, WriteError> {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperfleet_adapter::metrics::{
-    Api, BrokerError, EventStatus, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult, WriteResult,
+    Api, BrokerError, Dependency, EventStatus, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult,
+    WriteResult,
 };
 use jiff::Timestamp;
 use lifecycle_service::metrics::Exposition;
@@ -61,6 +62,7 @@ fn exposition() -> String {
     metrics.declare_topic("clusters");
     metrics.event_finished(EventStatus::Failed, second, &[Phase::Resources], Timestamp::UNIX_EPOCH);
     metrics.event_lag(second);
+    metrics.dependency_up(Dependency::Kubernetes, true);
     metrics.event_invalid(InvalidEvent::Unreadable);
     metrics.event_coalesced();
     metrics.warning("resource");

@@ -45,7 +45,7 @@ async fn an_outage_ends_the_event_without_a_write_and_the_next_one_after_it_succ
     world.announce("c1", 1).await?;
     adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "failed")], 1.0).await?;
     assert_eq!((world.api.count(&reads()), world.api.count(&reports())), (3, 3), "three attempts each");
-    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    assert_eq!(world.calls_since(0), Vec::<String>::new());
     for phase in ["preconditions", "post_actions"] {
         adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", phase)], 1.0).await?;
     }
@@ -69,7 +69,7 @@ async fn a_precondition_that_cannot_be_read_is_reported_as_the_failure_that_it_i
     for part in ["GET", "/clusters/c1", "500", "3 attempt"] {
         assert!(message.contains(part), "`{part}` is not in: {message}");
     }
-    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    assert_eq!(world.calls_since(0), Vec::<String>::new());
     Ok(())
 }
 
@@ -139,7 +139,7 @@ async fn an_outage_while_params_are_read_is_not_held_against_the_message() -> Re
     assert_eq!(send().await?, 204);
     adapter.await_metric("hyperfleet_adapter_events_invalid_total", &[], 0.0).await?;
     adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", "param_extraction")], 1.0).await?;
-    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    assert_eq!(world.calls_since(0), Vec::<String>::new());
 
     world.api.heal();
     assert_eq!(send().await?, 204);

@@ -119,7 +119,7 @@ async fn a_cluster_that_the_api_has_forgotten_ends_the_event_without_a_write_or_
     let adapter = world.adapter(task(FAMILY))?.start().await?;
     world.topic.publish(&Event::cluster("nobody", 1)).await?;
     adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "skipped")], 1.0).await?;
-    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    assert_eq!(world.calls_since(0), Vec::<String>::new());
     assert_eq!(world.reports("nobody"), []);
     Ok(())
 }

@@ -84,7 +84,7 @@ async fn what_is_no_event_is_refused_with_the_reason() -> Result<()> {
     }
     let answer = sender.client.post(&sender.url).body("text").send().await?;
     assert_eq!(answer.status(), 415);
-    assert_eq!(world.kubernetes.lines(), Vec::<String>::new());
+    assert_eq!(world.calls_since(0), Vec::<String>::new());
     Ok(())
 }
 

@@ -37,7 +37,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
         ("events", port(&events)),
         ("metrics", port(&metrics)),
         ("the API", port(&world.api.url())),
-        ("the API server", port(&world.kubernetes.url())),
+        ("the API server", port(world.kubernetes.url())),
         ("the broker", Some(line.address().port())),
     ];
     await_condition("a connection of every sort", PATIENCE, async || {

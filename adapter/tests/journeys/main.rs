@@ -14,6 +14,7 @@ mod broker_tls;
 mod create;
 mod custom_kinds;
 mod deletion;
+mod dependencies;
 mod foreign_objects;
 mod history;
 mod http_input;

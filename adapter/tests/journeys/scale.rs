@@ -38,7 +38,7 @@ async fn a_thousand_clusters_are_all_reconciled_and_no_event_is_lost() -> Result
     let made: BTreeSet<String> = made.items.iter().map(ResourceExt::name_any).collect();
     assert_eq!(made, clusters);
     assert_eq!(world.kubernetes.count(&When::method("POST")), CLUSTERS);
-    assert_eq!(world.kubernetes.requests().len(), 2 * CLUSTERS + 1, "one lookup of the kind, then two calls each");
+    assert_eq!(world.kubernetes.requests().len(), 2 * CLUSTERS + 2, "a probe, a lookup of the kind, two calls each");
     adapter.stop().await?;
     let depth = world.stack.broker.depth(&world.topic.queue_name(SUBSCRIPTION)).await?;
     assert_eq!((depth.ready, depth.consumers), (0, 0));

@@ -77,6 +77,7 @@ fn settings(base_url: String) -> ApiSettings {
         token: None,
         user_agent: "hyperfleet-adapter/1.2.3".to_owned(),
         propagate: true,
+        doubt: Doubt::default(),
     }
 }
 
@@ -110,6 +111,39 @@ fn request(method: CallMethod, url: &str) -> ApiRequest {
 
 async fn call(api: &HttpApi, request: &ApiRequest) -> Result<ApiResponse, ApiFailure> {
     api.call(request, &CallContext::default()).await
+}
+
+#[tokio::test]
+async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
+    for (code, expected) in
+        [(200, false), (404, false), (429, false), (500, false), (502, true), (503, true), (504, true)]
+    {
+        let server = Server::start((0..2).map(|_| status(code))).await;
+        let mut settings = settings(server.url());
+        settings.retry.attempts = 1;
+        let doubt = settings.doubt.clone();
+        let api = client(settings);
+        drop(call(&api, &request(CallMethod::Get, "clusters/c-1")).await);
+        assert_eq!(doubt.is_raised(), expected, "{code}");
+        assert_eq!(api.probe()().await.is_err(), expected, "{code}");
+        let probe = server.asked.lock().unwrap()[1].0.clone();
+        assert_eq!((probe.method.as_str(), probe.uri.path()), ("GET", "/"), "{code}");
+    }
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", gone.local_addr().unwrap());
+    drop(gone);
+    let settings = settings(url.clone());
+    let doubt = settings.doubt.clone();
+    let api = client(settings);
+    call(&api, &request(CallMethod::Get, "clusters/c-1")).await.unwrap_err();
+    assert!(doubt.is_raised() && api.probe()().await.is_err());
+
+    // Another host is nobody that the adapter waits for.
+    let server = Server::start([]).await;
+    let settings = self::settings(server.url());
+    let doubt = settings.doubt.clone();
+    call(&client(settings), &request(CallMethod::Get, &format!("{url}/x"))).await.unwrap_err();
+    assert!(!doubt.is_raised());
 }
 
 #[tokio::test]

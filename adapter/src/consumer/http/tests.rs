@@ -41,7 +41,7 @@ async fn the_answer_is_what_became_of_the_event() {
     let cases = [
         (Disposition::Ack, StatusCode::NO_CONTENT, "", None),
         (dead, StatusCode::BAD_REQUEST, "data is a list", None),
-        (Disposition::Requeue, StatusCode::SERVICE_UNAVAILABLE, "shutting down", Some("1")),
+        (Disposition::Requeue, StatusCode::SERVICE_UNAVAILABLE, "no events are taken now", Some("1")),
     ];
     for (disposition, status, body, retry_after) in cases {
         let mut bench = bench(1);

@@ -171,7 +171,7 @@ impl Session {
         let _ = self.channel.basic_cancel(self.consumer.tag(), BasicCancelOptions::default()).await;
         while let Some(()) = settling.next().await {}
         drop(settling);
-        let close = self.connection.close(200, "shutting down".into());
+        let close = self.connection.close(200, "unsubscribing".into());
         let _ = timeout(CLOSE_TIMEOUT, close).await;
         Ended::Stopped
     }

@@ -45,6 +45,21 @@ fn one_resource_runs_one_event_at_a_time() {
 }
 
 #[test]
+fn held_lanes_start_nothing_until_they_are_released() {
+    let mut lanes = lanes(2);
+    assert_eq!(offer(&mut lanes, "a", 1, "a1"), Offered::Start("a1"));
+    lanes.hold(true);
+    assert_eq!(offer(&mut lanes, "b", 1, "b1"), waits(&[]));
+    assert_eq!(offer(&mut lanes, "c", 1, "c1"), waits(&[]));
+    assert_eq!((lanes.finished(&key("a")), lanes.start_next()), (None, None));
+    assert_eq!((lanes.running(), lanes.waiting()), (0, 2));
+    lanes.hold(false);
+    assert_eq!(lanes.start_next(), Some((key("b"), "b1")));
+    assert_eq!(lanes.start_next(), Some((key("c"), "c1")));
+    assert_eq!(lanes.start_next(), None);
+}
+
+#[test]
 fn resources_of_one_id_and_different_kinds_are_different() {
     let mut lanes = lanes(2);
     assert_eq!(offer(&mut lanes, "a", 1, "cluster"), Offered::Start("cluster"));

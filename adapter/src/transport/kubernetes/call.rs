@@ -14,6 +14,7 @@ use tracing::{Instrument, Span};
 
 use super::rate_limit::RateLimit;
 use super::refusal::Refusal;
+use crate::dependency::{Doubt, is_away};
 use crate::transport::subject::Subject;
 
 /// What a request does.
@@ -171,6 +172,7 @@ pub(super) struct Calls {
     client: Client,
     rate_limit: Option<Arc<RateLimit>>,
     observer: Option<CallObserver>,
+    doubt: Doubt,
     timeout: Duration,
 }
 
@@ -179,9 +181,21 @@ impl Calls {
         client: Client,
         rate_limit: Option<RateLimit>,
         observer: Option<CallObserver>,
+        doubt: Doubt,
         timeout: Duration,
     ) -> Self {
-        Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
+        Self { client, rate_limit: rate_limit.map(Arc::new), observer, doubt, timeout }
+    }
+
+    /// Asks for the server's version, which everybody may read; any answer will do. It waits for no turn under the rate
+    /// limit, and is not observed.
+    pub(super) async fn probe(&self) -> Result<(), String> {
+        let request = Request::get("/version").body(Vec::new()).map_err(|error| error.to_string())?;
+        match self.exchange(request).await {
+            Ok((status, _)) if is_away(status) => Err(format!("HTTP status {status}")),
+            Ok(_) => Ok(()),
+            Err((_, message)) => Err(message),
+        }
     }
 
     /// Sends a request, once, and returns the JSON of a 2xx answer.
@@ -190,10 +204,14 @@ impl Calls {
             limit.turn().await;
         }
         let span = call.span();
+        let doubtful = self.doubt.call();
         let start = Instant::now();
         let (status, answer) =
             match tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone()).await {
-                Ok(Ok((status, body))) => (Some(status), read(status, &body)),
+                Ok(Ok((status, body))) => {
+                    doubtful.answered(status);
+                    (Some(status), read(status, &body))
+                }
                 Ok(Err((status, message))) => (status, Err(Refusal::Lost { status, message })),
                 Err(_) => {
                     let message = format!("no answer within {} s", self.timeout.as_secs_f32());

@@ -155,6 +155,42 @@ async fn nobody_listening_is_unreachable_and_says_so() {
 }
 
 #[tokio::test]
+async fn only_an_api_server_that_gives_no_answer_of_its_own_is_doubted() {
+    for (code, expected) in
+        [(200, false), (404, false), (409, false), (500, false), (502, true), (503, true), (504, true)]
+    {
+        let (_server, client) = Server::start(move |_| (code, config_map())).await;
+        let settings = Settings::default();
+        let doubt = settings.doubt.clone();
+        let transport = KubernetesTransport::new(client, "me", settings);
+        drop(transport.find(&named("ConfigMap", "team", "a")).await);
+        assert_eq!(doubt.is_raised(), expected, "{code}");
+        assert_eq!(transport.probe()().await.is_err(), expected, "{code}");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let settings = Settings::default();
+    let doubt = settings.doubt.clone();
+    let transport = KubernetesTransport::new(client(&url).await, "me", settings);
+    transport.create(&config_map()).await.unwrap_err();
+    assert!(doubt.is_raised());
+    let reason = transport.probe()().await.unwrap_err();
+    assert!(reason.contains("Connection refused"), "{reason}");
+}
+
+#[tokio::test]
+async fn call_that_its_event_gives_up_raises_a_doubt() {
+    let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
+    let settings = Settings::default();
+    let doubt = settings.doubt.clone();
+    let transport = KubernetesTransport::new(client, "me", settings);
+    let query = named("ConfigMap", "team", "a");
+    let given_up = tokio::time::timeout(Duration::from_millis(50), transport.find(&query)).await;
+    assert!(given_up.is_err() && doubt.is_raised());
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_answer_is_given_up() {
     let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
     let settings = Settings { request_timeout: Duration::from_millis(50), ..Settings::default() };
