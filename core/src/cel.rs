@@ -25,6 +25,7 @@ mod conditions;
 mod conversions;
 mod cost;
 mod data;
+mod dialect;
 mod environment;
 mod evaluation;
 mod formula;
@@ -53,10 +54,14 @@ use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
 pub use self::formula::{Formula, Key, Relation};
+use self::internal::Internal;
 use self::lint::Name;
 pub use self::prospect::{Possible, Presence, Prospect};
 pub use self::readings::Reading;
+use crate::re2::PatternError;
 use crate::scope::Scope;
+use crate::value::Typed;
+use crate::value::typed::truthy;
 
 /// A parsed expression that is safe to evaluate.
 #[derive(Clone)]
@@ -69,7 +74,7 @@ struct Parsed {
     /// As it was written.
     tree: IdedExpr,
     /// As it is evaluated.
-    program: IdedExpr,
+    program: meter::Program,
     names: Vec<Name>,
     resources: ResourceReads,
     /// Made when first asked for: only explanations need it.
@@ -191,6 +196,11 @@ impl Expression {
         unknown.collect()
     }
 
+    /// What is wrong with the patterns that it holds for `matches`: a call of one fails.
+    pub fn pattern_errors(&self) -> impl Iterator<Item = &PatternError> {
+        self.parsed.program.patterns.iter().filter_map(|Internal(pattern)| pattern.as_ref().err())
+    }
+
     /// Which entries of `resources` it can read.
     #[must_use]
     pub fn resource_reads(&self) -> &ResourceReads {
@@ -240,23 +250,32 @@ impl Expression {
         paths.iter().filter_map(|path| path.read(scope)).collect()
     }
 
-    /// Evaluates.
+    /// Evaluates to JSON, as payloads and traces show values.
     ///
     /// # Errors
     /// A variable or key is missing, no overload fits, a function fails.
     pub fn evaluate(&self, scope: &Scope) -> Result<Answer, EvaluationError> {
+        let answer = self.evaluate_typed(scope)?;
+        Ok(answer.map_or(Answer::Absent, |answer| Answer::Value(answer.value)))
+    }
+
+    /// Evaluates to what the next expression can compute with: times stay times. None is `optional.none()`.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn evaluate_typed(&self, scope: &Scope) -> Result<Option<Typed>, EvaluationError> {
         evaluation::evaluate(&self.parsed.program, scope).map_err(|failure| {
             let (kind, message) = failure.describe(scope, &self.parsed.source, &self.parsed.names);
             EvaluationError { expression: self.parsed.source.clone(), kind, message }
         })
     }
 
-    /// Evaluates and says whether the answer counts as true (see [`Answer::is_truthy`]).
+    /// Evaluates and says whether the answer counts as true (see [`Typed::is_truthy`]); no value does.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn matches(&self, scope: &Scope) -> Result<bool, EvaluationError> {
-        Ok(self.evaluate(scope)?.is_truthy())
+        Ok(self.evaluate_typed(scope)?.is_none_or(|answer| answer.is_truthy()))
     }
 }
 
@@ -275,12 +294,7 @@ impl Answer {
     pub fn is_truthy(&self) -> bool {
         match self {
             Self::Absent => true,
-            Self::Value(Value::Null) => false,
-            Self::Value(Value::Bool(value)) => *value,
-            Self::Value(Value::Number(_)) => true,
-            Self::Value(Value::String(text)) => !text.is_empty(),
-            Self::Value(Value::Array(items)) => !items.is_empty(),
-            Self::Value(Value::Object(fields)) => !fields.is_empty(),
+            Self::Value(value) => truthy(value),
         }
     }
 }

@@ -37,6 +37,7 @@ pub mod plan;
 pub mod post;
 pub mod precondition;
 pub mod proof;
+pub mod re2;
 pub mod scope;
 pub mod stage;
 pub mod task;

@@ -5,12 +5,11 @@
 
 use serde_json::Value;
 
-use crate::cel;
 use crate::host::Host;
 use crate::scope::Scope;
 use crate::stage::{Answer, Need, Phase, PhaseError, Progress, Stage};
 use crate::task::{Param, ParamSource, Task};
-use crate::value;
+use crate::value::{self, Typed};
 
 /// Resolves the params of one event, in order.
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl Stage for Resolver<'_> {
 
     fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done> {
         if let (Some(param), Some(answer)) = (self.waiting.take(), answer)
-            && let Err(error) = settle(param, fetched(param, answer), scope)
+            && let Err(error) = settle(param, fetched(param, answer).map(Typed::from), scope)
         {
             return Progress::Done(Err(error));
         }
@@ -67,11 +66,11 @@ impl Stage for Resolver<'_> {
 
 enum Extraction {
     Needs(Need),
-    Gave(Result<Value, String>),
+    Gave(Result<Typed, String>),
 }
 
 fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
-    Extraction::Gave(match &param.source {
+    let extracted = match &param.source {
         ParamSource::Environment(name) => {
             host.environment.value().get(name).cloned().ok_or_else(|| format!("environment variable {name} is not set"))
         }
@@ -79,8 +78,8 @@ fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
         ParamSource::Config(path) => found(host.config_unredacted.value(), path),
         ParamSource::Path(path) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-            match scope.get(first) {
-                Some(value) => found(value, rest),
+            match scope.lookup(first, rest) {
+                Some(value) => return Extraction::Gave(value.map_err(|error| error.to_string())),
                 None => in_event(path, scope),
             }
         }
@@ -88,13 +87,13 @@ fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
             Ok(request) => return Extraction::Needs(Need::Call(request)),
             Err(error) => Err(error.to_string()),
         },
-        ParamSource::Expression(expression) => match expression.evaluate(scope) {
-            Ok(cel::Answer::Value(value)) => Ok(value),
-            Ok(cel::Answer::Absent) => Ok(Value::Null),
-            Err(error) => Err(error.to_string()),
-        },
+        ParamSource::Expression(expression) => {
+            let answer = expression.evaluate_typed(scope).map(Option::unwrap_or_default);
+            return Extraction::Gave(answer.map_err(|error| error.to_string()));
+        }
         ParamSource::File { path, .. } => return Extraction::Needs(Need::File(path.clone())),
-    })
+    };
+    Extraction::Gave(extracted.map(Typed::from))
 }
 
 fn in_event(path: &str, scope: &Scope) -> Result<Value, String> {
@@ -126,12 +125,12 @@ fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
 }
 
 /// Applies default and type, and sets the variable.
-fn settle(param: &Param, extracted: Result<Value, String>, scope: &mut Scope) -> Result<(), PhaseError> {
-    let default = || param.default.clone().filter(|default| !default.is_null());
+fn settle(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) -> Result<(), PhaseError> {
+    let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
     let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
     let value = match extracted {
         Ok(value) => {
-            let empty = value.is_null() || value.as_str() == Some("");
+            let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
             let value = if empty { default().unwrap_or(value) } else { value };
             match convert(param, value) {
                 Ok(value) => Some(value),
@@ -149,13 +148,13 @@ fn settle(param: &Param, extracted: Result<Value, String>, scope: &mut Scope) ->
         }
         Err(_) => default(),
     };
-    if let Some(value) = value.filter(|value| !value.is_null()) {
-        scope.set(&param.name, value);
+    if let Some(value) = value.filter(|value| !value.value.is_null()) {
+        scope.set_typed(&param.name, value);
     }
     Ok(())
 }
 
-fn convert(param: &Param, value: Value) -> Result<Value, String> {
+fn convert(param: &Param, value: Typed) -> Result<Typed, String> {
     let has_a_type = match param.source {
         ParamSource::ApiCall(_) | ParamSource::Expression(_) => false,
         ParamSource::Environment(_)
@@ -165,7 +164,9 @@ fn convert(param: &Param, value: Value) -> Result<Value, String> {
         | ParamSource::File { .. } => true,
     };
     match &param.kind {
-        Some(kind) if has_a_type && !value.is_null() => value::convert(&value, kind).map_err(|error| error.to_string()),
+        Some(kind) if has_a_type && !value.value.is_null() => {
+            value::convert(&value.value, kind).map(Typed::from).map_err(|error| error.to_string())
+        }
         Some(_) | None => Ok(value),
     }
 }

@@ -5,13 +5,12 @@
 
 use serde_json::Value;
 
-use crate::cel;
 use crate::condition;
 use crate::field::Found;
 use crate::scope::{Scope, Variable};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
-use crate::value;
+use crate::value::{self, Typed};
 
 /// How the phase ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,30 +207,29 @@ fn take_captures(
             return Err(format!("capture {}: {fault}", capture.name));
         }
         let value = captured(capture, &inner, &mut result.warnings);
-        result.captures.push((capture.name.clone(), value.clone()));
-        scope.set(&capture.name, value);
+        result.captures.push((capture.name.clone(), value.value.clone()));
+        scope.set_typed(&capture.name, value);
     }
     Ok(())
 }
 
-fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> Value {
+fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> Typed {
     match &capture.source {
         CaptureSource::Field(path) => match path.find_in(response) {
-            Found::Value(value) => value,
+            Found::Value(value) => value.into(),
             Found::Missing => match &capture.default {
-                Some(default) if !default.is_null() => default.clone(),
+                Some(default) if !default.is_null() => default.clone().into(),
                 Some(_) | None => {
                     warnings.push(format!("capture {}: {} is not in the response", capture.name, path.source()));
-                    Value::Null
+                    Value::Null.into()
                 }
             },
         },
-        CaptureSource::Expression(expression) => match expression.evaluate(response) {
-            Ok(cel::Answer::Value(value)) => value,
-            Ok(cel::Answer::Absent) => Value::Null,
+        CaptureSource::Expression(expression) => match expression.evaluate_typed(response) {
+            Ok(value) => value.unwrap_or_default(),
             Err(error) => {
                 warnings.push(format!("capture {}: {error}", capture.name));
-                Value::Null
+                Value::Null.into()
             }
         },
     }

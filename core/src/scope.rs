@@ -13,6 +13,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::value::typed::{addresses, lookup_typed};
+use crate::value::{Kind, LookupError, Typed};
+
 mod template_data;
 mod variable;
 
@@ -57,6 +60,11 @@ impl Scope {
         self.put(name, value.into());
     }
 
+    /// Sets a top-level variable to what an expression made, with the types of its parts.
+    pub fn set_typed(&mut self, name: &str, value: Typed) {
+        self.put(name, value.into());
+    }
+
     /// Sets a top-level variable to what other scopes have, too: nothing is copied or converted again.
     pub fn share(&mut self, name: &str, variable: &Variable) {
         self.put(name, variable.clone());
@@ -91,6 +99,20 @@ impl Scope {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.variables.get(name).map(Variable::value)
+    }
+
+    /// The value at a dotted path below a top-level variable, with the types of its parts; none if there is no such
+    /// variable.
+    #[must_use]
+    pub fn lookup(&self, name: &str, path: &str) -> Option<Result<Typed, LookupError>> {
+        let variable = self.variables.get(name)?;
+        Some(lookup_typed(variable.value(), variable.kinds(), path))
+    }
+
+    /// The parts of variables that are of a type which JSON lacks, by their addresses.
+    pub(crate) fn kinds(&self) -> BTreeMap<usize, Kind> {
+        let typed = self.variables.values().filter(|variable| !variable.kinds().is_empty());
+        typed.flat_map(|variable| addresses(variable.value(), variable.kinds())).collect()
     }
 
     /// Every variable, by name.

@@ -17,9 +17,11 @@ pub mod convert;
 pub mod json;
 pub mod number;
 pub mod text;
+pub mod typed;
 
 pub use convert::{ConvertError, convert};
 pub use text::text;
+pub use typed::{Kind, Typed};
 
 /// Makes every number a double, as Go decodes JSON whose type it does not know.
 #[must_use]

@@ -35,6 +35,61 @@ fn scope() -> Scope {
     scope
 }
 
+#[test]
+fn times_stay_times_from_one_expression_to_the_next() {
+    let expression = |name: &str, expression: &str| json!({"name": name, "source": {"expression": expression}});
+    let value = |expression: &str| json!({"expression": expression});
+    let task = task(&json!({
+        "params": [
+            expression("since", "timestamp('2026-03-01T13:50:00.5+02:00')"),
+            expression("grace", "duration('5m')"),
+            expression("day", "duration('24h')"),
+            {"name": "copy", "source": "since"},
+            expression("window", "{'start': since, 'spans': [grace, day], 'raw': b'hi', 'count': 2u}"),
+            {"name": "start", "source": "window.start"},
+            expression("held", "{'inner': window}"),
+            expression("nothing", "b''"),
+        ],
+        "preconditions": [
+            {"name": "age", "expression": "timestamp(now()) - since > grace && grace < day"},
+            {"name": "copied", "expression": "copy == since && start == since && timestamp(since) == since"},
+            {
+                "name": "nested",
+                "expression": "window.start + window.spans[0] < timestamp(now()) && window.raw == b'hi' && window.count + 1u == 3u",
+            },
+            {"name": "whole", "expression": "held.inner.start == since && window.spans == [grace, day]"},
+            {"name": "bytes", "expression": "nothing"},
+            {
+                "name": "cluster",
+                "api_call": {"method": "GET", "url": "/clusters/c-1"},
+                "capture": [{"name": "at", "expression": "timestamp(now())"}],
+                "expression": "at > since",
+            },
+        ],
+        "post": {"payloads": [{"name": "one", "build": {
+            "grace": value("grace"),
+            "age": value("timestamp(now()) - since"),
+            "window": value("window"),
+            "field": {"field": "since"},
+            "text": "{{ .grace }} since {{ .since }}, {{ .window.raw }} {{ .window.count }} {{ index .window.spans 1 }}",
+        }}]},
+    }));
+    let mut scope = scope();
+    drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
+    assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
+    assert_eq!(drive(Reporter::new(&task, &[]), &mut scope).0.error, None);
+    let since = "2026-03-01T11:50:00.500Z";
+    let expected = json!({
+        "grace": "300s",
+        "age": "599.500s",
+        "window": {"start": since, "spans": ["300s", "86400s"], "raw": "aGk=", "count": 2},
+        "field": since,
+        "text": "5m0s since 2026-03-01 11:50:00.5 +0000 UTC, [104 105] 2 24h0m0s",
+    });
+    let payload: Value = serde_json::from_str(scope.get("one").unwrap().as_str().unwrap()).unwrap();
+    assert_eq!(payload, expected);
+}
+
 /// Runs a stage that calls an API which always gives the same answer.
 fn drive<S: Stage>(mut stage: S, scope: &mut Scope) -> (S::Done, S) {
     let mut answer = None;

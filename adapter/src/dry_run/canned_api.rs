@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
-use regex::Regex;
+use lifecycle_core::re2::{Pattern, PatternError};
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub enum AnswersError {
         entry: usize,
         /// What is wrong with it.
         #[source]
-        source: regex::Error,
+        source: PatternError,
     },
 }
 
@@ -82,7 +82,7 @@ pub struct Answers {
 #[derive(Debug)]
 struct Entry {
     method: String,
-    pattern: Regex,
+    pattern: Pattern,
     /// Never empty.
     responses: Vec<(u16, String)>,
 }
@@ -100,7 +100,7 @@ impl Answers {
             if written.call.url_pattern.is_empty() {
                 return Err(AnswersError::NoPattern { entry });
             }
-            let pattern = Regex::new(&written.call.url_pattern);
+            let pattern = Pattern::parse(&written.call.url_pattern);
             let pattern = pattern.map_err(|source| AnswersError::Pattern { entry, source })?;
             let responses = written.responses.into_iter().map(|response| {
                 let status = if response.status_code == 0 { 200 } else { response.status_code };

@@ -1,8 +1,8 @@
 //! CEL values as JSON.
 //!
 //! In goes what an expression evaluated to, out comes the JSON that payloads, params and templates
-//! go on with. Timestamps, durations and bytes become text as in protobuf's JSON, types their names.
-//! It fails for numbers that JSON lacks (infinities) and for values that are no data.
+//! go on with. Timestamps, durations and bytes become text as in protobuf's JSON, and the answer notes where they are,
+//! so that the next expression gets them back; types become their names. It fails for numbers that JSON lacks (infinities) and for values that are no data.
 //!
 //! The interpreter hands out results only as copies in its own values, which for an object costs more
 //! than any expression. So every tree is [wrapped](wrap) in a call of an internal function, which makes
@@ -20,7 +20,8 @@ use serde_json::{Map, Number, Value};
 
 use super::data::{entries, take};
 use super::time::{duration_text, grouped, timestamp_text};
-use super::{Answer, view};
+use super::view;
+use crate::value::typed::{self, Kinds, Typed, step};
 
 const ANSWER: &str = "@answer";
 
@@ -34,9 +35,15 @@ pub(super) fn wrap(tree: IdedExpr) -> IdedExpr {
     IdedExpr { id: 0, expr: Expr::Call(call) }
 }
 
+/// The tree that was [wrapped](wrap).
+pub(super) fn unwrap(wrapped: &IdedExpr) -> &IdedExpr {
+    let Expr::Call(call) = &wrapped.expr else { return wrapped };
+    call.args.first().filter(|_| call.func_name == ANSWER).unwrap_or(wrapped)
+}
+
 /// An answer on its way through the interpreter.
 #[derive(Debug)]
-struct Package(Mutex<Answer>);
+struct Package(Mutex<Option<Typed>>);
 
 impl PartialEq for Package {
     fn eq(&self, other: &Self) -> bool {
@@ -63,59 +70,89 @@ fn package<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
 }
 
 /// What the evaluation of a wrapped tree says.
-pub(super) fn unpack(value: &CelValue) -> Result<Answer, ExecutionError> {
+pub(super) fn unpack(value: &CelValue) -> Result<Option<Typed>, ExecutionError> {
     if let CelValue::Opaque(opaque) = value
         && let Some(Package(answer)) = opaque.downcast_ref()
     {
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
-        return Ok(std::mem::replace(&mut *answer, Answer::Absent));
+        return Ok(answer.take());
     }
-    scalar(value).map(Answer::Value)
+    let mut kinds = Kinds::new();
+    let value = scalar(value, "", &mut kinds)?;
+    Ok(Some(Typed { value, kinds }))
 }
 
 /// What the result of an expression says; an optional is unwrapped.
-fn answer(value: &dyn Val) -> Result<Answer, ExecutionError> {
+fn answer(value: &dyn Val) -> Result<Option<Typed>, ExecutionError> {
     match value.downcast_ref::<CelOptional<'_>>() {
-        Some(optional) => optional.option().map_or(Ok(Answer::Absent), answer),
-        None => json(value).map(Answer::Value),
+        Some(optional) => optional.option().map_or(Ok(None), answer),
+        None => {
+            let mut kinds = Kinds::new();
+            let value = part(value, "", &mut kinds)?;
+            Ok(Some(Typed { value, kinds }))
+        }
     }
 }
 
-/// A value within an answer; an empty optional there is null.
+/// A value as JSON.
 pub(super) fn json(value: &dyn Val) -> Result<Value, ExecutionError> {
+    part(value, "", &mut Kinds::new())
+}
+
+/// A value within an answer, at a JSON pointer; an empty optional there is null.
+fn part(value: &dyn Val, at: &str, kinds: &mut Kinds) -> Result<Value, ExecutionError> {
     if !matches!(value.get_type().kind(), Kind::List | Kind::Map | Kind::Opaque) {
-        return scalar(&CelValue::try_from(value)?);
+        return scalar(&CelValue::try_from(value)?, at, kinds);
     }
     if let Some(source) = view::source(value) {
-        return Ok(source);
+        kinds.extend(source.kinds.into_iter().map(|(pointer, kind)| (format!("{at}{pointer}"), kind)));
+        return Ok(source.value);
     }
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        let entries = entries(map).into_iter().map(|(key, value)| Ok((key_text(key), json(value)?)));
+        let entries = entries(map).into_iter().map(|(key, value)| {
+            let key = key_text(key);
+            let value = part(value, &format!("{at}{}", step(&key)), kinds)?;
+            Ok((key, value))
+        });
         return Ok(Value::Object(entries.collect::<Result<Map<_, _>, ExecutionError>>()?));
     }
     if let Some(list) = value.downcast_ref::<CelList<'_>>() {
-        let items = list.inner().iter().map(|item| json(item.as_ref()));
+        let items = list.inner().iter().enumerate();
+        let items = items.map(|(index, item)| part(item.as_ref(), &format!("{at}/{index}"), kinds));
         return Ok(Value::Array(items.collect::<Result<_, _>>()?));
     }
     match value.downcast_ref::<CelOptional<'_>>() {
-        Some(optional) => optional.option().map_or(Ok(Value::Null), json),
+        Some(optional) => optional.option().map_or(Ok(Value::Null), |value| part(value, at, kinds)),
         None => Err(not_json(value.get_type().name())),
     }
 }
 
-fn scalar(value: &CelValue) -> Result<Value, ExecutionError> {
+fn scalar(value: &CelValue, at: &str, kinds: &mut Kinds) -> Result<Value, ExecutionError> {
+    let mut note = |kind| kinds.extend([(at.to_owned(), kind)]);
     Ok(match value {
         CelValue::Null => Value::Null,
         CelValue::Bool(value) => Value::Bool(*value),
         CelValue::Int(value) => Value::from(*value),
-        CelValue::UInt(value) => Value::from(*value),
+        CelValue::UInt(value) => {
+            note(typed::Kind::Unsigned);
+            Value::from(*value)
+        }
         CelValue::Float(value) => {
             Value::Number(Number::from_f64(*value).ok_or_else(|| not_json("a number that is not finite"))?)
         }
         CelValue::String(value) => Value::String(value.to_string()),
-        CelValue::Bytes(value) => Value::String(base64::engine::general_purpose::STANDARD.encode(value.as_slice())),
-        CelValue::Timestamp(value) => Value::String(timestamp_text(value, grouped)),
-        CelValue::Duration(value) => Value::String(duration_text(value, grouped)),
+        CelValue::Bytes(value) => {
+            note(typed::Kind::Bytes);
+            Value::String(base64::engine::general_purpose::STANDARD.encode(value.as_slice()))
+        }
+        CelValue::Timestamp(value) => {
+            note(typed::Kind::Timestamp);
+            Value::String(timestamp_text(value, grouped))
+        }
+        CelValue::Duration(value) => {
+            note(typed::Kind::Duration);
+            Value::String(duration_text(value, grouped))
+        }
         CelValue::List(_) | CelValue::Map(_) | CelValue::Opaque(_) | CelValue::Struct(_) | CelValue::Function(..) => {
             return Err(not_json(&value.type_of().to_string()));
         }

@@ -1,4 +1,5 @@
-//! `string()`, where the Go adapter's engine and ours differ: doubles are printed as Go prints them.
+//! `string()` and `bool()`, where the Go adapter's engine and the interpreter differ: doubles are printed, and booleans read, as
+//! in Go.
 
 use cel::common::types::{
     CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelString, CelTimestamp, CelUInt, DYN_TYPE,
@@ -6,15 +7,19 @@ use cel::common::types::{
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
+use super::data::take;
 use super::environment::rename;
 use super::time::{duration_text, timestamp_text, trimmed};
 
 const STRING: &str = "@string";
+const BOOL: &str = "@bool";
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     // The standard library's overloads cannot be replaced, so calls go to functions of another name.
     environment.add_overload(STRING, "any_to_string", vec![DYN_TYPE], string)?;
-    environment.add_macro(rename("string", 1, STRING))
+    environment.add_macro(rename("string", 1, STRING))?;
+    environment.add_overload(BOOL, "any_to_bool", vec![DYN_TYPE], boolean)?;
+    environment.add_macro(rename("bool", 1, BOOL))
 }
 
 /// The error of a function that does not take such a value.
@@ -30,6 +35,20 @@ fn string<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, 
         None => None,
     };
     text.map(|text| CowVal::owned(CelString::from(text))).ok_or_else(|| no_overload("string", &arguments))
+}
+
+/// `bool(x)`: of text, what Go's `strconv.ParseBool` takes.
+fn boolean<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value] = take("bool", arguments)?;
+    if value.downcast_ref::<CelBool>().is_some() {
+        return Ok(value);
+    }
+    let Some(text) = value.downcast_ref::<CelString<'_>>() else { return Err(no_overload("bool", &[value])) };
+    match text.inner() {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(CowVal::owned(CelBool::from(true))),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(CowVal::owned(CelBool::from(false))),
+        _ => Err(ExecutionError::function_error("bool", "not a boolean such as true or false")),
+    }
 }
 
 fn text(value: &dyn Val) -> Result<Option<String>, ExecutionError> {

@@ -49,9 +49,13 @@ impl Budget {
     pub(super) fn spend(&self, work: usize) -> Result<(), ExecutionError> {
         let left = self.left().checked_sub(work);
         self.0.store(left.unwrap_or(0), Ordering::Relaxed);
-        let spent = || format!("copies or goes through more than {} MiB", MAX_WORK >> 20);
-        left.map(|_| ()).ok_or_else(|| ExecutionError::InternalError(spent()))
+        left.map(|_| ()).ok_or_else(|| ExecutionError::InternalError(over_budget()))
     }
+}
+
+/// What is told of an evaluation that spent its budget.
+pub(super) fn over_budget() -> String {
+    format!("copies or goes through more than {} MiB", MAX_WORK >> 20)
 }
 
 /// What an operand costs before its operator sees it; each is a function that hands the operand through.
@@ -71,13 +75,11 @@ pub(super) enum Toll {
     Pieces,
     /// A list of so many values.
     Count,
-    /// The automaton of a regular expression.
-    Pattern,
 }
 
 impl Toll {
-    pub(super) const ALL: [Self; 8] =
-        [Self::Look, Self::Members, Self::Range, Self::Whole, Self::Pairs, Self::Pieces, Self::Count, Self::Pattern];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Look, Self::Members, Self::Range, Self::Whole, Self::Pairs, Self::Pieces, Self::Count];
 
     /// The function that takes it; no author can write its name.
     pub(super) const fn function(self) -> &'static str {
@@ -89,7 +91,6 @@ impl Toll {
             Self::Pairs => "@pairs",
             Self::Pieces => "@pieces",
             Self::Count => "@count",
-            Self::Pattern => "@pattern",
         }
     }
 
@@ -219,6 +220,7 @@ fn invocation(call: &mut CallExpr, owned: &Owned) {
         // A key that is not there is copied into the error.
         (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => go_over(key),
         (operators::ADD, None, operands) => operands.iter_mut().for_each(go_over),
+        ("@indexOf" | "@lastIndexOf", None, arguments) => arguments.iter_mut().for_each(go_over),
         (name, target, _) if is_free(name, target.is_some()) => {}
         ("of" | "ofNonZeroValue", None, arguments) if is_namespaced => {
             arguments.iter_mut().for_each(|argument| hold(argument, owned));
@@ -243,10 +245,6 @@ fn invocation(call: &mut CallExpr, owned: &Owned) {
             Toll::Pieces.put_on_with(text, Some(literal.unwrap_or_else(everything)));
         }
         ("range", None, [count]) if is_namespaced => Toll::Count.put_on(count),
-        ("matches", Some(text), [pattern]) | ("matches", None, [text, pattern]) => {
-            go_over(text);
-            Toll::Pattern.put_on(pattern);
-        }
         // What these make can be larger than what they are given, so they see to it themselves.
         ("replace", Some(_), [_, _] | [_, _, _]) => metered("@replace", call),
         ("join", Some(_), [] | [_]) => metered("@join", call),
@@ -277,7 +275,7 @@ fn is_comparison(name: &str) -> bool {
 fn is_free(name: &str, is_method: bool) -> bool {
     match name {
         "hasValue" | "value" | "first" | "toUnixTime" => is_method,
-        "dig" | "dyn" | "type" | "int" | "uint" | "double" | "bool" | "@timestamp" | "@negate" => !is_method,
+        "dig" | "dyn" | "type" | "int" | "uint" | "double" | "@timestamp" | "@negate" => !is_method,
         "@string" | "@duration" | "@sortByAssociatedKeys" => false,
         name if name.starts_with("get") => is_method,
         name => name.starts_with(['_', '!', '@']),
@@ -293,8 +291,8 @@ fn is_small(expr: &Expr) -> bool {
         Expr::Call(call) => match call.func_name.as_str() {
             operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::IN => true,
             operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO => true,
-            "@timestamp" | "@duration" | "@negate" | "int" | "uint" | "double" | "bool" | "size" | "hasValue" => true,
-            "contains" | "startsWith" | "endsWith" | "matches" | "indexOf" | "lastIndexOf" | "toUnixTime" => true,
+            "@timestamp" | "@duration" | "@negate" | "int" | "uint" | "double" | "@bool" | "size" | "hasValue" => true,
+            "contains" | "startsWith" | "endsWith" | "@matches" | "indexOf" | "lastIndexOf" | "toUnixTime" => true,
             "conditionAge" | "stableFor" | "triState" => true,
             name => is_comparison(name) || name.starts_with("get"),
         },

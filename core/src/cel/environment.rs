@@ -9,7 +9,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr};
 use cel::parser::Macro;
 use cel::{DeclarationError, Env, extensions};
 
-use super::{answer, conditions, conversions, data, limits, lists, time, tolls};
+use super::{answer, conditions, conversions, data, dialect, limits, lists, time, tolls};
 
 /// The variable that carries the event's clock reading; no author can write its name.
 pub(super) const NOW: &str = "@now";
@@ -26,6 +26,7 @@ fn build() -> Result<Env, DeclarationError> {
     environment.add_extension(extensions::lists)?;
     environment.add_extension(answer::declare)?;
     environment.add_extension(conversions::declare)?;
+    environment.add_extension(dialect::declare)?;
     environment.add_extension(time::declare)?;
     environment.add_extension(tolls::declare)?;
     environment.add_extension(data::declare)?;

@@ -14,15 +14,17 @@ use cel::context::VariableResolver;
 use cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
 
-use super::answer::unpack;
-use super::cost::{BUDGET, Budget};
+use super::answer::{self, unpack};
+use super::cost::{BUDGET, Budget, over_budget};
+use super::dialect::{self, Compiled};
 use super::environment::{ENVIRONMENT, NOW};
 use super::internal::Internal;
 use super::lint::Name;
-use super::meter::{MAX_TURNS, TURN};
-use super::view::{Misses, Views, address};
-use super::{Answer, EvaluationErrorKind};
+use super::meter::{MAX_TURNS, Program, TURN};
+use super::view::{Session, Views, address};
+use super::{EvaluationErrorKind, walk};
 use crate::scope::Scope;
+use crate::value::Typed;
 
 /// The scope's variables, as the interpreter asks for them.
 struct Variables<'s> {
@@ -31,6 +33,7 @@ struct Variables<'s> {
     /// The turns that loops have made.
     turns: AtomicUsize,
     budget: Internal<Budget>,
+    patterns: &'s [Compiled],
 }
 
 impl VariableResolver for Variables<'_> {
@@ -45,26 +48,57 @@ impl VariableResolver for Variables<'_> {
         if name == BUDGET {
             return Some(CowVal::Borrowed(&self.budget));
         }
+        if let Some(pattern) = dialect::pattern(name, self.patterns) {
+            return Some(CowVal::Borrowed(pattern));
+        }
         self.scope.get(name).map(|value| self.views.of(value))
     }
 }
+
+/// What an evaluation came to; none is `optional.none()`.
+type Resolved = Result<Option<Typed>, Box<Failure>>;
 
 /// An evaluation that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     error: ExecutionError,
-    misses: Misses,
+    session: Session,
 }
 
 /// Evaluates a [program](super::meter::program).
-pub(super) fn evaluate(tree: &IdedExpr, scope: &Scope) -> Result<Answer, Failure> {
-    let misses = Misses::default();
+pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
+    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope);
+    // The interpreter tells of two sides that fail the right one.
+    resolve(&program.tree).map_err(|failure| first_failure(answer::unwrap(&program.tree), failure, &resolve))
+}
+
+/// How many changes between `&&` and `||` are followed to the side that is told: each evaluates sides once more.
+const MAX_CHANGES: usize = 4;
+
+/// Of a chain of `&&` or `||` that failed, the failure of its first side that fails alone.
+fn first_failure(tree: &IdedExpr, failure: Box<Failure>, resolve: &dyn Fn(&IdedExpr) -> Resolved) -> Box<Failure> {
+    let (mut tree, mut failure) = (tree, failure);
+    for _ in 0..MAX_CHANGES {
+        let mut sides = Vec::new();
+        walk::sides(tree, &mut sides);
+        let first = sides.into_iter().find_map(|side| resolve(side).err().map(|failure| (side, failure)));
+        match first {
+            Some((side, told)) if !failure.is_of_a_limit() => (tree, failure) = (side, told),
+            Some(_) | None => break,
+        }
+    }
+    failure
+}
+
+fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope) -> Resolved {
+    let session = Session::new(scope.kinds());
     let result = {
         let variables = Variables {
             scope,
-            views: Views::new(&misses),
+            views: Views::new(&session),
             turns: AtomicUsize::new(0),
             budget: Internal(Budget::new()),
+            patterns,
         };
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         context.set_variable_resolver(&variables);
@@ -74,16 +108,26 @@ pub(super) fn evaluate(tree: &IdedExpr, scope: &Scope) -> Result<Answer, Failure
         let guarded = catch_unwind(AssertUnwindSafe(|| unpack(&CelValue::resolve(tree, &context)?)));
         guarded.unwrap_or_else(|_| Err(ExecutionError::InternalError("the interpreter failed".to_owned())))
     };
-    result.map_err(|error| Failure { error, misses })
+    result.map_err(|error| Box::new(Failure { error, session }))
 }
 
 impl Failure {
+    /// Whether the evaluation was ended, and would be ended again.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open, and not of our limits")]
+    fn is_of_a_limit(&self) -> bool {
+        match &self.error {
+            ExecutionError::UndeclaredReference(name) => name.as_str() == TURN,
+            ExecutionError::InternalError(message) => *message == over_budget(),
+            _ => false,
+        }
+    }
+
     /// What kind of failure it was, and what a person reads. Values stay out of the text: they may be secret.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
     pub(super) fn describe(&self, scope: &Scope, source: &str, names: &[Name]) -> (EvaluationErrorKind, String) {
         match &self.error {
             ExecutionError::NoSuchKey(key) => {
-                let asked = self.misses.asked(key);
+                let asked = self.session.asked(key);
                 let mut path = asked.and_then(|asked| path_of(asked, scope)).unwrap_or_default();
                 // A key that is not written there was computed, and may be secret.
                 let told = if source.contains(key.as_str()) { key.as_str() } else { "[computed]" };
@@ -119,10 +163,7 @@ fn message(error: &ExecutionError) -> String {
         format!("found no matching overload for '{operator}' applied to '({})'", types.join(", "))
     };
     match error {
-        // The library quotes what these were given.
-        ExecutionError::FunctionError { function, .. } if function == "matches" => {
-            "matches: not a regular expression".to_owned()
-        }
+        // The library quotes what this was given.
         ExecutionError::FunctionError { function, .. } if function == "timezone" => {
             "timezone: not a time zone such as Europe/Berlin, or an offset such as +01:00".to_owned()
         }

@@ -7,6 +7,7 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
+use super::dialect::{self, Compiled};
 use super::{answer, cost, walk};
 
 /// The turns of all loops of one evaluation together; as for templates.
@@ -15,18 +16,27 @@ pub(super) const MAX_TURNS: usize = 100_000;
 /// The variable that each turn reads; no author can write its name.
 pub(super) const TURN: &str = "@turn";
 
-/// The tree that is evaluated: with the meter in every loop, tolls on what is copied, and an answer that is JSON. The tree
-/// is no deeper than [`super::limits`] allows.
-pub(super) fn program(mut root: IdedExpr) -> IdedExpr {
+/// What is evaluated.
+pub(super) struct Program {
+    pub(super) tree: IdedExpr,
+    /// The patterns that are written in the tree.
+    pub(super) patterns: Vec<Compiled>,
+}
+
+/// The tree that is evaluated: in cel-go's dialect, with the meter in every loop, tolls on what is copied, and an answer
+/// that is JSON. The tree is no deeper than [`super::limits`] allows.
+pub(super) fn program(mut root: IdedExpr) -> Program {
     let owned = cost::owned(&root);
+    let mut patterns = Vec::new();
     walk::rewrite(&mut root, &mut |node| {
+        dialect::adapt(node, &mut patterns);
         cost::charge(&mut node.expr, &owned);
         if let Expr::Comprehension(comprehension) = &mut node.expr {
             meter(comprehension);
         }
     });
     cost::charge_answer(&mut root, &owned);
-    answer::wrap(root)
+    Program { tree: answer::wrap(root), patterns }
 }
 
 /// The interpreter appends in place where it recognizes `map` and `filter`: by a condition that is a literal, and by

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod dialect;
 mod functions;
 mod golden;
 mod hostile;

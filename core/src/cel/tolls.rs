@@ -24,7 +24,6 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
             Toll::Pairs => pairs,
             Toll::Pieces => pieces,
             Toll::Count => count,
-            Toll::Pattern => pattern,
         };
         let arguments = if toll == Toll::Pieces { 3 } else { 2 };
         environment.add_overload(toll.function(), toll.function(), anything(arguments), function)?;
@@ -113,23 +112,6 @@ fn count<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execu
         let count = value.downcast_ref::<CelInt>().and_then(|count| usize::try_from(*count.inner()).ok());
         NODE.saturating_mul(count.unwrap_or(0))
     })
-}
-
-fn pattern<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    pass(arguments, |value, _| states(text(value)))
-}
-
-/// About what it takes to make a pattern's automaton: classes are large, and repetitions multiply what they repeat.
-fn states(pattern: &str) -> usize {
-    const SMALLEST: usize = 2048;
-    const CLASS: usize = 256;
-    const REPEATED_CLASS: usize = 4096;
-    let classes = pattern.matches(['\\', '.', '[']).count();
-    let numbers = pattern.split(|character: char| !character.is_ascii_digit());
-    let repetitions = numbers.filter_map(|number| number.parse::<usize>().ok().filter(|number| *number > 1));
-    let copies = if pattern.contains('{') { repetitions.fold(1, usize::saturating_mul) } else { 1 };
-    let repeated = (pattern.len() + REPEATED_CLASS * classes).saturating_mul(copies - 1);
-    (SMALLEST + pattern.len() + CLASS * classes).saturating_add(repeated)
 }
 
 /// `text.replace(from, to)`, or the first `n` of them; all if `n` is negative.

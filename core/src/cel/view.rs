@@ -2,45 +2,99 @@
 //!
 //! In goes a borrowed JSON value, out comes a CEL value that reads it in place. An object or a list
 //! turns into CEL's own kind only when an operator needs that (equality, concatenation, iteration),
-//! and then one level of it. Integers are `int` (`uint` above its range), other numbers `double`.
+//! and then one level of it. Integers are `int` (`uint` above its range), other numbers `double`. A part that an
+//! expression made of a type which JSON lacks is of that type.
 //! Views live for one evaluation; nothing here can fail but a lookup.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cel::ExecutionError;
 use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
-use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, Type};
+use cel::common::types::{
+    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp,
+    CelUInt, Type,
+};
 use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
+use chrono::TimeDelta;
 use serde_json::{Map, Value};
 
 use super::internal::Internal;
+use super::time::parse_timestamp;
 use super::weight::{Depth, LOOK, weigh_data};
+use crate::value::typed::{self, Kind, Kinds, Typed};
 
-/// The keys that were looked for and not found during one evaluation.
+/// What one evaluation knows of its data: the parts that are of a type which JSON lacks, and the keys that were looked
+/// for and not found.
 ///
 /// The interpreter's error knows only the key. It hands back the very allocation that the lookup made
 /// for it, which tells here which object was asked.
 #[derive(Debug, Default)]
-pub(super) struct Misses(Mutex<Vec<(Arc<String>, usize)>>);
+pub(super) struct Session {
+    kinds: BTreeMap<usize, Kind>,
+    misses: Mutex<Vec<(Arc<String>, usize)>>,
+}
 
-impl Misses {
+impl Session {
     /// So many are remembered: an expression that misses more often than that works with defaults.
     const CAPACITY: usize = 4096;
     /// A longer key is not remembered: no author wrote it, and there may be many.
     const LONGEST: usize = 512;
 
+    /// A session over data whose parts at these addresses have a type.
+    pub(super) fn new(kinds: BTreeMap<usize, Kind>) -> Self {
+        Self { kinds, misses: Mutex::default() }
+    }
+
+    fn kind(&self, value: &Value) -> Option<Kind> {
+        if self.kinds.is_empty() { None } else { self.kinds.get(&typed::address(value)).copied() }
+    }
+
     fn record(&self, key: &str, fields: &Map<String, Value>) -> ExecutionError {
         let key = Arc::new(key.to_owned());
-        let mut misses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut misses = self.misses.lock().unwrap_or_else(PoisonError::into_inner);
         if misses.len() < Self::CAPACITY && key.len() <= Self::LONGEST {
             misses.push((Arc::clone(&key), address(fields)));
         }
         ExecutionError::NoSuchKey(key)
     }
 
+    /// A copy of an object, with the types of its parts.
+    fn object(&self, fields: &Map<String, Value>) -> Typed {
+        let mut kinds = Kinds::new();
+        if !self.kinds.is_empty() {
+            fields.iter().for_each(|(key, value)| self.add_kinds(value, typed::step(key), &mut kinds));
+        }
+        Typed { value: Value::Object(fields.clone()), kinds }
+    }
+
+    /// A copy of a list, with the types of its parts.
+    fn list(&self, items: &[Value]) -> Typed {
+        let mut kinds = Kinds::new();
+        if !self.kinds.is_empty() {
+            items.iter().enumerate().for_each(|(index, item)| self.add_kinds(item, format!("/{index}"), &mut kinds));
+        }
+        Typed { value: Value::Array(items.to_vec()), kinds }
+    }
+
+    fn add_kinds(&self, value: &Value, at: String, kinds: &mut Kinds) {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(key, value)| self.add_kinds(value, at.clone() + &typed::step(key), kinds));
+            }
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(index, item)| self.add_kinds(item, format!("{at}/{index}"), kinds));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                kinds.extend(self.kind(value).map(|kind| (at, kind)));
+            }
+        }
+    }
+
     /// The address of the object that was asked for `key`.
     pub(super) fn asked(&self, key: &Arc<String>) -> Option<usize> {
-        let misses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let misses = self.misses.lock().unwrap_or_else(PoisonError::into_inner);
         misses.iter().find(|(missed, _)| Arc::ptr_eq(missed, key)).map(|(_, asked)| *asked)
     }
 }
@@ -51,7 +105,10 @@ pub(super) fn address(fields: &Map<String, Value>) -> usize {
 }
 
 /// The CEL value that shows `value`.
-pub(super) fn view<'a>(value: &'a Value, misses: &'a Misses) -> Box<dyn Val + 'a> {
+pub(super) fn view<'a>(value: &'a Value, session: &'a Session) -> Box<dyn Val + 'a> {
+    if let Some(typed) = session.kind(value).and_then(|kind| typed_view(value, kind)) {
+        return typed;
+    }
     match value {
         Value::Null => Box::new(CelNull),
         Value::Bool(value) => Box::new(CelBool::from(*value)),
@@ -61,17 +118,27 @@ pub(super) fn view<'a>(value: &'a Value, misses: &'a Misses) -> Box<dyn Val + 'a
             (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
         },
         Value::String(value) => Box::new(CelString::from(value.as_str())),
-        Value::Array(items) => Box::new(List { items, views: Views::new(misses), list: OnceLock::new() }),
+        Value::Array(items) => Box::new(List { items, views: Views::new(session), list: OnceLock::new() }),
         Value::Object(fields) => {
-            Box::new(Object { fields, views: Views::new(misses), keys: OnceLock::new(), map: OnceLock::new() })
+            Box::new(Object { fields, views: Views::new(session), keys: OnceLock::new(), map: OnceLock::new() })
         }
     }
 }
 
+/// The CEL value of a part that JSON has no type for.
+fn typed_view<'a>(value: &Value, kind: Kind) -> Option<Box<dyn Val + 'a>> {
+    Some(match kind {
+        Kind::Timestamp => Box::new(CelTimestamp::from(parse_timestamp(value.as_str()?)?)),
+        Kind::Duration => Box::new(CelDuration::from(TimeDelta::nanoseconds(typed::nanoseconds(value)?))),
+        Kind::Bytes => Box::new(CelBytes::from(typed::bytes(value))),
+        Kind::Unsigned => Box::new(CelUInt::from(value.as_u64()?)),
+    })
+}
+
 /// The JSON that a value shows, if the value is a view.
-pub(super) fn source(value: &dyn Val) -> Option<Value> {
+pub(super) fn source(value: &dyn Val) -> Option<Typed> {
     let source = value.as_indexer()?.get(&Internal(Question::Source)).ok()?;
-    let Internal(source) = source.downcast_ref::<Internal<Arc<Mutex<Value>>>>()?;
+    let Internal(source) = source.downcast_ref::<Internal<Arc<Mutex<Typed>>>>()?;
     Some(std::mem::take(&mut *source.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
@@ -100,7 +167,7 @@ impl Question {
 
     fn answer<'v>(
         self,
-        source: impl FnOnce() -> Value,
+        source: impl FnOnce() -> Typed,
         members: impl ExactSizeIterator<Item = &'v Value>,
     ) -> CowVal<'static, 'static> {
         match self {
@@ -116,25 +183,25 @@ impl Question {
 #[derive(Debug)]
 pub(super) struct Views<'a> {
     kept: [OnceLock<(&'a Value, Box<dyn Val + 'a>)>; 3],
-    misses: &'a Misses,
+    session: &'a Session,
 }
 
 impl<'a> Views<'a> {
-    pub(super) fn new(misses: &'a Misses) -> Self {
-        Self { kept: [const { OnceLock::new() }; 3], misses }
+    pub(super) fn new(session: &'a Session) -> Self {
+        Self { kept: [const { OnceLock::new() }; 3], session }
     }
 
     /// The view of a child. Scalars are made anew: that costs less than to find them.
     pub(super) fn of<'b>(&'b self, child: &'a Value) -> CowVal<'b, 'a> {
         if child.is_object() || child.is_array() {
             for slot in &self.kept {
-                let (kept, view) = slot.get_or_init(|| (child, view(child, self.misses)));
+                let (kept, view) = slot.get_or_init(|| (child, view(child, self.session)));
                 if std::ptr::eq(*kept, child) {
                     return CowVal::Borrowed(view.as_ref());
                 }
             }
         }
-        CowVal::Owned(view(child, self.misses))
+        CowVal::Owned(view(child, self.session))
     }
 }
 
@@ -158,7 +225,7 @@ struct List<'a> {
 impl<'a> Object<'a> {
     fn to_map(&self) -> CelMap<'a> {
         let entry =
-            |(key, value): (&'a String, &'a Value)| (CelMapKey::from(key.as_str()), view(value, self.views.misses));
+            |(key, value): (&'a String, &'a Value)| (CelMapKey::from(key.as_str()), view(value, self.views.session));
         self.fields.iter().map(entry).collect::<std::collections::HashMap<_, _>>().into()
     }
 
@@ -169,7 +236,7 @@ impl<'a> Object<'a> {
 
 impl<'a> List<'a> {
     fn to_list(&self) -> CelList<'a> {
-        self.items.iter().map(|item| view(item, self.views.misses)).collect::<Vec<_>>().into()
+        self.items.iter().map(|item| view(item, self.views.session)).collect::<Vec<_>>().into()
     }
 
     fn list(&self) -> &CelList<'a> {
@@ -227,7 +294,7 @@ impl Val for Object<'_> {
     where
         Self: 'v,
     {
-        let views = Views::new(self.views.misses);
+        let views = Views::new(self.views.session);
         Box::new(Self { fields: self.fields, views, keys: OnceLock::new(), map: OnceLock::new() })
     }
 
@@ -263,10 +330,10 @@ impl Indexer for Object<'_> {
         match key.downcast_ref::<CelString<'_>>() {
             Some(key) => match self.fields.get(key.inner()) {
                 Some(value) => Ok(self.views.of(value)),
-                None => Err(self.views.misses.record(key.inner(), self.fields)),
+                None => Err(self.views.session.record(key.inner(), self.fields)),
             },
             None => match Question::of(key) {
-                Some(question) => Ok(question.answer(|| Value::Object(self.fields.clone()), self.fields.values())),
+                Some(question) => Ok(question.answer(|| self.views.session.object(self.fields), self.fields.values())),
                 None => self.map().get(key),
             },
         }
@@ -368,7 +435,7 @@ impl Val for List<'_> {
     where
         Self: 'v,
     {
-        Box::new(Self { items: self.items, views: Views::new(self.views.misses), list: OnceLock::new() })
+        Box::new(Self { items: self.items, views: Views::new(self.views.session), list: OnceLock::new() })
     }
 
     fn as_builtin<'b, 'v>(&'b self) -> BuiltinRef<'b, 'v>
@@ -395,7 +462,7 @@ impl Indexer for List<'_> {
         match position.and_then(|position| self.items.get(position)) {
             Some(item) => Ok(self.views.of(item)),
             None => match Question::of(index) {
-                Some(question) => Ok(question.answer(|| Value::Array(self.items.to_vec()), self.items.iter())),
+                Some(question) => Ok(question.answer(|| self.views.session.list(self.items), self.items.iter())),
                 // Other kinds of index, and the errors, are CEL's own business.
                 None => self.list().get(index),
             },

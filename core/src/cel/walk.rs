@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, operators};
 
 /// A node, and where it stands.
 #[derive(Clone)]
@@ -95,6 +95,21 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
         pending[waiting..].reverse();
         Some(node)
     })
+}
+
+/// The sides of a chain of one of `&&` and `||`, from left to right; none of any other node.
+pub(super) fn sides<'e>(node: &'e IdedExpr, sides: &mut Vec<&'e IdedExpr>) {
+    let Expr::Call(call) = &node.expr else { return };
+    if !matches!(call.func_name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
+        return;
+    }
+    for side in &call.args {
+        if matches!(&side.expr, Expr::Call(inner) if inner.func_name == call.func_name) {
+            self::sides(side, sides);
+        } else {
+            sides.push(side);
+        }
+    }
 }
 
 /// Changes every node of a tree that has been checked, children before their parents.

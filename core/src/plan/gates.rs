@@ -9,7 +9,7 @@ use super::decision::{FailReason, Failure};
 use super::owner::Standing;
 use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
-use crate::cel::{Answer, EvaluationError, Expression, Reading};
+use crate::cel::{EvaluationError, Expression, Reading};
 use crate::id::Generation;
 use crate::manifest::{self, Desired, Stamp};
 use crate::observation::Version;
@@ -112,11 +112,11 @@ impl<'a> Examination<'a> {
         if let Err(cause) = self.context.check_read(|| reads::of_expression(expression)) {
             return GateAnswer::Failed(cause);
         }
-        match expression.evaluate(self.context.scope) {
+        match expression.evaluate_typed(self.context.scope) {
             // A gate writes or destroys: no answer must not count as yes.
-            Ok(Answer::Absent) => GateAnswer::Failed(format!("`{}` gave no value", expression.source())),
-            Ok(answer) if answer.is_truthy() => GateAnswer::Holds,
-            Ok(_) => GateAnswer::DoesNotHold,
+            Ok(None) => GateAnswer::Failed(format!("`{}` gave no value", expression.source())),
+            Ok(Some(answer)) if answer.is_truthy() => GateAnswer::Holds,
+            Ok(Some(_)) => GateAnswer::DoesNotHold,
             Err(error) if lenient && self.is_missing_own_status(&error) => {
                 let message = format!("the {name} gate was taken as false: {error}");
                 self.record.warnings.push(Warning::new(WarningReason::StatusMissing, message));

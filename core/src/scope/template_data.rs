@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::value::Kind;
+use crate::value::typed::{self, Kinds, addresses};
+
 /// The template engine's copy of one variable.
 #[derive(Clone, Default)]
 pub(super) struct TemplateData {
@@ -15,8 +18,12 @@ pub(super) struct TemplateData {
 
 impl TemplateData {
     /// The copy of `value`, made now if there is none.
-    pub(super) fn of(&self, value: &Value) -> gotmpl::Value {
-        self.converted.get_or_init(|| self.refreshed(value).unwrap_or_else(|| convert(value))).clone()
+    pub(super) fn of(&self, value: &Value, kinds: &Kinds) -> gotmpl::Value {
+        let made = || {
+            let kinds = addresses(value, kinds);
+            self.refreshed(value, &kinds).unwrap_or_else(|| convert(value, &kinds))
+        };
+        self.converted.get_or_init(made).clone()
     }
 
     /// Notes that one key of the object was set or removed.
@@ -29,14 +36,14 @@ impl TemplateData {
         }
     }
 
-    fn refreshed(&self, value: &Value) -> Option<gotmpl::Value> {
+    fn refreshed(&self, value: &Value, kinds: &BTreeMap<usize, Kind>) -> Option<gotmpl::Value> {
         let (Value::Object(fields), Some((gotmpl::Value::Map(map), changed))) = (value, &self.earlier) else {
             return None;
         };
         let mut map: BTreeMap<_, _> = (**map).clone();
         for key in changed {
             match fields.get(key) {
-                Some(value) => map.insert(Arc::from(key.as_str()), convert(value)),
+                Some(value) => map.insert(Arc::from(key.as_str()), convert(value, kinds)),
                 None => map.remove(key.as_str()),
             };
         }
@@ -44,7 +51,11 @@ impl TemplateData {
     }
 }
 
-fn convert(value: &Value) -> gotmpl::Value {
+fn convert(value: &Value, kinds: &BTreeMap<usize, Kind>) -> gotmpl::Value {
+    if let Some(typed) = kinds.get(&typed::address(value)).and_then(|kind| typed_value(value, *kind)) {
+        return typed;
+    }
+    let convert = |value| convert(value, kinds);
     match value {
         Value::Null => gotmpl::Value::Nil,
         Value::Bool(value) => gotmpl::Value::Bool(*value),
@@ -60,4 +71,16 @@ fn convert(value: &Value) -> gotmpl::Value {
             gotmpl::Value::Map(Arc::new(fields.collect()))
         }
     }
+}
+
+/// A part as Go has it: templates print Go's text of times.
+fn typed_value(value: &Value, kind: Kind) -> Option<gotmpl::Value> {
+    Some(match kind {
+        Kind::Timestamp => gotmpl::Value::String(typed::timestamp_text(value)?.into()),
+        Kind::Duration => gotmpl::Value::String(typed::duration_text(value)?.into()),
+        Kind::Bytes => {
+            gotmpl::Value::List(typed::bytes(value).into_iter().map(|byte| gotmpl::Value::Int(byte.into())).collect())
+        }
+        Kind::Unsigned => gotmpl::Value::Uint(value.as_u64()?),
+    })
 }

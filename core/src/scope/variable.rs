@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::template_data::TemplateData;
+use crate::value::Typed;
+use crate::value::typed::{Kinds, step};
 
 /// What a scope has under a name: a value, and the template engine's copy of it once a template has read it.
 ///
@@ -18,6 +20,7 @@ pub struct Variable(Arc<Parts>);
 #[derive(Clone)]
 struct Parts {
     value: Value,
+    kinds: Kinds,
     template_data: TemplateData,
 }
 
@@ -28,14 +31,20 @@ impl Variable {
         &self.0.value
     }
 
+    /// The types of its parts that JSON lacks.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        &self.0.kinds
+    }
+
     /// The copy that templates read, made now if there is none.
     pub(super) fn template_data(&self) -> gotmpl::Value {
-        self.0.template_data.of(&self.0.value)
+        self.0.template_data.of(&self.0.value, &self.0.kinds)
     }
 
     /// Sets (or with `None` removes) one key of the object; what is no object has no keys to keep.
     pub(super) fn set_member(&mut self, key: &str, value: Option<Value>) {
-        let Parts { value: Value::Object(fields), template_data } = Arc::make_mut(&mut self.0) else {
+        let Parts { value: Value::Object(fields), kinds, template_data } = Arc::make_mut(&mut self.0) else {
             *self = Value::Object(value.map(|value| (key.to_owned(), value)).into_iter().collect()).into();
             return;
         };
@@ -43,6 +52,9 @@ impl Variable {
             Some(value) => fields.insert(key.to_owned(), value),
             None => fields.remove(key),
         };
+        let member = step(key);
+        kinds
+            .retain(|pointer, _| pointer.strip_prefix(&member).is_none_or(|rest| rest.starts_with(|next| next != '/')));
         template_data.forget(key);
     }
 }
@@ -56,7 +68,13 @@ impl Default for Variable {
 
 impl From<Value> for Variable {
     fn from(value: Value) -> Self {
-        Self(Arc::new(Parts { value, template_data: TemplateData::default() }))
+        Typed::from(value).into()
+    }
+}
+
+impl From<Typed> for Variable {
+    fn from(Typed { value, kinds }: Typed) -> Self {
+        Self(Arc::new(Parts { value, kinds, template_data: TemplateData::default() }))
     }
 }
 

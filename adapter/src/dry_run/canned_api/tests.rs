@@ -43,6 +43,17 @@ fn answers_are_given_in_order_and_the_last_one_repeats() {
 }
 
 #[test]
+fn patterns_are_of_re2() {
+    let entry = |pattern: &str| json!({ "match": { "method": "*", "urlPattern": pattern }, "responses": [{}] });
+    let api = api(json!({ "responses": [entry(r"^/\w+$"), entry(r"^\Q/é?a={b\E$"), entry("^/{id}$")] }));
+    let by = ["/a_1", "/é", "/é?a={b", "/{id}"].map(|url| {
+        api.answer("GET", url);
+        api.answered_by().last().copied().flatten()
+    });
+    assert_eq!(by, [Some(0), None, Some(1), Some(2)]);
+}
+
+#[test]
 fn patterns_see_resolved_urls() {
     let api = api(json!({}));
     assert_eq!(api.resolve_url("clusters/a?full=1"), "/api/hyperfleet/v1/clusters/a?full=1");

@@ -29,7 +29,8 @@ pub(super) struct Failed;
 /// Evaluates a closed tree.
 pub(super) fn constant(tree: &IdedExpr) -> Result<Answer, Failed> {
     let scope = Scope::new(Timestamp::UNIX_EPOCH);
-    evaluate(&meter::program(tree.clone()), &scope).map_err(|_| Failed)
+    let answer = evaluate(&meter::program(tree.clone()), &scope).map_err(|_| Failed)?;
+    Ok(answer.map_or(Answer::Absent, |answer| Answer::Value(answer.value)))
 }
 
 impl Outlook {

@@ -219,7 +219,9 @@ fn what_would_fill_memory_or_run_for_minutes_fails() {
         "list.all(i, !text.contains('y'))".to_owned(),
         "list.all(i, text.size() > 0)".to_owned(),
         "list.all(i, text.lowerAscii() != 'a')".to_owned(),
-        "list.all(i, 'x'.matches('\\\\w{1000}') || true)".to_owned(),
+        "list.all(i, text.matches('\\\\w{1000}') || true)".to_owned(),
+        "list.all(i, 'x'.matches(string(i) + '[a-z]{1000}') || true)".to_owned(),
+        "list.all(i, 'x'.matches(text) || true)".to_owned(),
         "list.all(i, text.matches('(x+x+)+y') || true)".to_owned(),
         "list.all(i, list.sort() != [1])".to_owned(),
         "list.all(i, [list].flatten() != [1])".to_owned(),
@@ -237,6 +239,20 @@ fn what_would_fill_memory_or_run_for_minutes_fails() {
         assert_eq!(error.message, "copies or goes through more than 32 MiB", "{source}");
         assert_eq!(error.kind, EvaluationErrorKind::Other, "{source}");
     }
+}
+
+#[test]
+fn constant_patterns_are_compiled_once_and_bounded_together() {
+    let scope = large();
+    let evaluate = |source: &str| Expression::parse(source).unwrap().evaluate(&scope);
+    assert_eq!(evaluate("list.all(i, !'x'.matches('\\\\w{1000}'))").unwrap(), Answer::Value(json!(true)));
+    assert_eq!(evaluate("text.matches('(x+x+)+y')").unwrap(), Answer::Value(json!(false)));
+    let error = evaluate("'x'.matches('(.{1000}){1}.{1000}.{1000}.{1000}.{1000}')").unwrap_err();
+    assert!(error.message.starts_with("matches: the pattern is too large"), "{error}");
+    let many = vec![r"'x'.matches('\\pL{80}')"; 100].join(" || ");
+    let expression = Expression::parse(&many).unwrap();
+    assert!(expression.pattern_errors().count() > 90);
+    assert_eq!(expression.pattern_errors().next(), Some(&crate::re2::PatternError::TooLarge));
 }
 
 #[test]

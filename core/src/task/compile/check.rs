@@ -172,6 +172,10 @@ impl<'c> Checker<'c> {
             };
             self.report(severity, place, None, message, help);
         }
+        for mistake in expression.pattern_errors() {
+            let help = "matches() takes the regular expressions of RE2: https://github.com/google/re2/wiki/Syntax";
+            self.report(severity, place, None, format!("matches() always fails: {mistake}"), Some(help.to_owned()));
+        }
         self.resource_reads(place, &expression);
         for variable in expression.member_reads("env") {
             self.exposes(&variable);

@@ -256,6 +256,32 @@ fn warnings_leave_the_task_usable() {
 }
 
 /// The complete task with one of its lines damaged.
+#[test]
+fn a_pattern_that_cannot_work_is_told_at_load() {
+    let params =
+        |pattern: &str| format!("params: [{{name: a, source: {{expression: \"event.id.matches('{pattern}')\"}}}}]\n");
+    let told = |text: &str| {
+        let diagnostics = compile("task.yaml", text, &surroundings()).diagnostics;
+        diagnostics.mistakes().iter().map(|mistake| (mistake.severity, mistake.message.clone())).collect::<Vec<_>>()
+    };
+    let cases = [
+        ("(?=a)", "matches() always fails: `(?=` in the pattern: RE2 has no look-ahead"),
+        ("a{1001}", "matches() always fails: `{1001}` in the pattern: counts go up to 1000, nested"),
+        (".{1000}.{1000}.{1000}.{1000}.{1000}", "matches() always fails: the pattern is too large once its counted"),
+    ];
+    for (pattern, expected) in cases {
+        let found = told(&params(pattern));
+        assert!(
+            matches!(found.as_slice(), [(Severity::Warning, message)] if message.starts_with(expected)),
+            "{pattern}: {found:?}"
+        );
+        let gate = format!("    when: {{expression: \"event.id.matches('{pattern}')\"}}\n");
+        let found = told(&format!("resources:\n{}", found_by_name(&gate)));
+        assert!(found.iter().any(|(severity, message)| *severity == Severity::Error && message.starts_with(expected)));
+    }
+    assert_eq!(told(&params("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")), []);
+}
+
 fn damaged() -> impl Strategy<Value = String> {
     let lines: Vec<&str> = cases::COMPLETE.lines().collect();
     let count = lines.len();
