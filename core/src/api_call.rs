@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::scope::Scope;
-use crate::template::{RenderError, Template};
+use crate::template::{RenderError, Template, UrlTemplate};
 
 /// An HTTP method that a task may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct ApiCall {
     /// The method.
     pub method: Method,
     /// The URL, absolute or relative to the API's base.
-    pub url: Template,
+    pub url: UrlTemplate,
     /// The time for one attempt; the client's own if none.
     pub timeout: Option<Duration>,
     /// Attempts in total; the client's own if none.
@@ -113,7 +113,7 @@ impl ApiCall {
     /// Renders every template of the call.
     ///
     /// # Errors
-    /// The first template that fails.
+    /// The first template that fails, or the URL if a value does not fit into it.
     pub fn render(&self, scope: &Scope) -> Result<ApiRequest, RenderError> {
         let body = match (&self.body, self.method) {
             (Some(body), Method::Post | Method::Put | Method::Patch) => Some(body.render(scope)?.into_owned()),
@@ -126,7 +126,7 @@ impl ApiCall {
             .collect::<Result<_, RenderError>>()?;
         Ok(ApiRequest {
             method: self.method,
-            url: self.url.render(scope)?.into_owned(),
+            url: self.url.render(scope)?,
             timeout: self.timeout,
             retry_attempts: self.retry_attempts,
             retry_backoff: self.retry_backoff,

@@ -234,3 +234,6 @@ fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> 
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@
 //! is bound to the reading. The copy is a few microseconds, for the few templates that need it; there
 //! is no state that outlives a rendering or is reachable from another thread.
 //!
-//! A [`Tree`] is a value whose strings are templates; see there.
+//! A [`Tree`] is a value whose strings are templates, a [`UrlTemplate`] one that renders to a URL; see there.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,7 +40,10 @@ mod rewrite;
 mod text;
 mod time;
 mod tree;
+mod url;
 mod yaml_scalar;
+
+pub use self::url::UrlTemplate;
 
 /// The longest text that a template may make: 4 MiB, the largest message of gRPC; what is kept in etcd
 /// is smaller still.

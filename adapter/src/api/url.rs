@@ -66,10 +66,13 @@ pub(super) fn may_be_at(base: &Url, url: &str) -> bool {
 
 /// The URL that is called, given what [`resolve`] made of it.
 pub(super) fn locate(resolved: &str, base: &Url) -> Option<Url> {
+    // The parser drops blanks at the end, so that the name `x ` would be read as `x`.
+    let trimmed = resolved.trim_end_matches(' ');
+    let resolved = format!("{trimmed}{}", "%20".repeat(resolved.len() - trimmed.len()));
     if resolved.starts_with('/') {
         Url::parse(&format!("{}{resolved}", base.as_str().trim_end_matches('/'))).ok()
     } else {
-        Url::parse(resolved).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+        Url::parse(&resolved).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     }
 }
 
@@ -89,9 +92,27 @@ fn clean(path: &str) -> String {
 mod tests {
     #![expect(clippy::expect_used, reason = "tests")]
 
+    use jiff::Timestamp;
+    use lifecycle_core::scope::Scope;
+    use lifecycle_core::template::{Template, UrlTemplate};
+    use percent_encoding::percent_decode_str;
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The URL that a call goes to whose template reads `id`; none if the template refuses the value.
+    fn called(template: &str, id: &str, at: &Url) -> Option<Url> {
+        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+        scope.set("id", id.into());
+        scope.set("base", "https://else.example/fleet".into());
+        let url = UrlTemplate::new(Template::parse(template).expect("a template")).render(&scope).ok()?;
+        locate(&resolve(&url, Some(at), "v1"), at)
+    }
+
+    /// Values as an attacker would choose them.
+    fn hostile_value() -> impl Strategy<Value = String> {
+        prop_oneof!["[./\\\\%2eEfF?#@:;a \t\n\r\u{0}-]{0,8}", ".{0,12}", "[a-z0-9-]{1,20}"]
+    }
 
     fn base(text: &str) -> Url {
         Url::parse(text).expect("a URL")
@@ -180,6 +201,7 @@ mod tests {
             ("at a root", "http://api:8000", "/api/x?a=b", Some("http://api:8000/api/x?a=b")),
             ("below a base path", "http://api:8000/fleet/", "/api/x", Some("http://api:8000/fleet/api/x")),
             ("foreign", "http://api:8000", "https://else.example/x", Some("https://else.example/x")),
+            ("a blank at the end", "http://api:8000", "/api/x ", Some("http://api:8000/api/x%20")),
             ("no web address", "http://api:8000", "ftp://else.example/x", None),
             ("no address at all", "http://api:8000", "http://", None),
         ];
@@ -195,6 +217,45 @@ mod tests {
             let located = locate(&resolve(&path, Some(&at), "v1"), &at).expect("a URL");
             prop_assert_eq!(located.origin(), at.origin());
             prop_assert!(!located.path().contains("/../") && !located.path().contains("//"), "{}", located);
+        }
+
+        #[test]
+        fn a_value_reaches_the_server_as_the_segment_it_stands_for(id in hostile_value()) {
+            let at = base("http://api:8000/fleet");
+            let cases = [
+                ("/clusters/{{ .id }}", "/fleet/api/hyperfleet/v1/clusters/", ""),
+                ("clusters/{{ .id }}/statuses?x={{ .id }}", "/fleet/api/hyperfleet/v1/clusters/", "/statuses"),
+                ("http://api:8000/fleet/clusters/{{ .id }}", "/fleet/clusters/", ""),
+                ("{{ .base }}/{{ .id }}/x", "/fleet/", "/x"),
+                ("https://else.example/{{ .id }}", "/", ""),
+            ];
+            for (template, before, behind) in cases {
+                let Some(url) = called(template, &id, &at) else { continue };
+                let segment = url.path().strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+                let decoded = segment.filter(|segment| !segment.contains('/'))
+                    .and_then(|segment| percent_decode_str(segment).decode_utf8().ok());
+                prop_assert_eq!(decoded.as_deref(), Some(id.as_str()), "{}: {}", template, url);
+            }
+        }
+
+        #[test]
+        fn a_value_in_a_host_stays_in_the_host(id in hostile_value()) {
+            let at = base("http://api:8000");
+            if let Some(url) = called("https://clusters-{{ .id }}.example.com/x", &id, &at) {
+                let host = url.host_str().unwrap_or_default();
+                prop_assert!(host.ends_with(".example.com"), "{}", url);
+                // Other characters are written in Punycode, which begins with its own prefix.
+                prop_assert!(!id.is_ascii() || host.starts_with("clusters-"), "{}", url);
+                prop_assert_eq!(url.path(), "/x");
+            }
+        }
+
+        #[test]
+        fn an_ordinary_value_is_never_refused(id in "[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,20}") {
+            let at = base("http://api:8000");
+            let url = called("/clusters/{{ .id }}/statuses", &id, &at);
+            let expected = format!("/api/hyperfleet/v1/clusters/{id}/statuses");
+            prop_assert_eq!(url.as_ref().map(Url::path), Some(expected.as_str()));
         }
 
         #[test]

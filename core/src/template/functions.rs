@@ -5,6 +5,7 @@
 //! they ask for it, and anything else is an error. What turns values into text is replaced here, for
 //! the engine would write Rust's numbers, and without a limit.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
@@ -171,6 +172,12 @@ fn show(values: &[Value]) -> Result {
         [value] => string(text(value)?.into_owned()),
         _ => failure("nothing to show"),
     }
+}
+
+/// The text that an action prints, null included.
+pub(super) fn shown_text(values: &[Value]) -> gotmpl::Result<String> {
+    let shown = show(values)?;
+    if matches!(shown, Value::Nil) { Ok("<no value>".to_owned()) } else { text(&shown).map(Cow::into_owned) }
 }
 
 fn escaped(values: &[Value], escape: fn(&str) -> String) -> Result {

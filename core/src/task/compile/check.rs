@@ -13,7 +13,7 @@ use crate::duration::{Units, parse_nanoseconds};
 use crate::field::FieldPath;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};
-use crate::template::{Template, TemplateError};
+use crate::template::{Template, TemplateError, UrlTemplate};
 
 /// A value's place in one of the files.
 #[derive(Clone)]
@@ -292,7 +292,7 @@ impl<'c> Checker<'c> {
         let headers = headers.collect();
         Some(ApiCall {
             method: method(spec.method),
-            url: url?,
+            url: UrlTemplate::new(url?),
             timeout,
             retry_attempts: spec.retry_attempts.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
             retry_backoff,

@@ -177,7 +177,7 @@ fn templates(action: &Action) -> Vec<&Template> {
     let log = action.log.iter().map(|log| &log.message);
     let calls = action.api_call.iter().flat_map(|call| {
         let headers = call.headers.iter().map(|(_, value)| value);
-        headers.chain([&call.url]).chain(call.body.as_ref().filter(|_| takes_body(call.method)))
+        headers.chain([call.url.written()]).chain(call.body.as_ref().filter(|_| takes_body(call.method)))
     });
     log.chain(calls).collect()
 }
