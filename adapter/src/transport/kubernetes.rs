@@ -20,9 +20,13 @@
 //!
 //! # What is not there
 //!
+//! An answer that is not the object, or not a list of the kind, that was asked for proves nothing: the object is unread,
+//! or the write has failed, see `answer`.
+//!
 //! Only the server's word that this very object does not exist is an absence. A kind that is not served is an
 //! error, not an absence: its definition may be away for a minute, and its objects with it.
 
+mod answer;
 pub mod call;
 mod client;
 mod kinds;
@@ -136,10 +140,6 @@ impl KubernetesTransport {
         Endpoint::new(&kind, call.subject).map_err(|message| call.invalid(message))
     }
 
-    async fn send(&self, call: &Call<'_>, request: http::Request<Vec<u8>>) -> Result<Value, WriteError> {
-        self.calls.send(call, request).await.map_err(|refusal| self.refused(call, refusal))
-    }
-
     fn refused(&self, call: &Call<'_>, refusal: Refusal) -> WriteError {
         if refusal.is_unserved_path() {
             self.kinds.forget(&call.subject.kind);
@@ -150,7 +150,8 @@ impl KubernetesTransport {
     async fn get(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
         let call = Call { verb: Verb::Get, subject };
         let endpoint = self.endpoint(&call).await?;
-        match self.calls.send(&call, request::get(&endpoint.object(&call)?)).await {
+        let answer = self.calls.send(&call, request::get(&endpoint.object(&call)?)).await;
+        match answer.and_then(|answer| endpoint.wanted(subject).object(answer)) {
             Ok(object) => Ok(Some(object)),
             Err(refusal) if refusal.is_missing_object(subject) => Ok(None),
             Err(refusal) => Err(self.refused(&call, refusal)),
@@ -165,14 +166,13 @@ impl KubernetesTransport {
         loop {
             let request = request::list(endpoint.collection(), selector, self.page_size, &next_page);
             // A page that fails, expired ones included, fails the whole: half a list proves nothing.
-            let mut answer = self.send(&call, request).await?;
-            let Some(Value::Array(items)) = answer.get_mut("items").map(Value::take) else {
-                return Err(call.error(WriteErrorKind::Unavailable, None, "the answer is not a list".to_owned()));
-            };
-            found.extend(items.into_iter().map(|item| with_kind(item, subject)));
-            match answer.pointer("/metadata/continue").and_then(Value::as_str) {
-                Some(token) if !token.is_empty() => next_page = token.to_owned(),
-                _ => return Ok(found),
+            let answer = self.calls.send(&call, request).await;
+            let listed = answer.and_then(|answer| endpoint.wanted(subject).list(answer));
+            let (items, token) = listed.map_err(|refusal| self.refused(&call, refusal))?;
+            found.extend(items);
+            match token {
+                Some(token) => next_page = token,
+                None => return Ok(found),
             }
         }
     }
@@ -182,7 +182,10 @@ impl KubernetesTransport {
         let call = Call { verb, subject: &subject };
         let endpoint = self.endpoint(&call).await?;
         let path = endpoint.collection_for_create(&call)?;
-        self.send(&call, request::create(path, &self.field_manager, verb == Verb::Rehearse, desired)).await
+        let request = request::create(path, &self.field_manager, verb == Verb::Rehearse, desired);
+        let answer = self.calls.send(&call, request).await;
+        let created = answer.and_then(|answer| endpoint.wanted(&subject).object(answer));
+        created.map_err(|refusal| self.refused(&call, refusal))
     }
 
     /// Makes fields of our own POST, and of the Go adapter, ours of operation Apply. Gives the resource version that
@@ -209,7 +212,8 @@ impl KubernetesTransport {
         }
         let patch = Value::Array(patch);
         let request = request::json_patch(&endpoint.object(&call)?, &self.field_manager, &patch);
-        match self.calls.send(&call, request).await {
+        let answer = self.calls.send(&call, request).await;
+        match answer.and_then(|answer| endpoint.wanted(subject).with_uid(&target.uid).object(answer)) {
             Ok(object) => Ok(object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned)),
             Err(refusal) if refusal.is_failed_test() => Err(WriteError {
                 kind: WriteErrorKind::Conflict,
@@ -256,7 +260,9 @@ impl Transport for KubernetesTransport {
         };
         let resource_version = taken_over.as_deref().unwrap_or(&target.resource_version);
         let body = request::fenced(desired, &target.uid, resource_version).map_err(|message| call.invalid(message))?;
-        self.send(&call, request::apply(&path, &self.field_manager, &body)).await
+        let answer = self.calls.send(&call, request::apply(&path, &self.field_manager, &body)).await;
+        let applied = answer.and_then(|answer| endpoint.wanted(&subject).with_uid(&target.uid).object(answer));
+        applied.map_err(|refusal| self.refused(&call, refusal))
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -266,7 +272,8 @@ impl Transport for KubernetesTransport {
         let endpoint = self.endpoint(&call).await?;
         // A manager of its own: as the adapter's, the patched fields would go with the next apply, which does not name them.
         let manager = format!("{}-patch", self.field_manager);
-        match self.calls.send(&call, request::merge_patch(&endpoint.object(&call)?, &manager, &fenced)).await {
+        let answer = self.calls.send(&call, request::merge_patch(&endpoint.object(&call)?, &manager, &fenced)).await;
+        match answer.and_then(|answer| endpoint.wanted(&subject).with_uid(&target.uid).object(answer)) {
             Ok(object) => Ok(Some(object)),
             Err(refusal) if refusal.is_missing_object(&subject) => Ok(None),
             Err(refusal) => Err(self.refused(&call, refusal)),
@@ -282,7 +289,8 @@ impl Transport for KubernetesTransport {
         let endpoint = self.endpoint(&call).await?;
         let path = endpoint.object(&call)?;
         let request = request::delete(&path, &target.uid, &target.resource_version, propagation);
-        match self.calls.send(&call, request).await {
+        let answer = self.calls.send(&call, request).await;
+        match answer.and_then(|answer| endpoint.wanted(&subject).with_uid(&target.uid).deletion(answer)) {
             Ok(answer) => Ok(deletion(answer)),
             Err(refusal) if refusal.is_missing_object(&subject) => Ok(Deletion::Gone),
             Err(refusal) => Err(self.refused(&call, refusal)),
@@ -296,15 +304,6 @@ impl Transport for KubernetesTransport {
 fn deletion(answer: Value) -> Deletion {
     let stays = answer.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null());
     if stays { Deletion::Pending(answer) } else { Deletion::Gone }
-}
-
-/// Adds what the items of a list lack: their `apiVersion` and `kind`.
-fn with_kind(mut item: Value, subject: &Subject) -> Value {
-    if let Value::Object(fields) = &mut item {
-        fields.entry("apiVersion").or_insert_with(|| subject.kind.api_version().into());
-        fields.entry("kind").or_insert_with(|| subject.kind.kind.clone().into());
-    }
-    item
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(super) enum Refusal {
     Answered(Box<Status>),
     /// No answer came, or one that broke off or cannot be read. The request may have been carried out.
     Lost { status: Option<u16>, message: String },
+    /// The answer says success, but is not what was asked for. The request may have been carried out.
+    Foreign { message: String },
 }
 
 impl Refusal {
@@ -57,6 +59,7 @@ impl Refusal {
     pub(super) fn kind(&self) -> WriteErrorKind {
         match self {
             Self::Lost { .. } => WriteErrorKind::Unreachable,
+            Self::Foreign { .. } => WriteErrorKind::Unavailable,
             Self::Answered(status) => match status.code {
                 404 | 410 => WriteErrorKind::NotFound,
                 409 if status.is_already_exists() => WriteErrorKind::AlreadyExists,
@@ -77,6 +80,7 @@ impl Refusal {
         match self {
             Self::Answered(status) => status.code.to_string(),
             Self::Lost { .. } => "unreachable".to_owned(),
+            Self::Foreign { .. } => "foreign_answer".to_owned(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Refusal {
                 call.error(kind, Some(status.code), message)
             }
             Self::Lost { status, message } => call.error(kind, status, message),
+            Self::Foreign { message } => call.error(kind, Some(200), message),
         }
     }
 }
@@ -138,6 +143,7 @@ mod tests {
             ("a server that is slow", refusal(504, "Timeout", Value::Null), Kind::Unavailable),
             ("a proxy's page", Refusal::answered(502, b"<html>Bad Gateway</html>"), Kind::Unavailable),
             ("a redirect", Refusal::answered(302, b""), Kind::Unavailable),
+            ("an answer that is not the object", Refusal::Foreign { message: "{}".into() }, Kind::Unavailable),
             ("no answer", Refusal::Lost { status: None, message: "reset".into() }, Kind::Unreachable),
         ];
         for (name, refusal, expected) in cases {

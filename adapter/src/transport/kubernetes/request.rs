@@ -11,6 +11,7 @@ use lifecycle_core::write::WriteError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use super::answer::Wanted;
 use super::call::Call;
 use super::kinds::ServedKind;
 use crate::transport::subject::Subject;
@@ -24,6 +25,7 @@ const JSON: &str = "application/json";
 #[derive(Debug)]
 pub(super) struct Endpoint {
     collection: String,
+    namespaced: bool,
     all_namespaces: bool,
     kind: String,
 }
@@ -39,7 +41,12 @@ impl Endpoint {
         }
         let _ = write!(collection, "/{}", segment(&kind.plural)?);
         let all_namespaces = kind.namespaced && subject.namespace.is_none();
-        Ok(Self { collection, all_namespaces, kind: subject.kind.kind.clone() })
+        Ok(Self { collection, namespaced: kind.namespaced, all_namespaces, kind: subject.kind.kind.clone() })
+    }
+
+    /// What the answer to a call about `subject` has to be.
+    pub(super) fn wanted<'a>(&self, subject: &'a Subject) -> Wanted<'a> {
+        Wanted::new(subject, self.namespaced)
     }
 
     /// The path of the collection, for a list: of all namespaces if none was given.

@@ -92,7 +92,17 @@ fn named(kind: &str, namespace: &str, name: &str) -> Query {
 }
 
 fn config_map() -> Value {
-    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } })
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team", "uid": "u1" } })
+}
+
+fn target() -> Target {
+    Target {
+        kind: GroupVersionKind::new("v1", "ConfigMap"),
+        namespace: Some("team".to_owned()),
+        name: "a".to_owned(),
+        uid: "u1".to_owned(),
+        resource_version: String::new(),
+    }
 }
 
 fn status(code: u16, reason: &str, details: Value) -> (u16, Value) {
@@ -212,14 +222,13 @@ async fn many_calls_are_under_way_at_the_same_time_and_share_one_lookup() {
 
 #[tokio::test]
 async fn a_list_is_read_to_its_end_or_not_at_all() {
-    let item = |name: &str| json!({ "metadata": { "name": name } });
+    let item = |name: &str| json!({ "metadata": { "name": name, "namespace": "team" } });
+    let list = |token: &str, items: Value| json!({ "apiVersion": "v1", "kind": "ConfigMapList", "metadata": { "continue": token }, "items": items });
     let pages = move |last: (u16, Value)| {
         move |line: &str| match line {
-            line if line.contains("continue=t1") => {
-                (200, json!({ "metadata": { "continue": "t2" }, "items": [item("c")] }))
-            }
+            line if line.contains("continue=t1") => (200, list("t2", json!([item("c")]))),
             line if line.contains("continue=t2") => last.clone(),
-            _ => (200, json!({ "metadata": { "continue": "t1" }, "items": [item("a"), item("b")] })),
+            _ => (200, list("t1", json!([item("a"), item("b")]))),
         }
     };
     let query = Query {
@@ -227,16 +236,59 @@ async fn a_list_is_read_to_its_end_or_not_at_all() {
         ..named("ConfigMap", "team", "")
     };
 
-    let (server, client) = Server::start(pages((200, json!({ "metadata": {}, "items": [] })))).await;
+    let (server, client) = Server::start(pages((200, list("", json!([]))))).await;
     let found = transport(client).find(&query).await.unwrap();
     assert_eq!(found.len(), 3);
-    assert_eq!(found[2], json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" } }));
+    let third = json!({ "name": "c", "namespace": "team" });
+    assert_eq!(found[2], json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": third }));
     assert_eq!(server.lines()[1], "GET /api/v1/namespaces/team/configmaps?labelSelector=x%3D1&limit=100");
     assert_eq!(server.lines().len(), 4);
 
     let (_server, client) = Server::start(pages(status(410, "Expired", Value::Null))).await;
     let error = transport(client).find(&query).await.unwrap_err();
     assert_eq!(error.to_string(), "failed to list ConfigMap in team: no");
+
+    let (_server, client) = Server::start(pages((200, json!({})))).await;
+    let error = transport(client).find(&query).await.unwrap_err();
+    assert_eq!(error.kind, WriteErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_the_object_is_a_failure_of_every_call() {
+    let another = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team", "uid": "u2" } });
+    let status = json!({ "apiVersion": "v1", "kind": "Status", "status": "Success" });
+    for answer in [json!({}), status, another] {
+        let uid_is_known = answer.pointer("/metadata/uid").is_some();
+        let is_status = answer["kind"] == "Status";
+        let (_server, client) = Server::start(move |_| (200, answer.clone())).await;
+        let transport = transport(client);
+        let managed_fields =
+            json!([{ "manager": "me", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {} }]);
+        let target = target();
+        let found = transport.find(&named("ConfigMap", "team", "a")).await.map(drop);
+        let created = transport.create(&config_map()).await.map(drop);
+        let rehearsed = transport.rehearse_create(&config_map()).await;
+        let updated = transport.update(&config_map(), &target, None).await.map(drop);
+        let taken_over = transport.update(&config_map(), &target, Some(&managed_fields)).await.map(drop);
+        let patched = transport.patch(&json!({}), &target).await.map(drop);
+        let deleted = transport.delete(&target, PropagationPolicy::Background).await.map(drop);
+        let calls = [
+            ("find", found, uid_is_known),
+            ("create", created, uid_is_known),
+            ("rehearse", rehearsed, uid_is_known),
+            ("update", updated, false),
+            ("take over", taken_over, false),
+            ("patch", patched, false),
+            ("delete", deleted, is_status),
+        ];
+        for (name, result, expected) in calls {
+            assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
+            if let Err(error) = result {
+                assert_eq!((error.kind, error.status), (WriteErrorKind::Unavailable, Some(200)), "{name}: {error}");
+                assert!(error.message.starts_with("the answer is not what was asked for: it"), "{name}: {error}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -257,7 +309,8 @@ async fn only_the_servers_word_is_an_absence() {
 
 #[tokio::test]
 async fn namespaces_are_demanded_or_ignored_as_the_kind_has_them() {
-    let (server, client) = Server::start(|_| (200, config_map())).await;
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
+    let (server, client) = Server::start(move |_| (200, namespace.clone())).await;
     let transport = transport(client);
     let error = transport.find(&named("ConfigMap", "", "a")).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Invalid);
@@ -306,7 +359,10 @@ async fn a_failed_lookup_is_not_remembered() {
                 status(503, "ServiceUnavailable", Value::Null)
             }
             "GET /apis/example.com/v1" => (200, widget.clone()),
-            _ => (200, json!({ "metadata": { "name": "a" } })),
+            _ => {
+                let metadata = json!({ "name": "a", "namespace": "team" });
+                (200, json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata }))
+            }
         }
     })
     .await;
@@ -323,13 +379,7 @@ async fn a_failed_lookup_is_not_remembered() {
 async fn writes_without_a_fence_are_not_sent() {
     let (server, client) = Server::start(|_| (200, Value::Null)).await;
     let transport = transport(client);
-    let target = Target {
-        kind: GroupVersionKind::new("v1", "ConfigMap"),
-        namespace: Some("team".to_owned()),
-        name: "a".to_owned(),
-        uid: String::new(),
-        resource_version: String::new(),
-    };
+    let target = Target { uid: String::new(), ..target() };
     let deleted = transport.delete(&target, PropagationPolicy::Background).await.unwrap_err();
     let updated = transport.update(&config_map(), &target, None).await.unwrap_err();
     let patched = transport.patch(&json!({}), &target).await.unwrap_err();

@@ -1,0 +1,203 @@
+//! Whether an answer is what was asked for.
+//!
+//! In: the JSON of an answer that the server calls a success. Out: the same, or a [`Refusal`] if it is something else.
+//! Pure.
+//!
+//! A proxy, a gateway or a wrong backend may answer every request with `200 {}`. As the answer to a read that would be an
+//! object without a name, or no object at all; as the answer to a write, a success that nobody saw. So the answer has to be
+//! the object: of the kind, namespace and name in the path, with the UID of the request if the request names one.
+
+use serde_json::Value;
+
+use super::refusal::Refusal;
+use crate::transport::subject::Subject;
+
+/// What an answer has to be.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    subject: &'a Subject,
+    namespaced: bool,
+    uid: Option<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    /// An object that `subject` names, or a list of such objects.
+    pub(super) fn new(subject: &'a Subject, namespaced: bool) -> Self {
+        Self { subject, namespaced, uid: None }
+    }
+
+    /// The very object with this UID.
+    pub(super) fn with_uid(self, uid: &'a str) -> Self {
+        Self { uid: Some(uid), ..self }
+    }
+
+    /// Accepts the object.
+    pub(super) fn object(&self, answer: Value) -> Result<Value, Refusal> {
+        self.check("apiVersion", answer.get("apiVersion"), Some(&self.subject.kind.api_version()))?;
+        self.check("kind", answer.get("kind"), Some(&self.subject.kind.kind))?;
+        self.check_metadata(&answer)?;
+        Ok(answer)
+    }
+
+    /// Accepts the answer to a DELETE: a status that says success, or the object as it was last.
+    pub(super) fn deletion(&self, answer: Value) -> Result<Value, Refusal> {
+        let text = |key: &str| answer.get(key).and_then(Value::as_str);
+        if text("kind") == Some("Status") && text("apiVersion") == Some("v1") && text("status") == Some("Success") {
+            return Ok(answer);
+        }
+        self.object(answer)
+    }
+
+    /// Accepts a page of a list; gives its items, each with its kind, and the token of the next page if there is one.
+    pub(super) fn list(&self, mut answer: Value) -> Result<(Vec<Value>, Option<String>), Refusal> {
+        let kind = &self.subject.kind;
+        self.check("apiVersion", answer.get("apiVersion"), Some(&kind.api_version()))?;
+        // A custom resource may name its lists as it likes.
+        let expected = kind.group.is_empty().then(|| format!("{}List", kind.kind));
+        self.check("kind", answer.get("kind"), expected.as_deref())?;
+        let next_page = answer.pointer("/metadata/continue").and_then(Value::as_str);
+        let next_page = next_page.filter(|token| !token.is_empty()).map(str::to_owned);
+        let Some(Value::Array(items)) = answer.get_mut("items").map(Value::take) else {
+            return Err(foreign("it has no list of items"));
+        };
+        let items: Result<_, _> = items.into_iter().map(|item| self.item(item)).collect();
+        Ok((items?, next_page))
+    }
+
+    /// Accepts an item, and adds what the items of a list lack: their `apiVersion` and `kind`.
+    fn item(&self, mut item: Value) -> Result<Value, Refusal> {
+        if let Value::Object(fields) = &mut item {
+            fields.entry("apiVersion").or_insert_with(|| self.subject.kind.api_version().into());
+            fields.entry("kind").or_insert_with(|| self.subject.kind.kind.clone().into());
+        }
+        self.object(item)
+    }
+
+    fn check_metadata(&self, answer: &Value) -> Result<(), Refusal> {
+        let metadata = |key: &str| answer.get("metadata").and_then(|metadata| metadata.get(key));
+        self.check("metadata.name", metadata("name"), self.subject.name.as_deref())?;
+        if self.namespaced {
+            self.check("metadata.namespace", metadata("namespace"), self.subject.namespace.as_deref())?;
+        }
+        match self.uid {
+            Some(uid) => self.check("metadata.uid", metadata("uid"), Some(uid)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that a field is text, and the expected one if one is expected.
+    fn check(&self, field: &str, found: Option<&Value>, expected: Option<&str>) -> Result<(), Refusal> {
+        match (found.and_then(Value::as_str).filter(|text| !text.is_empty()), expected) {
+            (Some(found), Some(expected)) if found != expected => {
+                Err(foreign(&format!("its {field} is {found:?} instead of {expected:?}")))
+            }
+            (Some(_), _) => Ok(()),
+            (None, _) => Err(foreign(&format!("it has no {field}"))),
+        }
+    }
+}
+
+fn foreign(what: &str) -> Refusal {
+    let message =
+        format!("the answer is not what was asked for: {what}; look at what stands in front of the API server");
+    Refusal::Foreign { message }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifecycle_core::id::GroupVersionKind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn subject(api_version: &str, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Subject {
+        Subject {
+            kind: GroupVersionKind::new(api_version, kind),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+        }
+    }
+
+    fn settings() -> Value {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team", "uid": "u1" } })
+    }
+
+    /// `settings` with one field changed, or taken away.
+    fn changed(pointer: &str, value: Value) -> Value {
+        let mut object = settings();
+        if let Some(place) = object.pointer_mut(pointer) {
+            *place = value;
+        }
+        object
+    }
+
+    #[test]
+    fn only_the_object_that_was_asked_for_is_accepted() {
+        let named = subject("v1", "ConfigMap", Some("team"), Some("a"));
+        let cases = [
+            ("the object", settings(), true),
+            ("nothing", json!({}), false),
+            ("null", Value::Null, false),
+            ("text", json!("ok"), false),
+            ("a status", json!({ "apiVersion": "v1", "kind": "Status", "status": "Success" }), false),
+            ("another version", changed("/apiVersion", "v2".into()), false),
+            ("another kind", changed("/kind", "Secret".into()), false),
+            ("another name", changed("/metadata/name", "b".into()), false),
+            ("another namespace", changed("/metadata/namespace", "other".into()), false),
+            ("another UID", changed("/metadata/uid", "u2".into()), false),
+            ("no UID", changed("/metadata/uid", Value::Null), false),
+            ("an empty name", changed("/metadata/name", "".into()), false),
+            ("no metadata", changed("/metadata", Value::Null), false),
+        ];
+        for (name, answer, expected) in cases {
+            let wanted = Wanted::new(&named, true).with_uid("u1");
+            assert_eq!(wanted.object(answer.clone()).is_ok(), expected, "{name}");
+            let deleted = expected || name == "a status";
+            assert_eq!(wanted.deletion(answer).is_ok(), deleted, "deletion: {name}");
+        }
+    }
+
+    #[test]
+    fn what_the_request_leaves_open_may_be_anything() {
+        let anywhere = subject("v1", "ConfigMap", None, None);
+        assert!(Wanted::new(&anywhere, true).object(settings()).is_ok(), "a name that the server chose");
+        let cluster = subject("v1", "Namespace", Some("ignored"), Some("a"));
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
+        assert!(Wanted::new(&cluster, false).object(namespace).is_ok(), "an object without a namespace");
+    }
+
+    #[test]
+    fn a_list_is_of_the_kind_that_was_asked_for() {
+        let page = |api_version: &str, kind: &str, items: Value| json!({ "apiVersion": api_version, "kind": kind, "items": items });
+        let item = |namespace: &str| json!([{ "metadata": { "name": "a", "namespace": namespace } }]);
+        let core = subject("v1", "ConfigMap", Some("team"), None);
+        let custom = subject("example.com/v1", "Widget", Some("team"), None);
+        let cases = [
+            ("a list", &core, page("v1", "ConfigMapList", item("team")), true),
+            ("an empty list", &core, page("v1", "ConfigMapList", json!([])), true),
+            ("a custom list", &custom, page("example.com/v1", "WidgetList", item("team")), true),
+            ("a custom list with a name of its own", &custom, page("example.com/v1", "Gadgets", item("team")), true),
+            ("nothing", &core, json!({}), false),
+            ("items without a kind", &core, json!({ "items": [] }), false),
+            ("a list without items", &core, json!({ "apiVersion": "v1", "kind": "ConfigMapList" }), false),
+            ("a list of another kind", &core, page("v1", "SecretList", json!([])), false),
+            ("a list of another group", &custom, page("v1", "WidgetList", json!([])), false),
+            ("an item of another namespace", &core, page("v1", "ConfigMapList", item("other")), false),
+            ("an item without a name", &core, page("v1", "ConfigMapList", json!([{}])), false),
+            ("an item that is no object", &core, page("v1", "ConfigMapList", json!([null])), false),
+            (
+                "an item of another kind",
+                &core,
+                page(
+                    "v1",
+                    "ConfigMapList",
+                    json!([{ "kind": "Secret", "metadata": { "name": "a", "namespace": "team" } }]),
+                ),
+                false,
+            ),
+        ];
+        for (name, subject, answer, expected) in cases {
+            assert_eq!(Wanted::new(subject, true).list(answer).is_ok(), expected, "{name}");
+        }
+    }
+}
