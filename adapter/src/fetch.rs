@@ -7,7 +7,7 @@ use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, Stage};
 use lifecycle_core::task::LogLevel;
-use tokio::io::AsyncReadExt;
+use lifecycle_service::files;
 use tokio::time::Instant;
 
 use crate::api::{Api, CallContext, failure_text, is_resource_not_found};
@@ -104,15 +104,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
 }
 
 async fn read(path: &str, deadline: Option<Instant>) -> Result<String, String> {
-    let read = async {
-        let file = tokio::fs::File::open(path).await.map_err(|error| error.to_string())?;
-        let mut text = Vec::new();
-        file.take(FILE_LIMIT + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
-        if text.len() as u64 > FILE_LIMIT {
-            return Err(format!("it is larger than {FILE_LIMIT} bytes"));
-        }
-        String::from_utf8(text).map_err(|_| "it is not UTF-8 text".to_owned())
-    };
+    let read = async { files::read_text_aside(path, FILE_LIMIT).await.map_err(|error| error.to_string()) };
     let outcome = match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, read).await,
         None => Ok(read.await),
@@ -135,5 +127,19 @@ fn log(level: LogLevel, message: Result<String, String>) {
         LogLevel::Info => tracing::info!("[config] {text}"),
         LogLevel::Warn => tracing::warn!("[config] {text}"),
         LogLevel::Error => tracing::error!("[config] {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_without_an_end_is_refused() {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let error = read("/dev/zero", Some(deadline)).await;
+        assert_eq!(error, Err("failed to read /dev/zero: it has more than 1048576 bytes".to_owned()));
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
 use lifecycle_core::diagnostics::{Diagnostics, Mistake};
 use lifecycle_core::document::{self, Document};
+use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
@@ -211,7 +212,7 @@ pub fn load(
 ) -> Result<(Config, Diagnostics), Diagnostics> {
     let Some(path) = path else { return parse("built-in defaults", "{}", environment, overrides) };
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
         let help = format!("name a readable file by --{} or {}", FILE.0, FILE.1);
         Diagnostics::from(Mistake::outside(&file, "", format!("cannot be read: {error}"), Some(help)))
     })?;

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use lifecycle_service::files;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -96,7 +97,7 @@ impl TokenFile {
         // Before reading: a change in between must not be taken for what was read.
         let stamp = self.stamp().await.filter(|stamp| stamp.is_settled(SystemTime::now()));
         let read_at = Instant::now();
-        let text = tokio::fs::read_to_string(&self.path)
+        let text = files::read_text_aside(&self.path, files::SECRET)
             .await
             .map_err(|source| TokenError::Unreadable { path: self.path.clone(), source })?;
         let token = Secret::new(text.trim().to_owned());
@@ -135,6 +136,9 @@ mod tests {
         }
         std::fs::write(&path, " \n")?;
         assert!(shown(&file).await.ends_with("is empty"), "blank");
+        std::fs::remove_file(&path)?;
+        std::os::unix::fs::symlink("/dev/zero", &path)?;
+        assert!(shown(&file).await.ends_with("more than 65536 bytes"), "without an end");
         std::fs::remove_file(&path)?;
         assert!(shown(&file).await.starts_with("reading token file"), "gone");
         Ok(())

@@ -1,10 +1,10 @@
 //! Which files are read, and the files that a task may refer to.
 
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use lifecycle_core::diagnostics::{Diagnostics, Mistake};
+use lifecycle_service::files;
 
 use super::Environment;
 use super::settings::{ADAPTER_FILE, TASK_FILE};
@@ -57,7 +57,7 @@ fn absent(what: &str, (flag, variable): (&str, &str)) -> Mistake {
 
 /// Reads a configuration file as text.
 pub(super) fn read(path: &Path) -> Result<String, Box<Mistake>> {
-    fs::read_to_string(path).map_err(|error| {
+    files::read_text(path, files::CONFIGURATION).map_err(|error| {
         let message = format!("failed to read the file: {}", words(&error));
         Box::new(Mistake::outside(&path.display().to_string(), "", message, None))
     })
@@ -75,7 +75,8 @@ pub(super) fn read_reference(base: &Path, reference: &str) -> Result<String, Str
     if path.is_dir() {
         return Err(format!("\"{reference}\" is a directory, not a file"));
     }
-    fs::read_to_string(&path).map_err(|error| format!("failed to read \"{reference}\": {}", words(&error)))
+    files::read_text(&path, files::CONFIGURATION)
+        .map_err(|error| format!("failed to read \"{reference}\": {}", words(&error)))
 }
 
 fn normalized(path: &Path) -> PathBuf {

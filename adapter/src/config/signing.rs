@@ -3,17 +3,13 @@
 //! In: a path. Out: a [`Signer`], which does not show the key, and whether the file is open to everybody; or in words why
 //! there is none.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use lifecycle_core::proof::Signer;
+use lifecycle_service::files;
 
 use super::files::words;
-
-/// The most bytes that are read: what is longer was not meant to be a key.
-const MAX_BYTES: u64 = 64 * 1024;
 
 /// A key that can be used.
 #[derive(Debug)]
@@ -37,12 +33,7 @@ pub fn read(path: &Path) -> Result<Key, String> {
     if !metadata.is_file() {
         return Err("it is not a file".to_owned());
     }
-    let mut key = Vec::new();
-    let file = File::open(path).map_err(|error| words(&error))?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut key).map_err(|error| words(&error))?;
-    if key.len() as u64 > MAX_BYTES {
-        return Err(format!("it has more than {MAX_BYTES} bytes"));
-    }
+    let key = files::read(path, files::SECRET).map_err(|error| words(&error))?;
     let signer = Signer::new(&key).map_err(|error| error.to_string())?;
     Ok(Key { signer, open_to_all: metadata.mode() & 0o004 != 0 })
 }

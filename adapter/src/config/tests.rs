@@ -282,6 +282,32 @@ fn every_setting_names_a_key_and_has_names_of_its_own() {
     }
 }
 
+#[test]
+fn no_file_is_read_beyond_its_limit() {
+    let endless = PathBuf::from("/dev/zero");
+    let checked = |adapter: PathBuf, task: PathBuf| {
+        let listed = check(&Paths { adapter, task }, &environment(&[("REGION", "eu")]), &Overrides::default(), "1.2.3");
+        listed.diagnostics.to_string()
+    };
+    let folder = complete();
+    let (config, task) = (folder.path("config.yaml"), folder.path("task/task.yaml"));
+    let refers = |name: &str| {
+        fs::remove_file(folder.path(name)).unwrap();
+        std::os::unix::fs::symlink(&endless, folder.path(name)).unwrap();
+        checked(config.clone(), task.clone())
+    };
+    let cases = [
+        ("the deployment file", checked(endless.clone(), task.clone())),
+        ("the task file", checked(config.clone(), endless.clone())),
+        ("the broker's file", super::broker::load(Some(&endless), &environment(&[])).unwrap_err().to_string()),
+        ("a manifest", refers("task/manifests/job.yaml")),
+        ("a payload", refers("task/status.yaml")),
+    ];
+    for (name, told) in cases {
+        assert!(told.contains("it has more than 2097152 bytes"), "{name}: {told}");
+    }
+}
+
 /// Names with their values: variables, or flags.
 type Given = &'static [(&'static str, &'static str)];
 type Case = (&'static str, &'static str, Given, Given);

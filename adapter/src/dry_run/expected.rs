@@ -4,12 +4,14 @@
 //! unified diff with styles; or these files, written anew.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
 use super::DryRunError;
+use super::input::{self, InputError};
 use super::text::{Text, without_colours};
 use super::trace::Trace;
 
@@ -38,10 +40,10 @@ impl Traces {
         let mut differences = String::new();
         for (name, actual) in &self.files {
             let path = place(folder, name);
-            let expected = match fs::read_to_string(&path) {
+            let expected = match input::read(&path) {
                 Ok(expected) => expected,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-                Err(source) => return Err(super::input::InputError::Unreadable { path, source }.into()),
+                Err(InputError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => String::new(),
+                Err(error) => return Err(error.into()),
             };
             if expected != *actual {
                 differences.push_str(&difference(&path, &expected, actual));

@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 
 use lifecycle_core::event::{EventError, LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_core::write::WriteError;
+use lifecycle_service::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::canned_api::{Answers, AnswersError, AnswersFile};
+
+/// The most bytes that a file may have: answers and traces of long scenarios stay far below.
+const LIMIT: u64 = 16 << 20;
 
 /// A file of a dry run that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +98,7 @@ pub enum InputError {
 /// # Errors
 /// It cannot be read, or is no UTF-8.
 pub fn read(path: &Path) -> Result<String, InputError> {
-    std::fs::read_to_string(path).map_err(|source| InputError::Unreadable { path: path.to_owned(), source })
+    files::read_text(path, LIMIT).map_err(|source| InputError::Unreadable { path: path.to_owned(), source })
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, InputError> {

@@ -104,6 +104,12 @@ fn what_works_against_itself_is_told() {
 }
 
 #[test]
+fn a_file_without_an_end_is_refused() {
+    let told = load(Some(Path::new("/dev/zero")), &Environment::new(), &Overrides::default()).unwrap_err().to_string();
+    assert!(told.contains("cannot be read: it has more than 2097152 bytes"), "{told}");
+}
+
+#[test]
 fn a_file_that_is_not_there_says_how_to_name_one() {
     let mistakes = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Overrides::new()).unwrap_err();
     let text = mistakes.to_string();

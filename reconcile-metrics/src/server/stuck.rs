@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use lifecycle_service::files;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -178,7 +179,7 @@ async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
         StuckAccess::Anonymous => return Admission::Granted,
         StuckAccess::Token(file) => file,
     };
-    let token = match tokio::fs::read_to_string(file).await {
+    let token = match files::read_text_aside(file, files::SECRET).await {
         Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
         Ok(_) => return Admission::Broken(format!("`{}` is empty", file.display())),
         Err(error) => return Admission::Broken(format!("`{}`: {error}", file.display())),
@@ -249,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn an_empty_or_missing_token_file_opens_nothing() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        for path in [file.path().to_owned(), "/nonexistent".into()] {
+        for path in [file.path().to_owned(), "/nonexistent".into(), "/dev/zero".into()] {
             let admission = admit(&StuckAccess::Token(path), &headers(Some("Bearer "))).await;
             assert!(matches!(admission, Admission::Broken(_)), "{admission:?}");
         }

@@ -7,6 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use lifecycle_service::files;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -241,7 +242,7 @@ async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError
         PasswordSource::Address => options,
         PasswordSource::Given(password) => options.password(password),
         PasswordSource::File(path) => {
-            let text = tokio::fs::read_to_string(path)
+            let text = files::read_text_aside(path, files::SECRET)
                 .await
                 .map_err(|source| StoreError::Password { file: path.display().to_string(), source })?;
             options.password(text.trim_end_matches(['\r', '\n']))

@@ -44,6 +44,12 @@ fn what_cannot_be_used_is_named_with_its_place_and_cure() {
     };
     let live = |name: &str, text: &str| write(&format!("{name}/object.yaml"), text).parent().unwrap().to_owned();
     let cases = [
+        ("a file without an end", read(std::path::Path::new("/dev/zero")).map(drop), "it has more than 16777216 bytes"),
+        (
+            "an event without an end",
+            read_event(std::path::Path::new("/dev/zero")).map(drop),
+            "failed to read /dev/zero",
+        ),
         ("no file", read(&folder.path().join("gone.json")).map(drop), "gone.json"),
         (
             "no JSON",
