@@ -11,6 +11,7 @@ use lifecycle_service::files;
 use tokio::time::Instant;
 
 use crate::api::{Api, CallContext, failure_text, is_resource_not_found};
+use crate::secret::shown_url;
 use crate::trace::TraceContext;
 
 /// The most that a `file` source may hold.
@@ -23,7 +24,7 @@ pub struct CallRecord {
     pub phase: Phase,
     /// The method.
     pub method: &'static str,
-    /// The URL as the client resolved it.
+    /// The URL as the client resolved it, without credentials.
     pub url: String,
     /// The status, if there was an answer.
     pub status: Option<u16>,
@@ -80,7 +81,8 @@ impl<'a, A: Api> Fetcher<'a, A> {
     }
 
     async fn call(&mut self, request: ApiRequest) -> Result<String, CallError> {
-        let url = self.api.resolve_url(&request.url);
+        // For errors, reports and traces, none of which may show credentials.
+        let url = shown_url(&self.api.resolve_url(&request.url));
         let answer = self.api.call(&request, &self.context).await;
         let failure = failure_text(&request, &url, &answer);
         if let Some(calls) = &mut self.calls {
@@ -132,9 +134,45 @@ fn log(level: LogLevel, message: Result<String, String>) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::panic, reason = "tests")]
+
     use std::time::Duration;
 
+    use lifecycle_core::api_call::{ApiFailure, ApiResponse, Method};
+
     use super::*;
+
+    /// An API that is never there, at an address with credentials.
+    struct Absent;
+
+    impl Api for Absent {
+        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<ApiResponse, ApiFailure> {
+            Err(ApiFailure { attempts: 1, message: "refused".to_owned() })
+        }
+
+        fn resolve_url(&self, url: &str) -> String {
+            format!("https://user:hunter2@api{url}?token=hunter2")
+        }
+    }
+
+    #[tokio::test]
+    async fn no_error_and_no_trace_shows_credentials() {
+        let request = ApiRequest {
+            method: Method::Get,
+            url: "/x".to_owned(),
+            timeout: None,
+            retry_attempts: None,
+            retry_backoff: None,
+            body: None,
+            headers: Vec::new(),
+        };
+        let mut fetcher = Fetcher::new(&Absent, &TraceContext::default(), true);
+        let Answer::Called(Err(error)) = fetcher.answer(Need::Call(request)).await else { panic!("an error") };
+        let shown = "https://**REDACTED**@api/x?token=**REDACTED**";
+        assert!(error.to_string().contains(shown), "{error}");
+        let urls: Vec<_> = fetcher.calls.iter().flatten().map(|call| call.url.as_str()).collect();
+        assert_eq!(urls, [shown]);
+    }
 
     #[tokio::test]
     async fn a_file_without_an_end_is_refused() {

@@ -1,10 +1,12 @@
-//! A value that is used but never shown.
+//! A value that is used but never shown, and an address without its credentials.
 //!
 //! In: a token, a password, a key. Out: the same value, to whoever asks for it by name. Printing,
 //! debugging and serialising give a marker instead. It does not wipe memory.
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
 use serde::{Serialize, Serializer};
 
 /// What stands where a secret would be printed.
@@ -44,6 +46,47 @@ impl<T> Serialize for Secret<T> {
     }
 }
 
+/// Parts of the names of query parameters that announce a credential.
+const SECRET_NAMES: [&str; 9] = ["auth", "token", "secret", "key", "pass", "pwd", "credential", "sig", "session"];
+
+/// A URL as it may be shown: without user and password, and without the values of parameters that look secret.
+///
+/// What cannot be parsed as a URL is shown, too, so that its author can find the mistake.
+#[must_use]
+pub fn shown_url(url: &str) -> String {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    let has_scheme = !scheme.is_empty() && !scheme.contains(['/', '?', '#', '@']);
+    let (scheme, rest) = if has_scheme { url.split_at(scheme.len() + 3) } else { ("", url) };
+    let part_before = |ends: &[char]| rest.split(ends).next().unwrap_or_default();
+    // A password may hold a `/`, a `?` or an `@` that nobody escaped: all before the last `@` counts as credentials.
+    let is_path = !has_scheme && rest.starts_with('/');
+    let credentials = if !is_path && (!has_scheme || part_before(&['/', '\\', '?', '#']).contains('@')) {
+        part_before(&['?', '#']).rfind('@')
+    } else if has_scheme && Url::parse(url).is_err() {
+        rest.rfind('@')
+    } else {
+        None
+    };
+    let (mark, rest) = credentials.map_or(("", rest), |at| (REDACTED, &rest[at..]));
+    let (address, mut parameters) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    let mut shown = format!("{scheme}{mark}{address}");
+    while !parameters.is_empty() {
+        let next = parameters[1..].find(['?', '#', '&', ';']).map_or(parameters.len(), |at| at + 1);
+        let (parameter, behind) = parameters.split_at(next);
+        match parameter.split_once('=') {
+            Some((name, _)) if is_secret_name(name) => shown.extend([name, "=", REDACTED]),
+            Some(_) | None => shown.push_str(parameter),
+        }
+        parameters = behind;
+    }
+    shown
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = percent_decode_str(name).decode_utf8_lossy().to_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +100,32 @@ mod tests {
         }
         assert_eq!(serde_json::json!({ "token": secret }).to_string(), r#"{"token":"**REDACTED**"}"#);
         assert_eq!(secret.expose(), "hunter2");
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_credentials() {
+        let cases = [
+            ("http://api:8000/fleet?page=2#x", "http://api:8000/fleet?page=2#x"),
+            ("https://user:hunter2@api/v1", "https://**REDACTED**@api/v1"),
+            ("https://hunter2@api", "https://**REDACTED**@api"),
+            ("https://user:hun/ter2@api/v1", "https://**REDACTED**@api/v1"),
+            ("https://user:hun?ter2@api/v1", "https://**REDACTED**@api/v1"),
+            ("https://user:hun@ter2@api/v1", "https://**REDACTED**@api/v1"),
+            ("https://user:hun@ter/2@api/v1", "https://**REDACTED**@api/v1"),
+            ("user:hunter2@api:8000", "**REDACTED**@api:8000"),
+            ("https//user:hunter2@api/v1", "**REDACTED**@api/v1"),
+            ("ftp://user:hunter2@api", "ftp://**REDACTED**@api"),
+            (
+                "http://api/x?access_token=hunter2&page=2&API%4BEY=hunter2#id_token=hunter2",
+                "http://api/x?access_token=**REDACTED**&page=2&API%4BEY=**REDACTED**#id_token=**REDACTED**",
+            ),
+            ("/api/hyperfleet/v1/users/a@b?x=c@d", "/api/hyperfleet/v1/users/a@b?x=c@d"),
+            ("https://api/users/a@b", "https://api/users/a@b"),
+            ("/hooks?to=http://user@host/x", "/hooks?to=http://user@host/x"),
+            ("", ""),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(shown_url(url), expected, "{url}");
+        }
     }
 }

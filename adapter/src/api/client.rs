@@ -24,8 +24,9 @@ use super::url::{locate, may_be_at, resolve};
 use super::{Api, CallContext};
 use crate::dependency::{Doubt, Probe, is_away};
 use crate::metrics::{self, SharedMetrics};
+use crate::secret::{Secret, shown_url};
+use crate::tls;
 use crate::trace::{self, TraceContext};
-use crate::{secret::Secret, tls};
 
 /// An answer over this is no API resource; reading it would be somebody's way to exhaust our memory.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
@@ -70,7 +71,7 @@ pub enum ApiSettingsError {
     /// There is no base URL.
     #[error("the base URL of the HyperFleet API is not configured")]
     NoBaseUrl,
-    /// The base URL is no web address.
+    /// The base URL, shown without credentials, is no web address.
     #[error("`{0}` is no base URL, expected http:// or https:// and a host")]
     BaseUrl(String),
     /// A default header cannot be sent.
@@ -128,7 +129,7 @@ impl HttpApi {
         let base = Url::parse(settings.base_url.trim())
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none())
-            .ok_or_else(|| ApiSettingsError::BaseUrl(settings.base_url.clone()))?;
+            .ok_or_else(|| ApiSettingsError::BaseUrl(shown_url(&settings.base_url)))?;
         let mut default_headers = HeaderMap::new();
         for (name, value) in &settings.default_headers {
             let (name, value) = header(name, value.expose()).ok_or_else(|| ApiSettingsError::Header(name.clone()))?;
@@ -184,7 +185,8 @@ impl HttpApi {
     /// Gathers what each attempt sends; fails with words for what cannot be sent at all.
     fn prepare(&self, request: &ApiRequest) -> Result<Prepared, String> {
         let resolved = resolve(&request.url, Some(&self.base), &self.version);
-        let url = locate(&resolved, &self.base).ok_or_else(|| format!("`{}` is no valid URL", request.url))?;
+        let url =
+            locate(&resolved, &self.base).ok_or_else(|| format!("`{}` is no valid URL", shown_url(&request.url)))?;
         let is_own = url.origin() == self.base.origin();
         let mut headers = if is_own { self.default_headers.clone() } else { HeaderMap::new() };
         for (name, value) in &request.headers {

@@ -10,12 +10,19 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Loaded;
+use crate::secret::shown_url;
 
-/// What stands for a secret.
-pub const REDACTED: &str = "**REDACTED**";
+pub use crate::secret::REDACTED;
 
 /// Paths whose values are replaced.
 const SECRET_KEYS: [&str; 4] = ["ca_file", "cert_file", "key_file", "http_ca_file"];
+
+/// Addresses, which may hold credentials.
+const URLS: [&str; 3] = [
+    "/clients/hyperfleet_api/base_url",
+    "/clients/maestro/http_server_address",
+    "/clients/maestro/grpc_server_address",
+];
 
 /// Parts of header names that announce a credential.
 const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "token", "secret", "key", "password"];
@@ -84,6 +91,11 @@ pub(super) fn redacted(values: &Value) -> Value {
         let is_secret = |name: &str| SECRET_HEADERS.iter().any(|part| name.to_lowercase().contains(part));
         for (_, value) in headers.iter_mut().filter(|(name, _)| is_secret(name)) {
             *value = Value::String(REDACTED.to_owned());
+        }
+    }
+    for pointer in URLS {
+        if let Some(Value::String(url)) = values.pointer_mut(pointer) {
+            *url = shown_url(url);
         }
     }
     values

@@ -283,6 +283,22 @@ fn every_setting_names_a_key_and_has_names_of_its_own() {
 }
 
 #[test]
+fn no_dump_shows_the_credentials_of_an_address() {
+    let address = "https://user:hunter2@gate.example/fleet?access_token=hunter2&region=eu";
+    let text = format!(
+        "adapter: {{name: a}}\nclients:\n  hyperfleet_api: {{base_url: \"{address}\"}}\n  \
+         maestro: {{http_server_address: \"{address}\", grpc_server_address: \"user:hunter2@gate.example:8090\"}}\n"
+    );
+    let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let shown = dump::yaml(&loaded).unwrap();
+    assert!(!shown.contains("hunter2") && !shown.contains("user:"), "{shown}");
+    let expected = "https://**REDACTED**@gate.example/fleet?access_token=**REDACTED**&region=eu";
+    assert_eq!(shown.matches(expected).count(), 2, "{shown}");
+    assert_eq!(loaded.adapter.api.base_url.as_deref(), Some(address), "calls go to the address as it is");
+}
+
+#[test]
 fn no_file_is_read_beyond_its_limit() {
     let endless = PathBuf::from("/dev/zero");
     let checked = |adapter: PathBuf, task: PathBuf| {

@@ -353,6 +353,8 @@ async fn what_cannot_be_sent_is_not_tried() {
         let failure = call(&api, &request).await.unwrap_err();
         assert_eq!(failure.attempts, 0, "{name}: {failure}");
     }
+    let failure = call(&api, &request(CallMethod::Get, "ftp://user:hunter2@x/y?token=hunter2")).await.unwrap_err();
+    assert_eq!(failure.message, "`ftp://**REDACTED**@x/y?token=**REDACTED**` is no valid URL");
 }
 
 #[tokio::test]
@@ -392,6 +394,16 @@ fn settings_that_cannot_work_are_refused() {
     let cases = [
         ("no base URL", base(" "), "the base URL of the HyperFleet API is not configured"),
         ("no scheme", base("api:8000"), "`api:8000` is no base URL, expected http:// or https:// and a host"),
+        (
+            "credentials beside a mistake",
+            base("https//user:hunter2@api?token=hunter2"),
+            "`**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+        ),
+        (
+            "credentials and a query",
+            base("https://user:hunter2@api?token=hunter2"),
+            "`https://**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+        ),
         ("a query", base("http://api?x"), "`http://api?x` is no base URL, expected http:// or https:// and a host"),
         (
             "a header that is none",
