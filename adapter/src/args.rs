@@ -172,6 +172,8 @@ pub fn command() -> Command {
     Command::new("hyperfleet-adapter")
         .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
         .subcommand_required(true)
+        // As in the Go adapter: of a flag that is repeated, the last one counts.
+        .args_override_self(true)
         .disable_help_subcommand(false)
         .subcommand(
             with_config(
@@ -217,6 +219,20 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
+/// A flag as Go has it for booleans: `--name`, or `--name=false`; never `--name false`.
+fn switch(arg: Arg) -> Arg {
+    arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
+}
+
+/// Reads what Go reads as a boolean.
+fn go_boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
+}
+
 fn with_config(command: Command) -> Command {
     let files = [
         Arg::new(ADAPTER_FILE.0).long(ADAPTER_FILE.0).short('c').value_name("FILE").help(format!(
@@ -238,9 +254,7 @@ fn with_config(command: Command) -> Command {
             .help(format!("Sets {} [env: {variables}]", setting.key));
         Some(match setting.kind {
             FlagKind::Text => arg.value_name("VALUE").allow_hyphen_values(true),
-            FlagKind::Switch => {
-                arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
-            }
+            FlagKind::Switch => switch(arg),
         })
     });
     command.args(files).args(keys)
@@ -252,7 +266,11 @@ fn legacy_flags() -> Vec<Arg> {
         file("dry-run-event", "Play this CloudEvent instead of serving"),
         file("dry-run-api-responses", "Answer API calls from this file"),
         file("dry-run-discovery", "Objects that are taken to be live, by name"),
-        flag("dry-run-verbose", "Print rendered manifests and bodies too"),
+        switch(Arg::new("dry-run-verbose").long("dry-run-verbose"))
+            .value_parser(go_boolean)
+            .default_value("false")
+            .hide_default_value(true)
+            .help("Print rendered manifests and bodies too"),
         Arg::new("dry-run-output").long("dry-run-output").value_name("FORMAT").help("text or json [default: text]"),
     ];
     legacy.into_iter().map(|arg| arg.help_heading("Dry run, as in the Go adapter (see also `dry-run`)")).collect()
@@ -290,7 +308,7 @@ fn legacy_dry_run(matches: &ArgMatches) -> LegacyDryRun {
         event: file("dry-run-event"),
         api_responses: file("dry-run-api-responses"),
         discovery: file("dry-run-discovery"),
-        verbose: matches.get_flag("dry-run-verbose"),
+        verbose: matches.get_one("dry-run-verbose").copied().unwrap_or_default(),
         output: match text(matches, "dry-run-output").as_deref() {
             Some("json") => OutputFormat::Json,
             _ => OutputFormat::Text,
@@ -344,6 +362,55 @@ mod tests {
                 other => panic!("{line}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn booleans_are_written_as_in_go() {
+        let verbose = |line: &str| match parsed(line) {
+            Ok(Invocation::Serve { dry_run, .. }) => Some(dry_run.verbose),
+            _ => None,
+        };
+        for (line, expected) in [
+            ("serve", Some(false)),
+            ("serve --dry-run-verbose", Some(true)),
+            ("serve --dry-run-verbose --log-level debug", Some(true)),
+            ("serve --dry-run-verbose=true", Some(true)),
+            ("serve --dry-run-verbose=T", Some(true)),
+            ("serve --dry-run-verbose=1", Some(true)),
+            ("serve --dry-run-verbose=false", Some(false)),
+            ("serve --dry-run-verbose=F", Some(false)),
+            ("serve --dry-run-verbose=0", Some(false)),
+            ("serve --dry-run-verbose=yes", None),
+            ("serve --dry-run-verbose=", None),
+        ] {
+            assert_eq!(verbose(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_flag_counts() {
+        let flags = SETTINGS.iter().filter_map(|setting| setting.flag).chain(["config", "task-config"]);
+        for flag in flags {
+            for command in ["serve", "config-dump", "check"] {
+                let line = format!("{command} --{flag}=false --{flag}=true");
+                let source = match parsed(&line) {
+                    Ok(Invocation::Serve { source, .. } | Invocation::ConfigDump(source)) => source,
+                    Ok(Invocation::Check(check)) => check.source,
+                    other => panic!("{line}: {other:?}"),
+                };
+                let told = format!("{source:?}");
+                assert!(told.contains("\"true\"") && !told.contains("\"false\""), "{line}: {told}");
+            }
+        }
+        let line = "serve --dry-run-event a --dry-run-event b --dry-run-verbose --dry-run-verbose=false -t x -t y";
+        match parsed(line) {
+            Ok(Invocation::Serve { source, dry_run }) => {
+                assert_eq!(dry_run.event, Some(PathBuf::from("b")));
+                assert_eq!((dry_run.verbose, source.task.as_deref()), (false, Some("y")));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(parsed("check --strict --strict"), Ok(Invocation::Check(CheckArgs { strict: true, .. }))));
     }
 
     #[test]
