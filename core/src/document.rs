@@ -112,6 +112,13 @@ impl Document {
         }
     }
 
+    /// The same document with its keys in lower case. Of keys that become the same, the last one stays.
+    #[must_use]
+    pub fn with_lower_case_keys(mut self) -> Self {
+        self.root.lower_case_keys();
+        self
+    }
+
     /// The name of the file.
     #[must_use]
     pub fn file(&self) -> &str {
@@ -235,6 +242,24 @@ fn step<'n>(node: &'n Node, segment: &Segment) -> Option<(&'n Node, Option<Posit
 }
 
 impl Node {
+    fn lower_case_keys(&mut self) {
+        match &mut self.content {
+            Content::Scalar(_) => {}
+            Content::List(items) => items.iter_mut().for_each(Self::lower_case_keys),
+            Content::Map(entries) => {
+                let mut unique: Vec<Entry> = Vec::with_capacity(entries.len());
+                for mut entry in std::mem::take(entries) {
+                    entry.key = entry.key.to_lowercase();
+                    entry.key_scalar.text.clone_from(&entry.key);
+                    entry.value.lower_case_keys();
+                    unique.retain(|earlier| earlier.key != entry.key);
+                    unique.push(entry);
+                }
+                *entries = unique;
+            }
+        }
+    }
+
     /// The value of a configuration file as JSON. A key that is no text is written as Go writes it: `0x10` is `16`.
     #[must_use]
     pub fn to_value(&self) -> Value {

@@ -1,6 +1,6 @@
 //! The broker's own file: which broker, where it is, and how much is taken from it at once.
 //!
-//! The file is that of the broker library that the Go adapter uses: keys that it does not know are ignored, and
+//! The file is that of the broker library that the Go adapter uses: keys that it does not know are ignored, the case of keys does not matter, and
 //! `BROKER_RABBITMQ_URL` and its like override it. Unlike there, they do so even for keys that the file does
 //! not have. What is subscribed to stands in the deployment file instead.
 
@@ -180,7 +180,8 @@ pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(Broke
 /// # Errors
 /// As [`load`].
 pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
-    let document = Document::parse_secret(file, text)?;
+    // The library of the Go adapter compares keys without their case.
+    let document = Document::parse_secret(file, text)?.with_lower_case_keys();
     let mut diagnostics = Diagnostics::default();
     let schema = schema_of::<BrokerFileSpec>();
     let mut value = normalize(&document, &schema, Typing::Weak, &std::collections::BTreeSet::new(), &mut diagnostics);

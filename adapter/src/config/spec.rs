@@ -109,8 +109,7 @@ pub struct ApiSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuthSpec {
-    /// The file, by an absolute path.
-    #[schemars(required)]
+    /// The file, by an absolute path. Required beside `token_cache_ttl`; without both, calls carry no token.
     pub token_path: Option<String>,
     /// How long a token that was read is kept; 0 reads it anew for every attempt.
     #[schemars(extend("format" = "go-duration"))]

@@ -283,6 +283,29 @@ fn every_setting_names_a_key_and_has_names_of_its_own() {
 }
 
 #[test]
+fn a_number_from_outside_is_written_as_in_go() {
+    let burst =
+        |text: &str| sound("adapter: {name: a}", &[("HYPERFLEET_KUBERNETES_BURST", text)], &[]).kubernetes.burst;
+    for (text, expected) in [("16", 16), ("0x10", 16), ("0o20", 16), ("020", 16), ("0b1_0000", 16), ("1_000", 1000)] {
+        assert_eq!(burst(text), Some(expected), "{text}");
+    }
+    let (_, diagnostics) = adapter("adapter: {name: a}", &[("HYPERFLEET_KUBERNETES_BURST", "0x1g")], &[]);
+    assert!(diagnostics.has_errors());
+}
+
+#[test]
+fn an_empty_auth_is_no_auth_and_a_warning() {
+    for auth in ["{}", "{token_path: ~}"] {
+        let text = format!("adapter: {{name: a}}\nclients: {{hyperfleet_api: {{auth: {auth}}}}}\n");
+        let (config, diagnostics) = adapter(&text, &[], &[]);
+        assert_eq!((config.unwrap().api.auth, diagnostics.has_errors()), (None, false), "{auth}: {diagnostics}");
+        assert_eq!(diagnostics.count(Severity::Warning), 1, "{auth}: {diagnostics}");
+    }
+    let text = "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_path: ''}}}\n";
+    assert!(adapter(text, &[], &[]).1.has_errors(), "an empty path is no path");
+}
+
+#[test]
 fn no_dump_shows_the_credentials_of_an_address() {
     let address = "https://user:hunter2@gate.example/fleet?access_token=hunter2&region=eu";
     let text = format!(

@@ -195,15 +195,24 @@ fn api(v: &mut Validator<'_>, spec: &ApiSpec) -> ApiConfig {
         base_delay: Validator::duration(spec.base_delay.as_deref(), SECOND),
         max_delay: Validator::duration(spec.max_delay.as_deref(), 30 * SECOND),
         default_headers: default_headers.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect(),
-        auth: spec.auth.as_ref().map(|auth| self::auth(v, auth)),
+        auth: spec.auth.as_ref().and_then(|auth| self::auth(v, auth)),
     }
 }
 
-fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> AuthConfig {
+fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
     let key = "clients.hyperfleet_api.auth.token_path";
+    if spec.token_path.is_none() && spec.token_cache_ttl.is_none() {
+        // As in the Go adapter, whose configuration library drops empty mappings.
+        v.warn(
+            "clients.hyperfleet_api.auth",
+            "is empty: calls carry no token",
+            Some("set `token_path`, or leave `auth` out"),
+        );
+        return None;
+    }
     let text = spec.token_path.as_deref().unwrap_or_default();
     let path = FilePath::new(text);
-    if text.is_empty() && !v.is_reported(key) {
+    if text.is_empty() {
         v.error(key, "is required", None);
     }
     if !text.is_empty() && !path.is_absolute() {
@@ -213,7 +222,7 @@ fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> AuthConfig {
     if ttl < 0 {
         v.error("clients.hyperfleet_api.auth.token_cache_ttl", "must not be negative", None);
     }
-    AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default() }
+    Some(AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default() })
 }
 
 fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {

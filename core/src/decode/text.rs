@@ -69,7 +69,7 @@ pub(super) fn convert(scalar: &Scalar, wanted: &str, typing: Typing) -> Option<V
         "integer" => match &value {
             Value::Number(number) => to_integer(number).map(Value::from),
             Value::String(text) if weak && text.is_empty() => Some(Value::from(0)),
-            Value::String(text) if weak => text.trim().parse::<i64>().ok().map(Value::from),
+            Value::String(text) if weak => parse_go_integer(text.trim()).map(Value::from),
             Value::Bool(boolean) if weak => Some(Value::from(i64::from(*boolean))),
             Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
         },
@@ -92,6 +92,30 @@ fn parse_go_bool(text: &str) -> Option<bool> {
         "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
         _ => None,
     }
+}
+
+/// Reads an integer as Go does where the notation tells the base: `16`, `0x10`, `0o20`, `020`, `0b1_0000`.
+fn parse_go_integer(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.split_at_checked(1) {
+        Some(("-", digits)) => ("-", digits),
+        Some(("+", digits)) => ("", digits),
+        _ => ("", text),
+    };
+    let prefixed = digits.strip_prefix('0').filter(|rest| !rest.is_empty());
+    let (radix, digits) = match prefixed.map(|rest| rest.split_at(rest.chars().next().map_or(0, char::len_utf8))) {
+        None => (10, digits),
+        Some(("x" | "X", rest)) => (16, rest),
+        Some(("o" | "O", rest)) => (8, rest),
+        Some(("b" | "B", rest)) => (2, rest),
+        Some(_) => (8, &digits[1..]),
+    };
+    // An underscore stands between two digits, or between the prefix and a digit.
+    let digits = if prefixed.is_some() { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
+    let is_number = |group: &str| !group.is_empty() && group.chars().all(|digit| digit.is_digit(radix));
+    if !digits.split('_').all(is_number) {
+        return None;
+    }
+    i64::from_str_radix(&format!("{sign}{}", digits.replace('_', "")), radix).ok()
 }
 
 fn to_integer(number: &Number) -> Option<i64> {

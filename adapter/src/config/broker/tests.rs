@@ -64,6 +64,18 @@ fn variables_override_even_what_the_file_does_not_have() {
 }
 
 #[test]
+fn the_case_of_keys_does_not_matter() {
+    let text =
+        "BROKER: {Type: rabbitmq, RabbitMQ: {URL: \"amqp://h\", Exchange_Type: topic}}\nSubscriber: {Parallelism: 3}\n";
+    let config = sound(text, &[]);
+    assert_eq!(config.parallelism, 3);
+    let BrokerKind::RabbitMq(rabbit) = config.kind else { panic!("rabbitmq") };
+    assert_eq!((rabbit.url.expose(), rabbit.exchange_type), ("amqp://h", ExchangeType::Topic));
+    let twice = "subscriber: {parallelism: 1}\nSUBSCRIBER: {parallelism: 2}\nbroker: {type: rabbitmq, rabbitmq: {url: amqp://h}}\n";
+    assert_eq!(sound(twice, &[]).parallelism, 2, "of two keys the last one counts");
+}
+
+#[test]
 fn pubsub_is_read_with_its_units() {
     let text = "unknown: 1\nbroker:\n  type: googlepubsub\n  googlepubsub:\n    project_id: p\n    topic: ignored\n    ack_deadline_seconds: 60\n    message_retention_duration: 7d\n    expiration_ttl: 0s\n    retry_min_backoff: 10s\n    retry_max_backoff: 10m\n    max_outstanding_messages: 100\n";
     let expected = PubSubConfig {
