@@ -51,6 +51,35 @@ pub(super) struct Parameters {
     page: Option<usize>,
     #[serde(default, deserialize_with = "filled_in")]
     size: Option<usize>,
+    #[serde(default, deserialize_with = "filled_in")]
+    format: Option<Format>,
+}
+
+/// How the answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Html,
+}
+
+impl Format {
+    /// The one that is asked for by name; else the one that the client accepts, which is JSON for programs.
+    fn of(asked: Option<Self>, headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+        asked.unwrap_or(if accepted.contains("text/html") { Self::Html } else { Self::Json })
+    }
+}
+
+impl FromStr for Format {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "json" => Ok(Self::Json),
+            "html" => Ok(Self::Html),
+            _ => Err("format is json or html"),
+        }
+    }
 }
 
 fn filled_in<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
@@ -140,8 +169,7 @@ pub(super) async fn page(
     let items = listing.found.get(first..).unwrap_or_default();
     let items = items.get(..size).unwrap_or(items);
     let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
-    let html = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|a| a.contains("text/html"));
-    let mut response = if html {
+    let mut response = if Format::of(parameters.format, &headers) == Format::Html {
         let page = Page {
             listing: &listing,
             items,
@@ -244,6 +272,26 @@ mod tests {
         ];
         for (name, given, expected) in cases {
             assert_eq!(admit(&access, &headers(given.as_deref())).await, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_format_is_the_one_that_is_asked_for_else_the_accepted_one() {
+        let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+        let cases = [
+            ("a program", "/stuck", "*/*", Some(Format::Json)),
+            ("a browser", "/stuck", browser, Some(Format::Html)),
+            ("JSON in a browser", "/stuck?format=json", browser, Some(Format::Json)),
+            ("a page for a program", "/stuck?kind=Cluster&format=html", "*/*", Some(Format::Html)),
+            ("a field left empty", "/stuck?format=", browser, Some(Format::Html)),
+            ("another format", "/stuck?format=xml", browser, None),
+        ];
+        for (name, address, accept, expected) in cases {
+            let parameters = Query::<Parameters>::try_from_uri(&address.parse().unwrap());
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            let format = parameters.ok().map(|Query(parameters)| Format::of(parameters.format, &headers));
+            assert_eq!(format, expected, "{name}");
         }
     }
 

@@ -195,7 +195,13 @@ async fn the_page_leads_from_a_figure_to_names() {
             assert_eq!(ids(&exporter.get(path, &[]).await.1), expected, "{path}");
         }
         let browser = [("accept", "text/html,*/*")];
-        let wrong = ["page=0", "size=501", "kindred=x", "deleting=perhaps", "page=18446744073709551615&size=500"];
+        let (status, body) = exporter.get("/stuck?kind=NodePool&size=1&format=json", &browser).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(ids(&body), ["n1"]);
+        let (_, page) = exporter.get("/stuck?format=html", &[]).await;
+        assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+        let wrong =
+            ["format=xml", "page=0", "size=501", "kindred=x", "deleting=perhaps", "page=18446744073709551615&size=500"];
         for query in wrong {
             let (status, body) = exporter.get(&format!("/stuck?{query}"), &browser).await;
             assert!(status == 400 && body.contains("message"), "{query}: {status} {body}");
