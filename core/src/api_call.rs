@@ -42,6 +42,12 @@ pub enum Backoff {
     Constant,
 }
 
+/// The attempts that a file asks for; none, which is the client's own number, if it asks for zero or fewer, as in the Go adapter.
+#[must_use]
+pub fn attempts(written: i64) -> Option<u32> {
+    (written > 0).then(|| u32::try_from(written).unwrap_or(u32::MAX))
+}
+
 /// A call as the task defines it.
 #[derive(Debug, Clone)]
 pub struct ApiCall {

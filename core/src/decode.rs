@@ -24,6 +24,9 @@ use crate::document::{Document, Path};
 
 /// Marks an object schema in which unknown keys are warnings, in the object and below it.
 pub const LENIENT: &str = "x-lenient";
+/// Says of a key what to write where its value is missing. A key that has this and no value is a mistake, required or not:
+/// an empty `retention:` must not count as no retention.
+pub const CURE: &str = "x-cure";
 /// The `format` of text that must be a duration in Go's notation.
 pub const DURATION: &str = "go-duration";
 

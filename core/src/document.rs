@@ -23,6 +23,9 @@ pub use self::plain::Dialect;
 pub use self::scalar::{Scalar, Style};
 use crate::diagnostics::{Diagnostics, Mistake, Severity, Snippet};
 
+/// What to write where YAML takes a part of a text for its own signs.
+pub const QUOTES: &str = "put it in quotes, as in `expression: \"…\"`, or write it below `expression: |`";
+
 /// A place in a file; both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -181,6 +184,14 @@ impl Document {
             Style::Literal => Position { line: start.line + line - 1, column: start.column + column - 1 },
             Style::Plain | Style::Quoted | Style::Folded => start,
         }
+    }
+
+    /// What stands in a line, from a place on; nothing of a file that may hold secrets.
+    #[must_use]
+    pub fn rest_of_line(&self, position: Position) -> Option<&str> {
+        let line = self.source.line(position.line).filter(|_| self.source.quotable)?;
+        let (start, _) = line.char_indices().nth(position.column.checked_sub(1)?)?;
+        line.get(start..)
     }
 
     /// A mistake at `path`.

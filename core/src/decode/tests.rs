@@ -15,6 +15,8 @@ struct Sample {
     #[serde(default)]
     enabled: bool,
     count: Option<i64>,
+    #[schemars(extend("x-cure" = "write `small: 1`, or remove `small`"))]
+    small: Option<u32>,
     ratio: Option<f64>,
     #[schemars(extend("format" = "go-duration"))]
     wait: Option<String>,
@@ -50,6 +52,55 @@ fn scalars_are_taken_as_the_type_that_is_wanted() {
         let (sample, found) = read(text, Typing::Strict);
         assert_eq!((sample.unwrap().name.as_str(), found.as_str()), (wanted, mistakes), "{name}");
     }
+}
+
+#[test]
+fn integer_keys_take_whole_numbers_only() {
+    let cases = [
+        ("a whole number", "1", Ok(1)),
+        ("a whole number with a point", "3.0", Ok(3)),
+        ("a whole number with an exponent", "1e3", Ok(1000)),
+        ("a fraction below one", "0.9", Err("count: must be a whole number, but is 0.9; write 0 or 1")),
+        ("a fraction below zero", "-1.5", Err("count: must be a whole number, but is -1.5; write -2 or -1")),
+        ("a huge number", "1e30", Err("count: 1e30 is too large; write a whole number up to 9223372036854775807")),
+        (
+            "more digits than there are",
+            "99999999999999999999",
+            Err("count: 99999999999999999999 is too large; write a whole number up to 9223372036854775807"),
+        ),
+        ("text", "many", Err("count: must be an integer, but is text")),
+    ];
+    for typing in [Typing::Strict, Typing::Weak] {
+        for (name, written, expected) in &cases {
+            let mut diagnostics = Diagnostics::default();
+            let document = Document::parse("f.yaml", &format!("{{name: a, count: {written}}}")).unwrap();
+            let sample: Option<Sample> = decode(&document, typing, &mut diagnostics);
+            let told = diagnostics.mistakes().iter().map(|mistake| {
+                let help = mistake.help.iter().map(|help| format!("; {help}"));
+                std::iter::once(format!("{}: {}", mistake.path, mistake.message)).chain(help).collect::<String>()
+            });
+            let told: Vec<String> = told.collect();
+            match expected {
+                Ok(count) => assert_eq!((sample.unwrap().count, told), (Some(*count), vec![]), "{name} {typing:?}"),
+                Err(message) => assert_eq!(told, [*message], "{name} {typing:?}"),
+            }
+        }
+    }
+    let found = |written: &str| read(&format!("{{name: a, small: {written}}}"), Typing::Strict).1;
+    assert_eq!(found("-1"), "small: must be at least 0, but is -1");
+    assert_eq!(found("4294967296"), "small: must be at most 4294967295, but is 4294967296");
+    assert_eq!(
+        coerce(&schema_of::<Sample>(), &Path::of_keys("count"), "0.9"),
+        Err("must be an integer, but is \"0.9\"".to_owned())
+    );
+}
+
+#[test]
+fn a_key_with_a_cure_must_have_a_value() {
+    for null in ["", "~", "null"] {
+        assert_eq!(read(&format!("name: a\nsmall: {null}\n"), Typing::Strict).1, "small: has no value", "{null}");
+    }
+    assert_eq!(read("{name: a, count: ~}", Typing::Strict).1, "", "null is \"not set\" elsewhere");
 }
 
 #[test]
@@ -92,7 +143,10 @@ fn the_most_likely_word_is_suggested() {
     let cases = [
         ("a letter too few", "discovry", Some("discovery")),
         ("camel case", "recreateOnChange", Some("recreate_on_change")),
+        ("two letters swapped", "naem", Some("name")),
         ("something else", "volume", None),
+        ("the same beginning", "discoveryStatus", None),
+        ("the same beginning, in a short word", "namespace", None),
         ("too long to be compared", "discovery-discovery-discovery-discovery-discovery-discovery-discovery", None),
     ];
     for (name, written, expected) in cases {

@@ -30,7 +30,7 @@ pub fn coerce(schema: &Value, path: &Path, text: &str) -> Result<Value, String> 
         parse_nanoseconds(text, Units::Go).map_err(|error| error.to_string())?;
     }
     match out_of_range(&value, at) {
-        Some(message) => Err(message),
+        Some((message, _)) => Err(message),
         None => Ok(value),
     }
 }
@@ -118,19 +118,42 @@ fn parse_go_integer(text: &str) -> Option<i64> {
     i64::from_str_radix(&format!("{sign}{}", digits.replace('_', "")), radix).ok()
 }
 
+/// The largest float that certainly stands for the integer that its author wrote.
+const EXACT_FLOAT: f64 = 9e15;
+
+/// A number with a fraction is no integer: Go's YAML library cuts the fraction off, and a limit of 0.9 would become 0.
 fn to_integer(number: &Number) -> Option<i64> {
-    // Go's YAML library cuts the fraction off where an integer is wanted.
-    number.as_i64().or_else(|| number.as_f64().filter(|f| f.abs() < 9e15).map(|f| f.trunc() as i64))
+    let whole = |float: &f64| float.fract() == 0.0 && float.abs() < EXACT_FLOAT;
+    number.as_i64().or_else(|| number.as_f64().filter(whole).map(|float| float as i64))
 }
 
-pub(super) fn out_of_range(value: &Value, schema: &Value) -> Option<String> {
+/// Why a number is no integer, and what to write instead.
+pub(super) fn no_integer(scalar: &Scalar) -> Option<(String, String)> {
+    let Value::Number(number) = scalar.to_value() else { return None };
+    let written = &scalar.text;
+    let float = number.as_f64()?;
+    if float.fract() == 0.0 {
+        return Some((format!("{written} is too large"), format!("write a whole number up to {}", i64::MAX)));
+    }
+    let help = format!("write {} or {}", float.floor(), float.ceil());
+    Some((format!("must be a whole number, but is {written}"), help))
+}
+
+/// What a number exceeds, and what to write instead.
+pub(super) fn out_of_range(value: &Value, schema: &Value) -> Option<(String, String)> {
     let number = value.as_f64()?;
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     if let Some(minimum) = bound("minimum").filter(|minimum| number < *minimum) {
-        return Some(format!("must be at least {minimum}, but is {number}"));
+        return Some((format!("must be at least {minimum}, but is {number}"), format!("write {minimum} or more")));
     }
-    let maximum = bound("maximum").filter(|maximum| number > *maximum)?;
-    Some(format!("must be at most {maximum}, but is {number}"))
+    let of_format = match schema.get("format").and_then(Value::as_str) {
+        Some("uint8") => Some(f64::from(u8::MAX)),
+        Some("uint16") => Some(f64::from(u16::MAX)),
+        Some("uint32") => Some(f64::from(u32::MAX)),
+        Some(_) | None => None,
+    };
+    let maximum = bound("maximum").or(of_format).filter(|maximum| number > *maximum)?;
+    Some((format!("must be at most {maximum}, but is {number}"), format!("write {maximum} or less")))
 }
 
 pub(super) fn article(wanted: &str) -> &str {
@@ -147,6 +170,8 @@ pub(super) fn article(wanted: &str) -> &str {
 
 /// The longest key that is worth comparing with the known ones.
 const SUGGESTION_WIDTH: usize = 64;
+/// One slip of the keys is allowed for so many letters: a word that shares only its beginning is another word.
+const LETTERS_PER_SLIP: usize = 3;
 
 /// The known word that `written` most likely stands for.
 #[must_use]
@@ -156,6 +181,12 @@ pub fn suggest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let plain = |word: &str| word.to_lowercase().replace(['-', '_'], "");
     let written = plain(written);
-    let scored = known.iter().map(|word| (strsim::jaro_winkler(&written, &plain(word)), *word));
-    scored.filter(|(score, _)| *score > 0.82).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, word)| word)
+    let slips = |word: &&'k str| {
+        let word = plain(word);
+        let allowed = written.len().max(word.len()) / LETTERS_PER_SLIP;
+        // Words of too different lengths need not be compared.
+        let comparable = written.len().abs_diff(word.len()) <= allowed;
+        comparable.then(|| strsim::osa_distance(&written, &word)).filter(|slips| *slips <= allowed)
+    };
+    known.iter().filter_map(|word| Some((slips(word)?, *word))).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::text::{Typing, article, convert, out_of_range, suggest};
-use super::{DURATION, LENIENT};
+use super::text::{Typing, article, convert, no_integer, out_of_range, suggest};
+use super::{CURE, DURATION, LENIENT};
 use crate::diagnostics::{Diagnostics, Severity};
-use crate::document::{Content, Document, Entry, Node, Path, Position, Scalar, Style};
+use crate::document::{Content, Document, Entry, Node, Path, Position, QUOTES, Scalar, Style};
 use crate::duration::{Units, parse_nanoseconds};
 
 const NULL: Value = Value::Null;
@@ -63,6 +63,12 @@ impl<'w> Walker<'w> {
     }
 
     fn wrong_type(&mut self, at: &At<'_>, wanted: &str, schema: &Value) -> Value {
+        if let ("integer", Content::Scalar(scalar)) = (wanted, &at.node.content)
+            && let Some((message, help)) = no_integer(scalar)
+        {
+            self.report(Severity::Error, &at.path, at.node.position, message, Some(help));
+            return placeholder(self.schema, schema);
+        }
         let message = format!("must be {}, but is {}", article(wanted), at.node.describe());
         let help = match (wanted, &at.node.content) {
             ("boolean" | "integer" | "number", Content::Scalar(scalar)) if scalar.tag.is_none() => {
@@ -84,8 +90,8 @@ impl<'w> Walker<'w> {
         if schema.get("format").and_then(Value::as_str) == Some(DURATION) {
             return self.duration(at, scalar, schema);
         }
-        if let Some(message) = out_of_range(&value, schema) {
-            self.report(Severity::Error, &at.path, at.node.position, message, None);
+        if let Some((message, help)) = out_of_range(&value, schema) {
+            self.report(Severity::Error, &at.path, at.node.position, message, Some(help));
             return placeholder(self.schema, schema);
         }
         value
@@ -143,6 +149,10 @@ impl<'w> Walker<'w> {
             let child = At { node: &entry.value, path, lenient };
             if declared.is_some() && entry.value.is_null() {
                 // As in Go, null is "not set": the key keeps its default, or is reported as missing below.
+                if let Some(cure) = cure(property).filter(|_| !is_required(schema, &entry.key)) {
+                    let message = "has no value".to_owned();
+                    self.report(Severity::Error, &child.path, entry.key_position, message, Some(cure));
+                }
                 continue;
             }
             result.insert(entry.key.clone(), self.present(&child, property));
@@ -155,7 +165,10 @@ impl<'w> Walker<'w> {
         let severity = if lenient { Severity::Warning } else { Severity::Error };
         let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let accepted = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        let is_word = entry.key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
         let help = match suggest(&entry.key, &known) {
+            // In `{expression: x in [a, b], y}` a comma ends the text.
+            None if known.contains(&"expression") && !is_word => QUOTES.to_owned(),
             Some(similar) => format!("did you mean `{similar}`? Accepted here: {accepted}"),
             None => format!("accepted here: {accepted}"),
         };
@@ -171,10 +184,11 @@ impl<'w> Walker<'w> {
             }
             let path = at.path.key(key);
             let position = self.document.locate(&path);
-            if !self.supplied.contains(&path.to_string()) {
-                self.report(Severity::Error, &path, position, "is required".to_owned(), None);
-            }
             let property = schema.get("properties").and_then(|properties| properties.get(key)).unwrap_or(&NULL);
+            if !self.supplied.contains(&path.to_string()) {
+                let help = unquoted(self.document, at.node, key).or_else(|| cure(property));
+                self.report(Severity::Error, &path, position, "is required".to_owned(), help);
+            }
             result.insert(key.to_owned(), placeholder(self.schema, property));
         }
     }
@@ -213,6 +227,25 @@ impl<'w> Walker<'w> {
         self.report(Severity::Error, &at.path, at.node.position, message, help);
         placeholder(self.schema, schema)
     }
+}
+
+/// What to write where the value of a key is missing.
+fn cure(property: &Value) -> Option<String> {
+    property.get(CURE).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn is_required(schema: &Value, key: &str) -> bool {
+    let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    required.any(|required| required.as_str() == Some(key))
+}
+
+/// What to write where text stands behind a key and YAML takes none of it: `!done` is a tag to YAML, `# …` a comment.
+fn unquoted(document: &Document, node: &Node, key: &str) -> Option<String> {
+    let Content::Map(entries) = &node.content else { return None };
+    let entry = entries.iter().find(|entry| entry.key == key)?;
+    let text = document.rest_of_line(entry.key_position)?.strip_prefix(key)?.trim_start().strip_prefix(':')?.trim();
+    let is_lost = text.starts_with(['!', '&', '#']) && !text.starts_with("!!");
+    is_lost.then(|| QUOTES.to_owned())
 }
 
 pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span, StrInput, Tag as ParserTag};
 
 use super::scalar::Tag;
-use super::{Content, Entry, Node, Position, Scalar, Style};
+use super::{Content, Entry, Node, Position, QUOTES, Scalar, Style};
 use crate::diagnostics::Severity;
 
 /// The largest file: twice what fits into a `ConfigMap`.
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
     };
     options.set_emit_comments(false);
     let events = Parser::new_from_str_with_options(text, options);
-    let mut composer = Composer { events, report, anchors: HashMap::new(), weight: 0 };
+    let mut composer = Composer { text, events, report, anchors: HashMap::new(), weight: 0 };
     composer.first_document().ok().flatten()
 }
 
@@ -48,6 +48,7 @@ struct Anchored {
 }
 
 struct Composer<'t, 'r> {
+    text: &'t str,
     events: Parser<'t, StrInput<'t>>,
     report: &'r mut Report<'r>,
     anchors: HashMap<usize, Anchored>,
@@ -71,7 +72,8 @@ impl<'t> Composer<'t, '_> {
             Some(Err(error)) => {
                 let marker = *error.marker();
                 let position = Position { line: marker.line().max(1), column: marker.col() + 1 };
-                Err(self.stop(position, format!("not valid YAML: {}", error.info()), None))
+                let help = lacks_quotes(self.text, position.line);
+                Err(self.stop(position, format!("not valid YAML: {}", error.info()), help))
             }
         }
     }
@@ -201,9 +203,15 @@ impl<'t> Composer<'t, '_> {
                 self.merge(value, key_position, &mut merged)?;
                 continue;
             }
-            let Content::Scalar(key_scalar) = key.content else {
-                (self.report)(Severity::Error, key_position, "a key must be a scalar".to_owned(), None);
-                continue;
+            let key_scalar = match key.content {
+                Content::Scalar(scalar) => scalar,
+                Content::List(_) | Content::Map(_) => {
+                    // `name: {{ .clusterId }}` is a mapping whose key is a mapping.
+                    let is_template = matches!(key.content, Content::Map(_));
+                    let help = is_template.then(|| TEMPLATE_QUOTES.to_owned());
+                    (self.report)(Severity::Error, key_position, "a key must be a scalar".to_owned(), help);
+                    continue;
+                }
             };
             let key = key_scalar.text.clone();
             if let Some(first) = index.get(&key) {
@@ -239,6 +247,23 @@ impl<'t> Composer<'t, '_> {
         }
         Ok(())
     }
+}
+
+/// What to write where YAML takes the braces of a template for a mapping.
+const TEMPLATE_QUOTES: &str = "put the template in quotes: `\"{{ … }}\"`";
+
+/// What to write where an expression or a template without quotes is probably why a line is not YAML. The parser may notice
+/// a line later.
+fn lacks_quotes(text: &str, line: usize) -> Option<&'static str> {
+    let mut lines = text.lines().skip(line.saturating_sub(2)).take(2);
+    lines.find_map(|line| {
+        let expression = line.split_once("expression:").map(|(_, rest)| rest.trim_start());
+        if expression.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['|', '>'])) {
+            return Some(QUOTES);
+        }
+        let bare = [": {{", "- {{", "[{{", "[ {{", ", {{"].iter().any(|start| line.contains(start));
+        bare.then_some(TEMPLATE_QUOTES)
+    })
 }
 
 fn height(node: &Node) -> usize {

@@ -109,6 +109,26 @@ fn unreadable_text_is_reported_with_its_place() {
 }
 
 #[test]
+fn text_that_lacks_quotes_is_told_to_get_them() {
+    let cases = [
+        ("a choice in a flow mapping", "a: {expression: x ? y : z}\n"),
+        ("a list in a flow mapping", "a: {expression: x in [\"b\", \"c\"]}\n"),
+        ("an index in a flow mapping", "a: {expression: x[\"b\"] == 1}\n"),
+        ("a text first", "expression: \"a\" == b\n"),
+        ("a choice of texts", "expression: a ? \"b\" : \"c\"\n"),
+        ("a list first", "expression: [1, 2].exists(x, x == y)\n"),
+        ("a template", "name: {{ .clusterId }}\n"),
+        ("a template before text", "name: {{ .clusterId }}-job\n"),
+        ("a template in a list", "names: [{{ .a }}-b]\n"),
+    ];
+    let rendered: Vec<_> = cases.iter().map(|(name, text)| format!("# {name}\n{}\n", mistakes(text))).collect();
+    for rendered in &rendered {
+        assert!(rendered.contains("in quotes"), "{rendered}");
+    }
+    insta::assert_snapshot!(rendered.join("\n"));
+}
+
+#[test]
 fn hostile_text_ends_in_a_mistake() {
     let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0},*a{0},*a{0},*a{0},*a{0}]\n", n - 1)).collect();
     let cases = [

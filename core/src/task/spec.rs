@@ -207,8 +207,12 @@ pub struct ResourceSpec {
     pub transport: Option<TransportSpec>,
     /// What is applied: a mapping, a block of text, or `{ ref: file }`. Templates throughout; `kind` and
     /// `apiVersion` must be fixed.
+    #[schemars(extend("x-cure" = "add `manifest: {apiVersion: …, kind: …, metadata: {name: …}}`, which says what kind of object to \
+        look for; if the entry shall only patch or disown an object, add `lifecycle: {apply: {when: {expression: \"false\"}}}`, too"))]
     pub manifest: ManifestSpec,
     /// How its live objects are found.
+    #[schemars(extend("x-cure" = "add `discovery: {by_name: …}` with the name that the manifest has, and `namespace: …` if it has one; an \
+        owner and what it owns are found that way, too"))]
     pub discovery: DiscoverySpec,
     /// Objects inside the discovered one that become `resources.<name>`, too.
     #[serde(default)]
@@ -217,11 +221,15 @@ pub struct ResourceSpec {
     #[serde(default)]
     pub recreate_on_change: bool,
     /// Asked before every write but deletion and release; false leaves the object alone on this event.
+    #[schemars(extend("x-cure" = "write `when: {expression: \"…\"}`, or remove `when`"))]
     pub when: Option<WhenSpec>,
     /// The resource that its objects belong to, as their `ownerReferences` say: Kubernetes deletes them after it.
+    #[schemars(extend("x-cure" = "write `owner: {resource: …}` with the name of an earlier entry, or remove `owner`"))]
     pub owner: Option<OwnerSpec>,
     /// How many former versions are kept, and for how long. With it, a recreation adds a version instead of replacing the
     /// live one; the name in the manifest must then differ from version to version, and `discovery` go by labels.
+    #[schemars(extend("x-cure" = "write `retention: {historyLimit: 3}`, `retention: {ttl: 24h}`, or both; without `retention`, a recreation \
+        deletes the former version"))]
     pub retention: Option<RetentionSpec>,
     /// When it is created, written, patched, replaced, released and deleted.
     pub lifecycle: Option<LifecycleSpec>,
@@ -242,10 +250,10 @@ pub struct OwnerSpec {
 pub struct RetentionSpec {
     /// How many versions are kept besides the current one, the newest first; 0 keeps none.
     #[serde(rename = "historyLimit")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("x-cure" = "write how many versions are kept, such as `historyLimit: 3`, or remove `historyLimit`"))]
     pub history_limit: Option<i64>,
     /// How old a version besides the current one may become, such as `24h`.
-    #[schemars(extend("format" = DURATION))]
+    #[schemars(extend("format" = DURATION, "x-cure" = "write how old a version may become, such as `ttl: 24h`, or remove `ttl`"))]
     pub ttl: Option<String>,
 }
 
@@ -313,16 +321,21 @@ pub struct LifecycleSpec {
     /// Asked while the object is absent; false leaves it absent.
     pub create: Option<GateSpec>,
     /// Asked before every creation and update; false leaves the object as it is on this event.
+    #[schemars(extend("x-cure" = "write `apply: {when: {expression: \"…\"}}`, or remove `apply`"))]
     pub apply: Option<GateSpec>,
     /// Partial writes onto a live object, each asked on its own; those that hold are sent in order, and then the object is
     /// not updated otherwise on this event.
     #[serde(default)]
+    #[schemars(extend("x-cure" = "write `patch: [{when: {expression: \"…\"}, document: {…}}]`, or remove `patch`"))]
     pub patch: Vec<PatchSpec>,
     /// Asked while the object is live; true replaces it by a new one, or adds a version with `retention`.
+    #[schemars(extend("x-cure" = "write `recreate: {when: {expression: \"…\"}}`, or remove `recreate`"))]
     pub recreate: Option<GateSpec>,
     /// Asked first; true releases the object: its management labels go, the object stays, and is never touched again.
+    #[schemars(extend("x-cure" = "write `orphan: {when: {expression: \"…\"}}`, or remove `orphan`"))]
     pub orphan: Option<GateSpec>,
     /// A synonym of `orphan`.
+    #[schemars(extend("x-cure" = "write `detach: {when: {expression: \"…\"}}`, or remove `detach`"))]
     pub detach: Option<GateSpec>,
     /// Asked after `orphan`, before anything is written; true deletes the object with all its versions.
     pub delete: Option<DeleteSpec>,
