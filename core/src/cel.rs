@@ -37,6 +37,7 @@ mod meter;
 mod prospect;
 mod readings;
 mod summary;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -114,8 +115,10 @@ pub enum ExpressionError {
     /// It does not parse; `line` and `column` are 1-based within the expression.
     #[error("CEL parse error: {message}")]
     Parse {
-        /// The parser's words.
+        /// What was found.
         message: String,
+        /// What to write instead.
+        help: Option<String>,
         /// 1-based line within the expression.
         line: usize,
         /// 1-based column within the line.
@@ -169,7 +172,10 @@ impl Expression {
         // A defect of the parser is a mistake in one expression, not the end of the process.
         let tree = catch_unwind(|| environment::parse(source))
             .unwrap_or_else(|_| Err(("the parser failed".to_owned(), 1, 1)))
-            .map_err(|(message, line, column)| ExpressionError::Parse { message, line, column })?;
+            .map_err(|(message, line, column)| {
+                let syntax::Fault { found, cure } = syntax::explain(&message, source);
+                ExpressionError::Parse { message: found, help: cure.map(str::to_owned), line, column }
+            })?;
         limits::check_tree(&tree).map_err(ExpressionError::Limit)?;
         let resources = lint::reads(&tree, "resources");
         let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
@@ -238,6 +244,13 @@ impl Expression {
     #[must_use]
     pub fn member_reads(&self, object: &str) -> BTreeSet<String> {
         lint::reads(&self.parsed.tree, object).names
+    }
+
+    /// The paths of constant keys that it reads: the variable, then the keys below it, up to what is not constant.
+    #[must_use]
+    pub fn member_paths(&self) -> Vec<Vec<&str>> {
+        let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
+        paths.iter().map(readings::Path::keys).collect()
     }
 
     /// What it reads of the scope: each path once, in the order of appearance, with its value now.

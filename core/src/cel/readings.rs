@@ -182,6 +182,15 @@ impl Path {
         Some((entry.clone(), keys.collect()))
     }
 
+    /// The variable, and the keys below it up to a list's element or a `dig`.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        let below = self.steps.iter().map_while(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Element(_) | Step::Dig(_) => None,
+        });
+        std::iter::once(self.variable.as_str()).chain(below).collect()
+    }
+
     /// Whether both lead to the same value.
     fn leads_as(&self, other: &Self) -> bool {
         self.variable == other.variable && self.steps == other.steps

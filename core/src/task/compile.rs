@@ -11,8 +11,9 @@
 
 mod check;
 mod gates;
-mod labels;
+pub(super) mod labels;
 mod manifest;
+mod members;
 mod names;
 mod owner;
 mod params;

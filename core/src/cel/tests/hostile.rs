@@ -129,7 +129,7 @@ fn mistakes_have_a_place() {
     ];
     for (name, source, line, column) in cases {
         match Expression::parse(source).expect_err(name) {
-            ExpressionError::Parse { message, line: l, column: c } => {
+            ExpressionError::Parse { message, line: l, column: c, .. } => {
                 assert_eq!((l, c), (line, column), "{name}: {message}");
             }
             ExpressionError::Limit(limit) => panic!("{name}: {limit}"),

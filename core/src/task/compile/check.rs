@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Surroundings;
-use super::names::{Known, is_name};
-use crate::api_call::{ApiCall, Backoff, Method};
+use super::members;
+use super::names::{Known, is_name, is_reserved};
+use crate::api_call::{self, ApiCall, Backoff, Method};
 use crate::cel::{Expression, ExpressionError, ResourceReads, UnknownName};
 use crate::decode::suggest;
 use crate::diagnostics::{Diagnostics, Severity};
@@ -122,9 +123,34 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// The name of a variable that the task sets. The Go adapter takes any; a few cannot be read afterwards.
+    pub(super) fn variable(&mut self, place: &Place<'_>, name: &str) {
+        if is_reserved(name) {
+            let message = format!("`{name}` is a variable that the adapter sets itself, and each hides the other");
+            self.warn(place, message, Some(format!("write another name, such as `my_{name}`")));
+        } else if name.contains(char::is_whitespace) {
+            let message = format!("\"{name}\" holds a blank, so that no expression and no template can read it");
+            let joined: Vec<_> = name.split_whitespace().collect();
+            self.warn(place, message, Some(format!("write `{}`", joined.join("_"))));
+        }
+    }
+
     /// An expression. Blank text is reported by the caller, where it is a mistake.
     pub(super) fn expression(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Expression> {
-        self.expression_where(place, text, &|name| known.has_variable(name), known, key)
+        let expression = self.expression_where(place, text, &|name| known.has_variable(name), known, key)?;
+        if ["adapter", "event"].iter().any(|variable| text.contains(variable)) {
+            for path in expression.member_paths() {
+                self.members(place, &path);
+            }
+        }
+        Some(expression)
+    }
+
+    /// Tells what a path of keys reads that never exists.
+    fn members(&mut self, place: &Place<'_>, path: &[&str]) {
+        if let Some(unknown) = members::unknown(path, self.known) {
+            self.warn(place, unknown.message, Some(unknown.help));
+        }
     }
 
     /// An expression over variables that only an event reveals: its functions alone are checked.
@@ -144,15 +170,17 @@ impl<'c> Checker<'c> {
         let expression = match Expression::parse(text) {
             Ok(expression) => expression,
             Err(error) => {
-                let position = match &error {
-                    ExpressionError::Parse { line, column, .. } => {
-                        Some(place.document.locate_within(&place.path, (*line).max(1), (*column).max(1)))
+                let (position, help) = match &error {
+                    ExpressionError::Parse { line, column, help, .. } => {
+                        let position = place.document.locate_within(&place.path, (*line).max(1), (*column).max(1));
+                        (Some(position), help.clone())
                     }
-                    ExpressionError::Limit(_) => None,
+                    ExpressionError::Limit(_) => (None, None),
                 };
-                let (severity, help) = match key {
-                    Key::Inherited | Key::New => (Severity::Error, None),
-                    Key::Unchecked => (Severity::Warning, Some(FAILS_LATER.to_owned())),
+                let (severity, help) = match (key, help) {
+                    (Key::Inherited | Key::New, help) => (Severity::Error, help),
+                    (Key::Unchecked, None) => (Severity::Warning, Some(FAILS_LATER.to_owned())),
+                    (Key::Unchecked, Some(help)) => (Severity::Warning, Some(format!("{help}; {FAILS_LATER}"))),
                 };
                 self.report(severity, place, position, error.to_string(), help);
                 return None;
@@ -220,6 +248,7 @@ impl<'c> Checker<'c> {
                 None => {}
             }
             if known.has_path(variable) {
+                self.members(place, &variable.split('.').collect::<Vec<_>>());
                 continue;
             }
             // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
@@ -275,6 +304,13 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// A `field:` path over the variables that every event has, too.
+    pub(super) fn variable_field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
+        let path = self.field(place, text);
+        self.members(place, &path.prefix());
+        path
+    }
+
     /// An API call.
     pub(super) fn api_call(&mut self, place: &Place<'_>, spec: &ApiCallSpec, known: &Known) -> Option<ApiCall> {
         let url = self.template(&place.key("url"), &spec.url, known);
@@ -286,7 +322,13 @@ impl<'c> Checker<'c> {
             Some(body) => Some(self.template(&place.key("body"), body, known)?),
         };
         let headers = spec.headers.iter().enumerate().filter_map(|(index, header)| {
-            let place = place.key("headers").index(index).key("value");
+            let place = place.key("headers").index(index);
+            if !header.name.is_empty() && !is_header_name(&header.name) {
+                let message = format!("\"{}\" is not the name of a header: the call fails each time", header.name);
+                let help = "write letters, digits and `-` only, such as `X-Request-Source`".to_owned();
+                self.warn(&place.key("name"), message, Some(help));
+            }
+            let place = place.key("value");
             Some((header.name.clone(), self.template(&place, &header.value, known)?))
         });
         let headers = headers.collect();
@@ -294,7 +336,7 @@ impl<'c> Checker<'c> {
             method: method(spec.method),
             url: UrlTemplate::new(url?),
             timeout,
-            retry_attempts: spec.retry_attempts.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            retry_attempts: spec.retry_attempts.and_then(api_call::attempts),
             retry_backoff,
             body,
             headers,
@@ -347,6 +389,11 @@ impl<'c> Checker<'c> {
         };
         Some(LogLine { message, level })
     }
+}
+
+/// Whether HTTP can send a header of this name: a token of RFC 9110.
+fn is_header_name(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
 fn method(spec: MethodSpec) -> Method {

@@ -1,7 +1,7 @@
 //! The syntax of Kubernetes labels.
 
 /// What is wrong with a label key, if anything.
-pub(super) fn key_fault(key: &str) -> Option<&'static str> {
+pub(in crate::task) fn key_fault(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -14,7 +14,7 @@ pub(super) fn key_fault(key: &str) -> Option<&'static str> {
 }
 
 /// What is wrong with a label value, if anything.
-pub(super) fn value_fault(value: &str) -> Option<&'static str> {
+pub(in crate::task) fn value_fault(value: &str) -> Option<&'static str> {
     (!is_qualified(value))
         .then_some("it must be at most 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
 }
@@ -28,7 +28,7 @@ fn is_qualified(text: &str) -> bool {
             && text.chars().all(|c| at_end(c) || matches!(c, '-' | '_' | '.')))
 }
 
-fn is_subdomain(text: &str) -> bool {
+pub(in crate::task) fn is_subdomain(text: &str) -> bool {
     let is_label = |label: &str| {
         let at_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         label.starts_with(at_end) && label.ends_with(at_end) && label.chars().all(|c| at_end(c) || c == '-')

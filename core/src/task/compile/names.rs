@@ -12,6 +12,8 @@ const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
 pub(super) struct Known {
     variables: BTreeSet<String>,
     resources: BTreeSet<String>,
+    /// The entries of `resources`, without what is found inside of their objects.
+    entries: BTreeSet<String>,
     payloads: BTreeSet<String>,
 }
 
@@ -31,6 +33,7 @@ impl Known {
         }
         for resource in &spec.resources {
             known.resources.extend(resource.name.iter().chain(&resource.alias).cloned());
+            known.entries.extend(resource.name.iter().chain(&resource.alias).cloned());
             known.resources.extend(resource.nested_discoveries.iter().map(|nested| nested.name.clone()));
         }
         known
@@ -54,6 +57,16 @@ impl Known {
     /// Whether `resources.<name>` can exist.
     pub(super) fn has_resource(&self, name: &str) -> bool {
         self.resources.contains(name)
+    }
+
+    /// Whether an entry of `resources` has this name, so that something becomes of it.
+    pub(super) fn has_entry(&self, name: &str) -> bool {
+        self.entries.contains(name)
+    }
+
+    /// The name of every entry, to suggest one.
+    pub(super) fn entries(&self) -> Vec<&str> {
+        self.entries.iter().map(String::as_str).collect()
     }
 
     /// Every name below `resources`, to suggest one.
@@ -85,6 +98,11 @@ impl Known {
     pub(super) fn variables(&self) -> Vec<&str> {
         self.variables.iter().map(String::as_str).collect()
     }
+}
+
+/// Whether the adapter itself sets a variable of this name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name == "resources" || BUILT_IN.contains(&name)
 }
 
 /// The pattern of names: they must be identifiers in expressions and templates.

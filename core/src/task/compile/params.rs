@@ -21,8 +21,21 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ParamSpec], place: &Pl
 
 fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier: &Known) -> Option<Param> {
     let at_source = place.key("source");
+    checker.variable(&place.key("name"), &spec.name);
     let source = match &spec.source {
-        SourceSpec::Path(path) => Some(path_source(path)),
+        SourceSpec::Path(path) => {
+            if path.contains("{{") {
+                let help = template_as_path(path).map_or_else(
+                    || {
+                        "write a path such as `event.id`, or `source: {expression: \"…\"}` to compute the value"
+                            .to_owned()
+                    },
+                    |path| format!("write `{path}`"),
+                );
+                checker.warn(&at_source, "is a path and no template, so that nothing is found there", Some(help));
+            }
+            Some(path_source(path))
+        }
         SourceSpec::Mapping(mapping) => mapping_source(checker, mapping, &at_source, earlier),
     };
     if let Some(ParamSource::Environment(variable)) = &source {
@@ -45,6 +58,12 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
         default: spec.default.clone(),
         required: spec.required,
     })
+}
+
+/// The path that `{{ .event.id }}` means.
+fn template_as_path(text: &str) -> Option<&str> {
+    let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix('.')?;
+    (!path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).then_some(path)
 }
 
 fn path_source(path: &str) -> ParamSource {

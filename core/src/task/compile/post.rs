@@ -16,6 +16,7 @@ pub(super) fn payloads(checker: &mut Checker<'_>, specs: &[PayloadSpec], place: 
 }
 
 fn payload(checker: &mut Checker<'_>, spec: &PayloadSpec, place: &Place<'_>) -> Option<Payload> {
+    checker.variable(&place.key("name"), &spec.name);
     let when = spec.when.as_ref().map(|spec| when(checker, spec, place));
     let file = spec.build_ref.as_deref().filter(|file| !file.is_empty());
     let build = match (&spec.build, file) {
@@ -141,7 +142,7 @@ fn lookup(
             return Some(PayloadNode::Literal(default.unwrap_or(Value::Null)));
         }
         (Some(field), None) => {
-            let path = checker.field(&place.key("field"), field);
+            let path = checker.variable_field(&place.key("field"), field);
             if let Some(fault) = path.fault() {
                 return Some(never_built(&fault.to_string()));
             }

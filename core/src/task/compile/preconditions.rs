@@ -16,6 +16,9 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PreconditionSpec], pla
 fn precondition(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Place<'_>) -> Option<Precondition> {
     let known = checker.known;
     checker.name(&place.key("name"), &spec.name);
+    if spec.api_call.is_some() {
+        checker.variable(&place.key("name"), &spec.name);
+    }
     let log = spec.log.as_ref().and_then(|log| checker.log(&place.key("log"), log));
     let api_call = spec.api_call.as_ref().and_then(|call| {
         let place = place.key("api_call");
@@ -56,7 +59,8 @@ fn check(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Place<'_>) 
         None => {
             let keys = ["api_call", "conditions", "expression"].map(|key| place.key(key));
             if !keys.iter().any(|key| checker.is_reported(key)) {
-                checker.error(place, "must specify api_call, conditions or expression");
+                let help = "add `expression: \"…\"` in quotes, or `conditions: [{field: …, operator: …, value: …}]`";
+                checker.error_with_help(place, "must specify api_call, conditions or expression", help);
             }
             None
         }
@@ -70,6 +74,7 @@ fn has_empty_conditions(place: &Place<'_>) -> bool {
 }
 
 fn capture(checker: &mut Checker<'_>, spec: &CaptureSpec, place: &Place<'_>) -> Option<Capture> {
+    checker.variable(&place.key("name"), &spec.name);
     let field = spec.field.as_deref().filter(|text| !text.is_empty());
     let expression = spec.expression.as_deref().filter(|text| !text.is_empty());
     let source = match (field, expression) {
@@ -103,7 +108,7 @@ fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>)
         );
         FieldPath::parse("").ok()?
     } else {
-        checker.field(&place.key("field"), &spec.field)
+        checker.variable_field(&place.key("field"), &spec.field)
     };
     if spec.value.is_some() && spec.values.is_some() {
         checker.error(place, "'value' and 'values' are mutually exclusive");

@@ -71,10 +71,20 @@ fn warn_about_collisions(
     taken: &BTreeMap<String, usize>,
     place: &Place<'_>,
 ) {
+    let mut nested_names: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (index, spec) in specs.iter().enumerate() {
         for (nested_index, nested) in spec.nested_discoveries.iter().enumerate() {
-            let Some(other) = taken.get(&nested.name) else { continue };
             let place = place.index(index).key("nested_discoveries").index(nested_index).key("name");
+            let first = *nested_names.entry(&nested.name).or_insert((index, nested_index));
+            if first != (index, nested_index) && !nested.name.is_empty() {
+                let (other, nested_other) = first;
+                let message = format!(
+                    "`{}` is also the name of resources[{other}].nested_discoveries[{nested_other}]: the resource will fail where both exist",
+                    nested.name
+                );
+                checker.warn(&place, message, Some("give each nested discovery a name of its own".to_owned()));
+            }
+            let Some(other) = taken.get(&nested.name) else { continue };
             let effect = if *other == index { "it is skipped" } else { "the resource will fail where both exist" };
             checker.warn(&place, format!("`{}` is also the name of resources[{other}]: {effect}", nested.name), None);
         }

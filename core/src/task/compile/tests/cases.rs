@@ -70,6 +70,42 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
         "a header's undefined variable",
         "params: [{name: a, source: {api_call: {method: GET, url: /x, headers: [{name: X, value: \"{{ .b }}\"}]}}}]\n",
     ),
+    (
+        "templates in place of a path",
+        "params:\n  - {name: a, source: \"{{ .event.id }}\"}\n  - {name: b, source: \"x-{{ .event.id }}\"}\n",
+    ),
+    (
+        "names that the adapter sets itself",
+        "params: [{name: resources, source: event.id}, {name: adapter, source: event.id}, {name: timestamp, source: event.id}]\npreconditions: [{name: config, api_call: {method: GET, url: /x}, capture: [{name: event, field: a}]}]\npost: {payloads: [{name: env, build: {}}]}\n",
+    ),
+    (
+        "names that hold a blank",
+        "params: [{name: cluster id, source: event.id}]\npost: {payloads: [{name: my status, build: {}}]}\n",
+    ),
+    (
+        "members that never exist",
+        "params: [{name: a, source: {expression: adapter.nme}}]\npreconditions:\n  - {name: b, conditions: [{field: adapter.skipReson, operator: exists}]}\n  - {name: c, expression: \"event.owner_references.name == '' || event.ownerReferences.id == '' || event.custom\"}\nresources:\n  - name: job\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {labels: {a: \"{{ .adapter.nme }}\"}}}\n    discovery: {by_name: x}\n    nested_discoveries: [{name: inner, discovery: {by_name: y}}]\npost:\n  payloads:\n    - name: p\n      build:\n        a: {expression: adapter.outcomes.job.decison}\n        b: {expression: \"adapter.?outcomes[?'jbo'].?finalized.orValue(false)\"}\n        c: {expression: adapter.outcomes.inner.finalized}\n        d: {field: adapter.executionError.reason}\n        e: {expression: \"has(adapter.resourceErrors.job.code)\"}\n        f: \"{{ .adapter.executionStatus }}{{ .adapter.outcomes.job.finalised }}\"\n        g: {expression: \"[adapter].map(adapter, adapter.any) + [adapter.outcomes.job.reason]\"}\n",
+    ),
+    (
+        "a header that HTTP does not know",
+        "params: [{name: a, source: {api_call: {method: GET, url: /x, headers: [{name: \"X Source\", value: a}, {name: \"X-Größe\", value: a}, {name: X-Source_1, value: a}]}}}]\n",
+    ),
+    (
+        "a fraction of an attempt",
+        "params: [{name: a, source: {api_call: {method: GET, url: /x, retry_attempts: 1.5}}}]\n",
+    ),
+    (
+        "an expression that is a tag",
+        "preconditions:\n  - name: a\n    expression: !done\nresources:\n  - name: b\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    lifecycle:\n      create:\n        when:\n          expression: !resources.?b.hasValue()\n",
+    ),
+    (
+        "an expression with a comma in a flow mapping",
+        "resources:\n  - name: b\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    when: {expression: size(a, b)}\n",
+    ),
+    (
+        "another word with the same beginning",
+        "params: [{name: clusterId, source: event.id}, {name: b, source: {expression: clusterStatus}}]\n",
+    ),
     ("a precondition without a check", "preconditions: [{name: ready}]\n"),
     ("an empty list of conditions", "preconditions: [{name: ready, conditions: []}]\n"),
     ("a condition without a field", "preconditions: [{name: ready, conditions: [{operator: exists}]}]\n"),
@@ -203,6 +239,14 @@ pub(super) const RESOURCES: &[(&str, &str)] = &[
     (
         "nested discoveries",
         "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    nested_discoveries:\n      - {name: Inner, discovery: {by_name: \"{{ .nope }}\"}}\n      - {name: a, discovery: {by_name: x}}\n      - {name: b}\n",
+    ),
+    (
+        "two nested discoveries of one name",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    nested_discoveries: [{name: inner, discovery: {by_name: x}}, {name: inner, discovery: {by_name: y}}]\n  - name: b\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: y}\n    nested_discoveries: [{name: inner, discovery: {by_name: z}}]\n",
+    ),
+    (
+        "entries as the proposal writes them",
+        "resources:\n  - name: patched\n    discovery: {by_name: x}\n    lifecycle: {patch: [{when: {expression: \"true\"}, document: {data: {a: b}}}]}\n  - name: released\n    discovery: {by_name: x}\n    lifecycle: {orphan: {when: {expression: \"true\"}}}\n  - alias: space\n    manifest: {apiVersion: v1, kind: Namespace, metadata: {name: x}}\n  - alias: job\n    owner: {resource: space}\n    manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}}\n",
     ),
 ];
 

@@ -14,6 +14,10 @@ pub(super) const GATES: &[(&str, &str)] = &[
         "gates without expressions",
         "    when: {}\n    lifecycle: {apply: {}, orphan: {when: {}}, patch: [{document: {a: 1}}]}\n",
     ),
+    (
+        "gates without anything",
+        "    when:\n    owner:\n    lifecycle:\n      create:\n      apply:\n      patch:\n      recreate:\n      orphan:\n      detach:\n      delete:\n",
+    ),
     ("a gate that is an expression", "    when: \"true\"\n    lifecycle: {apply: \"true\"}\n"),
     (
         "an expression that does not parse",
@@ -54,6 +58,11 @@ pub(super) const PATCHES: &[(&str, &str)] = &[
 /// As above, with discovery by labels.
 pub(super) const RETENTION: &[(&str, &str)] = &[
     ("no limit", "    retention: {}\n"),
+    ("nothing at all", "    retention:\n"),
+    ("a fraction of a version", "    retention: {historyLimit: 0.9}\n"),
+    ("more versions than there can be", "    retention: {historyLimit: 1e30}\n"),
+    ("no number", "    retention: {historyLimit: .nan}\n"),
+    ("one limit that is null", "    retention: {historyLimit: , ttl: 24h}\n"),
     ("limits that are null", "    retention: {historyLimit: ~, ttl: ~}\n"),
     ("a negative limit", "    retention: {historyLimit: -1}\n"),
     ("a limit that is text", "    retention: {historyLimit: \"3\"}\n"),

@@ -1,0 +1,222 @@
+//! What the CEL parser's messages mean, in plain words.
+//!
+//! In goes the parser's message, out come what was found and what to write. A message that is not known here goes out as it
+//! came: the words help, nothing is decided by them.
+
+/// What is wrong with an expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// What was found.
+    pub(super) found: String,
+    /// What to write instead.
+    pub(super) cure: Option<&'static str>,
+}
+
+/// Puts the parser's message about `source` into plain words.
+pub(super) fn explain(message: &str, source: &str) -> Fault {
+    if source.contains("{{ .") || source.contains("{{.") {
+        let found = "a template stands where an expression is expected".to_owned();
+        return Fault { found, cure: Some("write the variable alone: `clusterId` for `{{ .clusterId }}`") };
+    }
+    let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
+    let known = [mismatched, missing, no_character, incomplete, literal, words].into_iter();
+    let mut known = known.filter_map(|explanation| explanation(message));
+    known.next().unwrap_or_else(|| Fault { found: message.to_owned(), cure: None })
+}
+
+const END: &str = "<EOF>";
+const COMPLETE: &str = "write what is missing at the end, or remove the last operator or opening bracket";
+
+/// A token that cannot stand where it stands.
+fn mismatched(message: &str) -> Option<Fault> {
+    let kinds = ["mismatched input ", "extraneous input ", "no viable alternative at input "];
+    let token = kinds.iter().find_map(|kind| message.strip_prefix(kind))?;
+    let (token, expected) = token.split_once(" expecting ").unwrap_or((token, ""));
+    let token = unquoted(token);
+    if token.ends_with(END) {
+        return Some(Fault { found: "the expression ends too early".to_owned(), cure: Some(COMPLETE) });
+    }
+    if token.starts_with('.') {
+        let found = format!("found `{}` where the name of a field is expected", last(token));
+        return Some(Fault { found, cure: Some("write the field after the dot, or remove the dot") });
+    }
+    let token = last(token);
+    // What may follow a value are operators and closing brackets; what may begin one are brackets and literals.
+    let wants_value = expected.contains("IDENTIFIER") && !expected.contains("'=='");
+    let (wanted, cure) = if wants_value {
+        ("a value", "write a variable, a literal or a call there")
+    } else {
+        ("an operator or the end", "join two values by an operator such as `&&`, and close each bracket once")
+    };
+    Some(Fault { found: format!("found `{token}` where {wanted} is expected"), cure: Some(cure) })
+}
+
+/// A token that has to stand before another one.
+fn missing(message: &str) -> Option<Fault> {
+    let (wanted, at) = message.strip_prefix("missing ")?.split_once(" at ")?;
+    let (wanted, at) = (unquoted(wanted), unquoted(at));
+    let place = if at == END { "at the end".to_owned() } else { format!("before `{at}`") };
+    let cure = match wanted {
+        ")" | "]" | "}" => "close each bracket that is open",
+        ":" => COLON,
+        _ => "add it",
+    };
+    Some(Fault { found: format!("`{wanted}` is missing {place}"), cure: Some(cure) })
+}
+
+/// Text that is no part of any expression.
+fn no_character(message: &str) -> Option<Fault> {
+    let found = unquoted(message.strip_prefix("token recognition error at: ")?).trim_end();
+    if found.contains('\\') {
+        let found = format!("{} holds a `\\` that stands for nothing", shortened(found));
+        return Some(Fault { found, cure: Some(BACKSLASH) });
+    }
+    if found.starts_with(['\'', '"']) {
+        let cure = Some("end the text with the quote that it begins with");
+        return Some(Fault { found: format!("the text {} has no end", shortened(found)), cure });
+    }
+    let cure = match found.chars().next() {
+        Some('=') => "write `==` to compare",
+        Some('&') => "write `&&` for \"and\"",
+        Some('|') => "write `||` for \"or\"",
+        Some('`') => "write text in single or double quotes",
+        Some('$' | '@' | '#') => "write the variable's name alone",
+        Some(_) | None => "remove it, or put it in quotes if it is text",
+    };
+    Some(Fault { found: format!("`{}` is no part of CEL", shortened(found)), cure: Some(cure) })
+}
+
+const COLON: &str = "write `condition ? a : b`, with both values";
+
+/// What the parser says of its own nodes when a part of one is not there.
+fn incomplete(message: &str) -> Option<Fault> {
+    if message.contains("_?_:_") {
+        return Some(Fault { found: "a `?` has no `:` after it".to_owned(), cure: Some(COLON) });
+    }
+    let is_of_a_node = message.starts_with("Incomplete ") || (message.starts_with("No `") && message.ends_with("`!"));
+    is_of_a_node.then(|| Fault { found: "a part of the expression is missing".to_owned(), cure: Some(COMPLETE) })
+}
+
+const BACKSLASH: &str = "write `\\\\` for a backslash, or put `r` before the text, as in `r'\\w'`";
+
+/// A number or a text of the wrong form.
+fn literal(message: &str) -> Option<Fault> {
+    if message.starts_with("invalid string literal") || message.starts_with("invalid bytes literal") {
+        return Some(Fault { found: "a text holds a `\\` that stands for nothing".to_owned(), cure: Some(BACKSLASH) });
+    }
+    let kind = message.strip_prefix("invalid ")?.strip_suffix(" literal")?;
+    let (found, cure) = match kind {
+        "int" => ("a whole number is too large", "write a number within 64 bits, or a decimal such as `1e30`"),
+        "uint" => ("a whole number with `u` is too large", "write a number within 64 bits"),
+        "double" => ("a decimal number is malformed", "write a number such as `1.5`"),
+        _ => return None,
+    };
+    Some(Fault { found: found.to_owned(), cure: Some(cure) })
+}
+
+/// Words that mean something else here.
+fn words(message: &str) -> Option<Fault> {
+    if let Some(word) = message.strip_prefix("reserved identifier: ") {
+        let cure = Some("give the variable another name: CEL keeps this word for itself");
+        return Some(Fault { found: format!("`{word}` cannot be a variable"), cure });
+    }
+    let (found, cure) = match message {
+        "invalid argument to has() macro" => ("`has()` asks for a field of something", "write `has(a.b)`"),
+        "argument must be a simple name" => {
+            ("the first argument of a loop is the name of its variable", "write `list.exists(item, item == 1)`")
+        }
+        _ => return None,
+    };
+    Some(Fault { found: found.to_owned(), cure: Some(cure) })
+}
+
+/// The last of several tokens: the one that could not stand there.
+fn last(tokens: &str) -> &str {
+    tokens.split_whitespace().last().unwrap_or(tokens)
+}
+
+fn unquoted(token: &str) -> &str {
+    token.strip_prefix('\'').and_then(|token| token.strip_suffix('\'')).unwrap_or(token)
+}
+
+/// The most of a text that is quoted.
+const QUOTED: usize = 40;
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= QUOTED {
+        return text.to_owned();
+    }
+    text.chars().take(QUOTED).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cel::{Expression, ExpressionError};
+
+    /// What is found and what to write, with line and column.
+    fn fault(source: &str) -> String {
+        match Expression::parse(source) {
+            Err(ExpressionError::Parse { message, help, line, column }) => {
+                format!("{line}:{column} {message} | {}", help.unwrap_or_default())
+            }
+            Err(ExpressionError::Limit(limit)) => limit,
+            Ok(_) => "parses".to_owned(),
+        }
+    }
+
+    #[test]
+    fn syntax_errors_say_what_was_found_and_what_to_write() {
+        let cases = [
+            ("an operator at the end", "a =="),
+            ("a bracket that is never closed", "size(a"),
+            ("a bracket that was never opened", "a == 1)"),
+            ("one equals sign", "a = 1"),
+            ("one ampersand", "a & b"),
+            ("text without its end", "a == 'x"),
+            ("a question without an answer", "a ? b"),
+            ("a word in place of an operator", "a and b"),
+            ("two operators", "a && || b"),
+            ("two values", "a b"),
+            ("a comma at the end of a call", "f(a,)"),
+            ("an empty index", "a[]"),
+            ("a word that CEL keeps for itself", "namespace == 'x'"),
+            ("a dollar", "$a == 1"),
+            ("a template", "{{ .a }} == 1"),
+            ("nothing after a dot", "a. == 1"),
+            ("a loop without its variable", "[1].all(1, x)"),
+            ("has() of what is no field", "has(a)"),
+            ("a backslash that means nothing", r"a == '\w'"),
+            ("a number that is too large", "a == 99999999999999999999"),
+        ];
+        let rendered: Vec<_> =
+            cases.iter().map(|(name, source)| format!("{name}\n  {source}\n  {}", fault(source))).collect();
+        insta::assert_snapshot!(rendered.join("\n"));
+    }
+
+    #[test]
+    fn no_syntax_error_speaks_of_the_parser() {
+        let pieces = [
+            "a", "==", "&&", "?", ":", "(", ")", "[", "]", "{", "}", ".", ",", "'", "\"", "1", "!", "-", "in", "=",
+            "&", "x.y",
+        ];
+        for first in pieces {
+            for second in pieces {
+                for third in pieces {
+                    let told = fault(&format!("{first} {second} {third}"));
+                    let jargon = [
+                        "EOF",
+                        "expecting",
+                        "Context",
+                        "viable",
+                        "mismatched",
+                        "extraneous",
+                        "token",
+                        "IDENTIFIER",
+                        "Incomplete",
+                    ];
+                    assert!(!jargon.iter().any(|word| told.contains(word)), "{first} {second} {third}: {told}");
+                }
+            }
+        }
+    }
+}
