@@ -101,16 +101,61 @@ pub fn evaluate(condition: &Condition, scope: &Scope) -> Result<ConditionResult,
     Ok(ConditionResult { matched, actual })
 }
 
-/// Says of a condition that is not met what was found instead: `a.b equals x (actual: y)`.
+/// Says of a condition that is not met what was found instead: `a.b equals x (actual: y)`. Where both look alike, the types
+/// say what differs: `a.b equals 5 (actual: 5 as text; write "5")`.
 #[must_use]
 pub fn not_met(condition: &Condition, result: &ConditionResult) -> String {
+    let actual = value::text(&result.actual);
+    let types = look_alike(condition, &result.actual).map(|expected| types(expected, &result.actual));
     format!(
-        "{} {} {} (actual: {})",
+        "{} {} {} (actual: {actual}{})",
         condition.field.source(),
         operator_name(condition.operator),
         value::text(&condition.value),
-        value::text(&result.actual),
+        types.unwrap_or_default(),
     )
+}
+
+/// The expected value that has the text of what was found, and is not it.
+fn look_alike<'c>(condition: &'c Condition, actual: &Value) -> Option<&'c Value> {
+    let candidates = match (condition.operator, &condition.value) {
+        (Operator::Equals, value) => std::slice::from_ref(value),
+        (Operator::In, Value::Array(values)) => values.as_slice(),
+        (
+            Operator::In
+            | Operator::NotEquals
+            | Operator::NotIn
+            | Operator::Contains
+            | Operator::GreaterThan
+            | Operator::LessThan
+            | Operator::Exists,
+            _,
+        ) => return None,
+    };
+    candidates.iter().find(|candidate| value::text(candidate) == value::text(actual))
+}
+
+/// How two values differ that have the same text, and what to write for the one that was found.
+fn types(expected: &Value, actual: &Value) -> String {
+    let written = match actual {
+        Value::String(text) => format!("; write {text:?}"),
+        Value::Number(number) if number.is_f64() => format!("; write {:?}", number.as_f64().unwrap_or_default()),
+        Value::Number(_) | Value::Bool(_) => format!("; write {actual} without quotes"),
+        Value::Null | Value::Array(_) | Value::Object(_) => String::new(),
+    };
+    format!(" as {}, expected as {}{written}", kind(actual), kind(expected))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a decimal number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
 }
 
 /// The operator as the task file spells it.
@@ -184,7 +229,7 @@ mod tests {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         let cluster = json!({
             "phase": "Ready", "replicas": 5.0, "ratio": 5.5, "zero": 0.0, "off": false, "null": null,
-            "blank": "  ", "tags": ["a", "b", 5.0], "labels": {"env": "prod"}, "none": [], "empty": {},
+            "text": "5", "blank": "  ", "tags": ["a", "b", 5.0], "labels": {"env": "prod"}, "none": [], "empty": {},
         });
         scope.set("cluster", cluster);
         scope.set("count", json!(5));
@@ -285,6 +330,24 @@ mod tests {
         let cases = [
             ("cluster.phase", Operator::Equals, json!("Done"), "cluster.phase equals Done (actual: Ready)"),
             ("cluster.phase", Operator::In, json!(["A", "B"]), "cluster.phase in [A B] (actual: Ready)"),
+            (
+                "cluster.text",
+                Operator::Equals,
+                json!(5),
+                "cluster.text equals 5 (actual: 5 as text, expected as an integer; write \"5\")",
+            ),
+            (
+                "cluster.replicas",
+                Operator::In,
+                json!([4, 5]),
+                "cluster.replicas in [4 5] (actual: 5 as a decimal number, expected as an integer; write 5.0)",
+            ),
+            (
+                "count",
+                Operator::Equals,
+                json!("5"),
+                "count equals 5 (actual: 5 as an integer, expected as text; write 5 without quotes)",
+            ),
             ("cluster.missing", Operator::Exists, json!(null), "cluster.missing exists <nil> (actual: <nil>)"),
             ("cluster.replicas", Operator::GreaterThan, json!(1e7), "cluster.replicas greaterThan 1e+07 (actual: 5)"),
         ];

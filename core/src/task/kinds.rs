@@ -3,6 +3,7 @@
 //! A server's other kinds are its secret: nothing is said of them.
 
 use crate::id::GroupVersionKind;
+use crate::task::compile::labels::is_subdomain;
 
 /// Kinds outside of namespaces, by group.
 const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
@@ -75,6 +76,78 @@ const WITHOUT_STATUS: [(&str, &[&str]); 9] = [
     ("storage.k8s.io", &["CSIDriver", "CSINode", "StorageClass"]),
 ];
 
+/// Which names Kubernetes takes for objects of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameRule {
+    /// A DNS subdomain (RFC 1123), of so many characters at most.
+    Subdomain(usize),
+    /// A DNS label: no dots, 63 characters at most.
+    Label,
+    /// What can stand in a URL between two slashes.
+    PathSegment,
+}
+
+/// Kinds whose names are only segments of a URL, by group.
+const NAMED_FREELY: [(&str, &[&str]); 4] = [
+    ("", &["ComponentStatus"]),
+    ("apiregistration.k8s.io", &["APIService"]),
+    ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
+    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
+];
+
+/// The rule for the names of a kind. Custom kinds have names of subdomains; a server of its own, as `OpenShift` has, may take others.
+pub(super) fn name_rule(kind: &GroupVersionKind) -> NameRule {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Namespace" | "Service") => NameRule::Label,
+        ("batch", "CronJob") => NameRule::Subdomain(52),
+        (group, _) if group.ends_with(".openshift.io") || is_in(&NAMED_FREELY, kind) => NameRule::PathSegment,
+        _ => NameRule::Subdomain(253),
+    }
+}
+
+impl NameRule {
+    /// Why a name breaks the rule, if it does.
+    pub(super) fn fault(self, name: &str) -> Option<String> {
+        let length = match self {
+            Self::Subdomain(length) => length,
+            Self::Label => 63,
+            Self::PathSegment if matches!(name, "." | "..") => return Some(format!("it is `{name}`")),
+            Self::PathSegment => {
+                let wrong = name.chars().find(|c| matches!(c, '/' | '%'))?;
+                return Some(format!("it holds `{wrong}`"));
+            }
+        };
+        if name.is_empty() {
+            return Some("it is empty".to_owned());
+        }
+        let may_have =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (c == '.' && self != Self::Label);
+        if let Some(wrong) = name.chars().find(|c| !may_have(*c)) {
+            let what = if wrong.is_uppercase() { "the upper-case letter" } else { "the character" };
+            return Some(format!("it holds {what} `{wrong}`"));
+        }
+        if name.len() > length {
+            return Some(format!("it is longer than {length} characters"));
+        }
+        (!is_subdomain(name))
+            .then(|| "it does not begin and end with a letter or digit, or has a `.` beside a `-` or a `.`".to_owned())
+    }
+
+    /// What a name has to be.
+    pub(super) fn cure(self) -> &'static str {
+        match self {
+            Self::Subdomain(52) => {
+                "write at most 52 lower-case letters, digits, `-` and `.`, with a letter or digit at either end"
+            }
+            Self::Subdomain(_) => {
+                "write lower-case letters, digits, `-` and `.` only, with a letter or digit at either end"
+            }
+            Self::Label => "write at most 63 lower-case letters, digits and `-`, with a letter or digit at either end",
+            Self::PathSegment => "write a name without `/` and `%`",
+        }
+    }
+}
+
 fn is_in(table: &[(&str, &[&str])], kind: &GroupVersionKind) -> bool {
     table.iter().any(|(group, kinds)| *group == kind.group && kinds.contains(&kind.kind.as_str()))
 }
@@ -111,6 +184,36 @@ mod tests {
         for (version, kind, namespaced, no_status) in cases {
             let of = GroupVersionKind::new(version, kind);
             assert_eq!((is_namespaced(&of), has_no_status(&of)), (namespaced, no_status), "{version} {kind}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_judged_by_the_rule_of_its_kind() {
+        let long = "x".repeat(64);
+        let cases = [
+            ("v1", "ConfigMap", "a.b-c1", None),
+            ("v1", "ConfigMap", "A", Some("it holds the upper-case letter `A`")),
+            ("v1", "ConfigMap", "a_b", Some("it holds the character `_`")),
+            (
+                "v1",
+                "ConfigMap",
+                "-a",
+                Some("it does not begin and end with a letter or digit, or has a `.` beside a `-` or a `.`"),
+            ),
+            ("v1", "ConfigMap", "", Some("it is empty")),
+            ("v1", "ConfigMap", &long, None),
+            ("v1", "Namespace", "a.b", Some("it holds the character `.`")),
+            ("v1", "Namespace", &long, Some("it is longer than 63 characters")),
+            ("batch/v1", "CronJob", &long, Some("it is longer than 52 characters")),
+            ("rbac.authorization.k8s.io/v1", "Role", "system:Admin", None),
+            ("rbac.authorization.k8s.io/v1", "Role", "a/b", Some("it holds `/`")),
+            ("rbac.authorization.k8s.io/v1", "Role", "..", Some("it is `..`")),
+            ("user.openshift.io/v1", "User", "Admin", None),
+            ("example.io/v1", "Widget", "Admin", Some("it holds the upper-case letter `A`")),
+        ];
+        for (version, kind, name, fault) in cases {
+            let rule = name_rule(&GroupVersionKind::new(version, kind));
+            assert_eq!(rule.fault(name).as_deref(), fault, "{version} {kind} {name}");
         }
     }
 

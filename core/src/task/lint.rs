@@ -1,12 +1,14 @@
 //! What a sound task probably does not mean.
 //!
 //! In: a compiled [`Task`] and the [`Document`] it was compiled from, for places. Out: warnings, each with its cure: gates
-//! that cannot hold or get in each other's way, objects that are never found again, resources that nothing reports, statuses
-//! that the API would refuse. A warning is certain: where an event could prove it wrong, none is given. Nothing here keeps
-//! a task from loading.
+//! that cannot hold or get in each other's way, objects that are never found again, names and labels that Kubernetes refuses,
+//! resources that nothing reports, statuses that the API would refuse. A warning is certain: where an event could prove it
+//! wrong, none is given. A report that the API refuses each time is an error. Nothing here keeps a task from loading.
 
 mod discovery;
 mod gates;
+mod metadata;
+mod names;
 mod owners;
 mod patches;
 mod release;
@@ -29,6 +31,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     release::lint(&mut linter);
     patches::lint(&mut linter);
     discovery::lint(&mut linter);
+    names::lint(&mut linter);
+    metadata::lint(&mut linter);
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
@@ -48,8 +52,17 @@ struct Linter<'t> {
 
 impl Linter<'_> {
     fn warn(&mut self, path: &Path, message: String, help: String) {
-        let mistake = self.document.mistake(Severity::Warning, path, message, Some(help));
-        self.diagnostics.push(mistake);
+        self.report(Severity::Warning, path, message, help);
+    }
+
+    /// What can never work. The Go adapter loads such a file, and so does `serve`; `check` refuses it.
+    fn error(&mut self, path: &Path, message: String, help: String) {
+        self.report(Severity::Error, path, message, help);
+    }
+
+    fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {
+        let mistake = || self.document.mistake(severity, path, message, Some(help));
+        self.diagnostics.push_with(severity, mistake);
     }
 
     /// The first of the keys that is there, else the first.

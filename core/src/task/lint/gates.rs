@@ -62,6 +62,9 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             Kind::Orphan => format!("`{name}` is never released"),
             Kind::Delete => format!("`{name}` is never deleted"),
         };
+        if gate.kind == Kind::Apply && own.is_partial(gate) {
+            continue;
+        }
         if condition(linter, &gate.path, gate.expression, &effect) {
             continue;
         }
@@ -90,6 +93,12 @@ struct Gated<'t> {
 }
 
 impl Gated<'_> {
+    /// Whether the author says in so many words that the entry patches or disowns its object and never applies the manifest.
+    fn is_partial(&self, gate: &Gate<'_>) -> bool {
+        let gates = &self.resource.gates;
+        gate.expression.source() == "false" && (!gates.patches.is_empty() || gates.orphan.is_some())
+    }
+
     /// What the prospect of a gate is called; none if it may hold.
     fn verb(&self, gate: &Gate<'_>, presence: Presence) -> Option<&'static str> {
         match self.own.prospect(gate.expression, presence) {

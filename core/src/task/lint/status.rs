@@ -27,6 +27,15 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     for status in &statuses {
         status.lint(linter);
     }
+    for payload in &task.payloads {
+        let of_payload = statuses.iter().find(|status| status.payload == payload.name);
+        if let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build) {
+            let found = entries.iter().find(|(key, _)| key.as_literal() == Some("conditions"));
+            if let Some((_, PayloadNode::List(conditions))) = found {
+                status.each(linter, conditions);
+            }
+        }
+    }
     finalized(linter, &statuses);
 }
 
@@ -75,6 +84,43 @@ impl Status {
                 let message = format!("`{kind}` is never reported: without it the API refuses the status `{payload}`");
                 let help = format!("add a condition with `type: {kind}` that says {meaning}");
                 linter.warn(&self.at_conditions, message, help);
+            }
+        }
+    }
+}
+
+impl Status {
+    /// The API answers 400 to the whole report if a condition has no type or no status.
+    fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {
+        for (index, condition) in conditions.iter().enumerate() {
+            let PayloadNode::Map(entries) = condition else { continue };
+            let is_open = entries.iter().any(|(key, _)| key.as_literal().is_none());
+            let value =
+                |wanted: &str| entries.iter().find(|(key, _)| key.as_literal() == Some(wanted)).map(|(_, node)| node);
+            let named = match value("type") {
+                Some(PayloadNode::Text(kind)) => format!("the condition `{}`", kind.source()),
+                _ => format!("condition {}", index + 1),
+            };
+            let at = self.at_conditions.index(index);
+            let place = if linter.document.node(&at).is_some() { at } else { self.place.clone() };
+            for (key, example) in [("type", "type: Available"), ("status", "status: \"True\"")] {
+                let is_missing = match value(key) {
+                    None => !is_open,
+                    Some(node) => matches!(node, PayloadNode::Literal(Value::Null)),
+                };
+                if is_missing {
+                    let message =
+                        format!("{named} has no `{key}`: the API refuses the whole report `{}`", self.payload);
+                    linter.error(&place, message, format!("add `{example}`"));
+                }
+            }
+            if let Some(PayloadNode::Literal(Value::Bool(value))) = value("status") {
+                let message = format!(
+                    "{named} has a boolean as its `status`: the API refuses the whole report `{}`",
+                    self.payload
+                );
+                let text = if *value { "True" } else { "False" };
+                linter.error(&place, message, format!("put it in quotes: `status: \"{text}\"`"));
             }
         }
     }

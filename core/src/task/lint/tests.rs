@@ -7,6 +7,7 @@ use crate::task::compile::{Surroundings, compile};
 
 mod cases;
 mod lifecycle;
+mod refused;
 
 const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
 
@@ -81,8 +82,23 @@ fn objects_that_are_not_found() {
 }
 
 #[test]
+fn names_that_kubernetes_refuses() {
+    insta::assert_snapshot!(rendered(&refused::names()));
+}
+
+#[test]
+fn labels_that_kubernetes_refuses() {
+    insta::assert_snapshot!(rendered(&refused::labels()));
+}
+
+#[test]
+fn conditions_that_the_api_refuses() {
+    insta::assert_snapshot!(rendered(&refused::conditions()));
+}
+
+#[test]
 fn what_is_in_order_is_left_in_peace() {
-    for (name, text) in cases::in_order().into_iter().chain(lifecycle::in_order()) {
+    for (name, text) in cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()) {
         let lints = lints(&text);
         assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
     }

@@ -264,7 +264,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "a condition whose type is a template",
             with_payloads(
-                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: [{type: \"{{ .event.kind }}\"}], b: {expression: resources}}}\n",
+                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: [{type: \"{{ .event.kind }}\", status: \"True\"}], b: {expression: resources}}}\n",
             ),
         ),
         (

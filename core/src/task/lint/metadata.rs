@@ -1,0 +1,126 @@
+//! Labels and annotations that Kubernetes refuses.
+//!
+//! Both are text on the wire. A number or a boolean without quotes stays a number, and the API server answers 400 each time.
+
+use super::{Linter, resources};
+use crate::document::{Content, Document, Entry, Node, Path, Scalar};
+use crate::id::GroupVersionKind;
+use crate::task::Manifest;
+use crate::task::compile::labels;
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let document = linter.document;
+    for (path, resource) in resources(linter.task) {
+        let at = path.key("manifest");
+        match &resource.manifest {
+            Manifest::Inline(_) => {
+                if let Some(manifest) = document.node(&at) {
+                    object(linter, &Place { path: at, within: None }, manifest, &resource.kind);
+                }
+            }
+            Manifest::Text(template) => {
+                if let Ok(text) = Document::parse("manifest", template.source()) {
+                    object(linter, &Place { path: at, within: Some(Path::root()) }, text.root(), &resource.kind);
+                }
+            }
+        }
+        for index in 0..resource.gates.patches.len() {
+            let at = path.key("lifecycle").key("patch").index(index).key("document");
+            if let Some(patch) = document.node(&at) {
+                object(linter, &Place { path: at, within: None }, patch, &resource.kind);
+            }
+        }
+    }
+}
+
+/// Where a value stands: in the task file, or within a text in it.
+#[derive(Clone)]
+struct Place {
+    path: Path,
+    within: Option<Path>,
+}
+
+impl Place {
+    fn key(&self, key: &str) -> Self {
+        match &self.within {
+            None => Self { path: self.path.key(key), within: None },
+            Some(within) => Self { path: self.path.clone(), within: Some(within.key(key)) },
+        }
+    }
+
+    fn warn(&self, linter: &mut Linter<'_>, message: &str, help: String) {
+        let message = match &self.within {
+            None => message.to_owned(),
+            Some(within) => format!("`{within}` {message}"),
+        };
+        linter.warn(&self.path, message, help);
+    }
+}
+
+/// The object itself, and the pods that it is a template of.
+fn object(linter: &mut Linter<'_>, place: &Place, object: &Node, kind: &GroupVersionKind) {
+    let metadata: &[&[&str]] = match (kind.group.as_str(), kind.kind.as_str()) {
+        ("batch", "CronJob") => &[
+            &["metadata"],
+            &["spec", "jobTemplate", "metadata"],
+            &["spec", "jobTemplate", "spec", "template", "metadata"],
+        ],
+        ("apps" | "batch", _) => &[&["metadata"], &["spec", "template", "metadata"]],
+        _ => &[&["metadata"]],
+    };
+    for path in metadata {
+        let Some(found) = path.iter().try_fold(object, |node, key| node.get(key)) else { continue };
+        let place = path.iter().fold(place.clone(), |place, key| place.key(key));
+        for (key, of) in [("labels", Of::Label), ("annotations", Of::Annotation)] {
+            if let Some(Node { content: Content::Map(entries), .. }) = found.get(key) {
+                let place = place.key(key);
+                entries.iter().for_each(|entry| self::entry(linter, &place.key(&entry.key), entry, of));
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Label,
+    Annotation,
+}
+
+fn entry(linter: &mut Linter<'_>, place: &Place, entry: &Entry, of: Of) {
+    let what = match of {
+        Of::Label => "a label",
+        Of::Annotation => "an annotation",
+    };
+    if let Some(fault) = labels::key_fault(&entry.key).filter(|_| !entry.key.contains("{{")) {
+        let message = format!("is not the key of {what}, and Kubernetes refuses the object: {fault}");
+        place.warn(linter, &message, "write a key such as `example.io/tier`".to_owned());
+    }
+    match &entry.value.content {
+        Content::Scalar(scalar) => value(linter, place, entry, scalar, of, what),
+        Content::List(_) | Content::Map(_) => {
+            let message = format!("is {}, but {what} is text: Kubernetes refuses the object", entry.value.describe());
+            place.warn(linter, &message, "write text, in quotes".to_owned());
+        }
+    }
+}
+
+fn value(linter: &mut Linter<'_>, place: &Place, entry: &Entry, scalar: &Scalar, of: Of, what: &str) {
+    let text = &scalar.text;
+    match scalar.to_value() {
+        serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
+            let message = format!("is {}, but {what} is text: Kubernetes refuses the object", entry.value.describe());
+            place.warn(linter, &message, format!("put it in quotes: `\"{text}\"`"));
+        }
+        serde_json::Value::String(text) if of == Of::Label && !text.contains("{{") => {
+            if let Some(fault) = labels::value_fault(&text) {
+                let message = format!("is not the value of {what}, and Kubernetes refuses the object: {fault}");
+                place.warn(linter, &message, "write a shorter or simpler value, or make it an annotation".to_owned());
+            }
+        }
+        // Null removes a label in a patch, and is no label in a manifest.
+        serde_json::Value::Null
+        | serde_json::Value::String(_)
+        | serde_json::Value::Array(_)
+        | serde_json::Value::Object(_) => {}
+    }
+}

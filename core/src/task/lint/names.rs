@@ -1,0 +1,141 @@
+//! Names that Kubernetes refuses.
+//!
+//! In goes the manifest's `metadata.name` and `metadata.namespace`, out comes a warning where no event can make a name of it
+//! that Kubernetes takes. A template is judged by what it renders to for sample values that are sound names themselves: text
+//! and a number. What depends on a condition, or does not render for a sample, is not judged.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{Linter, resources};
+use crate::document::{Document, Path};
+use crate::scope::Scope;
+use crate::task::kinds::{self, NameRule};
+use crate::task::{Manifest, Resource};
+use crate::template::{Part, Template, Tree};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (path, resource) in resources(task) {
+        let at = path.key("manifest");
+        match &resource.manifest {
+            Manifest::Inline(tree) => metadata(linter, &at, resource, tree),
+            // Text is a manifest only after it is rendered; what is YAML before is judged as if it were inline.
+            Manifest::Text(template) => {
+                let document = Document::parse("manifest", template.source()).ok();
+                let tree = document.and_then(|document| Tree::parse(&document.root().to_value()).ok());
+                if let Some(tree) = tree {
+                    metadata(linter, &at, resource, &tree);
+                }
+            }
+        }
+    }
+}
+
+fn metadata(linter: &mut Linter<'_>, manifest: &Path, resource: &Resource, tree: &Tree) {
+    let rules = [("name", kinds::name_rule(&resource.kind)), ("namespace", NameRule::Label)];
+    for (key, rule) in rules {
+        let Some(fault) = fault(tree.part(&["metadata", key]), rule) else { continue };
+        let inline = manifest.key("metadata").key(key);
+        let is_there = linter.document.node(&inline).is_some();
+        let place = if is_there { inline } else { manifest.clone() };
+        let what = if is_there { String::new() } else { format!("`metadata.{key}` ") };
+        linter.warn(&place, format!("{what}{}", fault.message), fault.help);
+    }
+}
+
+struct Fault {
+    message: String,
+    help: String,
+}
+
+fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
+    match name {
+        Part::Literal(Value::String(name)) => {
+            let fault = rule.fault(name)?;
+            let message = format!("is the name \"{}\", which Kubernetes refuses: {fault}", shortened(name));
+            Some(Fault { message, help: rule.cure().to_owned() })
+        }
+        Part::Literal(value @ (Value::Number(_) | Value::Bool(_))) => Some(Fault {
+            message: format!("is {value}, but a name is text: Kubernetes refuses the object"),
+            help: format!("put it in quotes: `\"{value}\"`"),
+        }),
+        Part::Template(template) => rendered(template, rule),
+        Part::Literal(_) | Part::Absent | Part::Uncertain => None,
+    }
+}
+
+/// What is wrong with every sample that a template renders.
+fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
+    if template.reads_root() || branches(template.source()) {
+        return None;
+    }
+    let samples: Vec<String> = [json!("x1"), json!(1)].iter().filter_map(|leaf| sample(template, leaf)).collect();
+    let faults: Option<Vec<String>> = samples.iter().map(|sample| rule.fault(sample)).collect();
+    let (sample, fault) = (samples.first()?, faults?.into_iter().next()?);
+    let message = format!("renders to names like \"{}\", which Kubernetes refuses: {fault}", shortened(sample));
+    let reads_time = template.reads_clock() || template.variables().contains("now");
+    let help = if reads_time && TIME.iter().any(|character| fault.ends_with(character)) {
+        "write the time as `{{ .now | date \"20060102-150405\" }}`".to_owned()
+    } else {
+        rule.cure().to_owned()
+    };
+    Some(Fault { message, help })
+}
+
+/// How a fault ends that RFC 3339 has put into a name.
+const TIME: [&str; 3] = ["`T`", "`Z`", "`:`"];
+
+/// Whether some of the text stands behind a condition, a loop or a call.
+fn branches(source: &str) -> bool {
+    const KEYWORDS: [&str; 8] = ["if", "range", "with", "define", "block", "template", "break", "continue"];
+    source.split("{{").skip(1).any(|action| {
+        let action = action.trim_start_matches('-').trim_start();
+        KEYWORDS
+            .iter()
+            .any(|keyword| action.strip_prefix(keyword).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+    })
+}
+
+/// What a template renders to where every variable is `leaf`.
+fn sample(template: &Template, leaf: &Value) -> Option<String> {
+    let mut scope = Scope::new(Timestamp::from_second(NOON).ok()?);
+    let mut variables = Map::new();
+    for path in template.variables().iter().filter(|path| !matches!(path.as_str(), "now" | "date")) {
+        set(&mut variables, &path.split('.').collect::<Vec<_>>(), leaf);
+    }
+    for (name, value) in variables {
+        scope.set(&name, value);
+    }
+    let text = template.render(&scope).ok()?.into_owned();
+    // `%!d(string=x1)` is what a format makes of a sample of the wrong type.
+    (!text.contains("%!")).then_some(text)
+}
+
+/// 2026-01-02T12:00:00Z; any time would do.
+const NOON: i64 = 1_767_355_200;
+
+fn set(object: &mut Map<String, Value>, path: &[&str], leaf: &Value) {
+    let Some((first, rest)) = path.split_first() else { return };
+    let entry = object.entry((*first).to_owned());
+    if rest.is_empty() {
+        // What is read below this variable as well stays an object.
+        entry.or_insert_with(|| leaf.clone());
+        return;
+    }
+    let below = entry.or_insert_with(|| Value::Object(Map::new()));
+    if !below.is_object() {
+        *below = Value::Object(Map::new());
+    }
+    if let Value::Object(below) = below {
+        set(below, rest, leaf);
+    }
+}
+
+fn shortened(name: &str) -> String {
+    const SHOWN: usize = 60;
+    if name.chars().count() <= SHOWN {
+        return name.to_owned();
+    }
+    name.chars().take(SHOWN).chain(['…']).collect()
+}

@@ -1,0 +1,118 @@
+//! Tasks whose objects or reports somebody else refuses.
+
+use super::cases::{Parts, resource, with_resources};
+
+fn named(kind: &str, name: &str) -> String {
+    let resource = resource("job", "    retention: {historyLimit: 1}\n");
+    let resource = resource
+        .replace("apiVersion: batch/v1, kind: Job", kind)
+        .replace("metadata: {name: job}", &format!("metadata: {{name: {name}}}"));
+    let params = "params: [{name: clusterId, source: event.id}, {name: region, source: event.region}, {name: count, source: event.count}]\n";
+    let resources = resource
+        .replace("by_name: job", r#"by_selectors: {label_selector: {hyperfleet.io/resource-id: "{{ .event.id }}"}}"#);
+    params.to_owned() + &with_resources(resources)
+}
+
+/// The same, found by name; so the name must not vary.
+fn fixed(kind: &str, name: &str) -> String {
+    let resource = resource("job", "").replace("apiVersion: batch/v1, kind: Job", kind);
+    with_resources(
+        resource
+            .replace("metadata: {name: job}", &format!("metadata: {{name: {name}}}"))
+            .replace("by_name: job", &format!("by_name: {name}")),
+    )
+}
+
+const CONFIG_MAP: &str = "apiVersion: v1, kind: ConfigMap";
+const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1, kind: Role";
+
+pub(super) fn names() -> Vec<(&'static str, String)> {
+    vec![
+        ("an upper-case letter", fixed(CONFIG_MAP, "installJob")),
+        ("an underscore in a template", named(CONFIG_MAP, "\"{{ .clusterId }}_{{ now | date `150405` }}\"")),
+        ("the time as the proposal writes it", named(CONFIG_MAP, "'{{ .clusterId }}-job-{{ .now | replace \":\" \"-\" }}'")),
+        ("upper case by a function", named(CONFIG_MAP, "\"{{ .region | upper }}-{{ .event.generation }}\"")),
+        ("a dot in the name of a namespace", fixed("apiVersion: v1, kind: Namespace", "a.b")),
+        ("a slash in the name of a role", fixed(ROLE, "a/b")),
+        ("a number", fixed(CONFIG_MAP, "123").replace("by_name: 123", "by_name: \"123\"")),
+        (
+            "a namespace that is none",
+            with_resources(resource("job", "").replace("{name: job}}", "{name: job, namespace: My_Space}}")),
+        ),
+        (
+            "a name in a text",
+            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: My_Map\n        labels: {tier: 1}\n    discovery: {by_name: My_Map}\n".to_owned()),
+        ),
+    ]
+}
+
+fn labelled(kind: &str, metadata: &str, more: &str) -> String {
+    let resource = resource("job", more).replace("apiVersion: batch/v1, kind: Job", kind);
+    with_resources(resource.replace("{name: job}}", &format!("{{name: job, {metadata}}}}}")))
+}
+
+pub(super) fn labels() -> Vec<(&'static str, String)> {
+    vec![
+        ("an integer", labelled(CONFIG_MAP, "labels: {tier: 1}", "")),
+        ("a boolean and a decimal", labelled(CONFIG_MAP, "labels: {a: true}, annotations: {b: 1.5}", "")),
+        ("a list", labelled(CONFIG_MAP, "annotations: {a: [b]}", "")),
+        (
+            "text that is no label",
+            labelled(CONFIG_MAP, "labels: {a: \"b c\", \"d e\": f}, annotations: {ok: \"b c\"}", ""),
+        ),
+        (
+            "the pods of a job",
+            with_resources(resource("job", "").replace(
+                "metadata: {name: job}}",
+                "metadata: {name: job}, spec: {template: {metadata: {labels: {a: 1}}}}}",
+            )),
+        ),
+        (
+            "a patch",
+            labelled(
+                CONFIG_MAP,
+                "labels: {a: \"1\"}",
+                "    lifecycle:\n      patch:\n        - when: {expression: \"resources.job.metadata.labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: 2, c: null}}}\n",
+            ),
+        ),
+    ]
+}
+
+fn conditioned(condition: &str) -> String {
+    let sound = Parts::sound();
+    let payloads = sound.payloads.replace("{type: Available, status: \"True\"}", condition);
+    Parts { payloads, ..sound }.text()
+}
+
+pub(super) fn conditions() -> Vec<(&'static str, String)> {
+    vec![
+        ("no status", conditioned("{type: Available, reason: Ready}")),
+        ("a status without a value", conditioned("{type: Available, status: }")),
+        ("a status that is a boolean", conditioned("{type: Available, status: True}")),
+        ("no type", conditioned("{status: \"True\"}")),
+    ]
+}
+
+pub(super) fn in_order() -> Vec<(&'static str, String)> {
+    vec![
+        ("a name with the time", named(CONFIG_MAP, "\"{{ .clusterId }}-job-{{ .now | date `20060102-150405` }}\"")),
+        ("a name with a number", named(CONFIG_MAP, "\"{{ .clusterId | lower }}-{{ printf `%03d` .count }}\"")),
+        (
+            "a name that depends",
+            named(CONFIG_MAP, "\"{{ if .region }}x{{ else }}Not_X{{ end }}-{{ .event.generation }}\""),
+        ),
+        ("a role with a colon", fixed(ROLE, "\"example:Admin\"")),
+        (
+            "labels in quotes",
+            labelled(CONFIG_MAP, "labels: {tier: \"1\", on: yes}, annotations: {a: \"b c\", b: ~}", ""),
+        ),
+        (
+            "an entry that only patches",
+            with_resources(resource(
+                "job",
+                "    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch:\n        - when: {expression: \"resources.job.metadata.labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: \"2\"}}}\n",
+            )),
+        ),
+        ("a status whose keys are templates", conditioned("{\"{{ .event.kind }}\": a}")),
+    ]
+}
