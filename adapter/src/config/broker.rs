@@ -261,7 +261,12 @@ impl Validator<'_> {
             None => DEFAULT_PARALLELISM,
             Some(..=0) => 1,
             Some(wanted) => u16::try_from(wanted).unwrap_or_else(|_| {
-                self.error("subscriber.parallelism", format!("must be at most {}", u16::MAX), None);
+                let help = "write 65535 or less";
+                self.error(
+                    "subscriber.parallelism",
+                    format!("must be at most {}, but is {wanted}", u16::MAX),
+                    Some(help),
+                );
                 DEFAULT_PARALLELISM
             }),
         };
@@ -307,13 +312,14 @@ impl Validator<'_> {
             Ok(count) => count,
             Err(_) => {
                 let message = format!("must be between 0 and {}, but is {prefetch}", u16::MAX);
-                self.error("broker.rabbitmq.prefetch_count", message, None);
+                let help = "write 0 for twice the parallelism, or a number up to 65535";
+                self.error("broker.rabbitmq.prefetch_count", message, Some(help));
                 1
             }
         };
         match spec.prefetch_size.unwrap_or_default() {
             0 => {}
-            ..0 => self.error("broker.rabbitmq.prefetch_size", "must not be negative", None),
+            ..0 => self.error("broker.rabbitmq.prefetch_size", "must not be negative", Some("remove it")),
             1.. => {
                 let message = "is ignored: RabbitMQ does not implement it".to_owned();
                 self.report(Severity::Warning, "broker.rabbitmq.prefetch_size", message, None);
@@ -340,7 +346,8 @@ impl Validator<'_> {
         let ack = spec.ack_deadline_seconds.unwrap_or_default();
         if ack != 0 && !(10..=600).contains(&ack) {
             let message = format!("must be between 10 and 600, but is {ack}");
-            self.error("broker.googlepubsub.ack_deadline_seconds", message, None);
+            let help = "write 10 to 600, or remove the key";
+            self.error("broker.googlepubsub.ack_deadline_seconds", message, Some(help));
         }
         let retention = 10 * MINUTE..=31 * DAY;
         let message_retention =
@@ -359,7 +366,8 @@ impl Validator<'_> {
         let attempts = spec.dead_letter_max_attempts.unwrap_or_default();
         if attempts != 0 && !(5..=100).contains(&attempts) {
             let message = format!("must be between 5 and 100, but is {attempts}");
-            self.error("broker.googlepubsub.dead_letter_max_attempts", message, None);
+            let help = "write 5 to 100, or remove the key";
+            self.error("broker.googlepubsub.dead_letter_max_attempts", message, Some(help));
         }
         let messages = self.not_negative("max_outstanding_messages", spec.max_outstanding_messages);
         let bytes = self.not_negative("max_outstanding_bytes", spec.max_outstanding_bytes);
@@ -373,7 +381,7 @@ impl Validator<'_> {
             retry_max_backoff,
             dead_letter_max_attempts: u32::try_from(attempts).ok().filter(|n| *n > 0).unwrap_or(5),
             enable_message_ordering: spec.enable_message_ordering,
-            max_outstanding_messages: messages.and_then(|count| u32::try_from(count).ok()),
+            max_outstanding_messages: messages.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
             max_outstanding_bytes: bytes,
             create_topic_if_missing: spec.create_topic_if_missing,
             create_subscription_if_missing: spec.create_subscription_if_missing,
@@ -384,7 +392,12 @@ impl Validator<'_> {
         let value = value.filter(|value| *value != 0)?;
         let converted = u64::try_from(value).ok();
         if converted.is_none() {
-            self.error(&format!("broker.googlepubsub.{key}"), format!("must not be negative, but is {value}"), None);
+            let help = "write 0 for no limit, or remove the key";
+            self.error(
+                &format!("broker.googlepubsub.{key}"),
+                format!("must not be negative, but is {value}"),
+                Some(help),
+            );
         }
         converted
     }

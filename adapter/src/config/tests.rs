@@ -389,6 +389,19 @@ const MISTAKES: &[Case] = &[
         &[],
     ),
     (
+        "an address and headers that cannot be used",
+        "adapter: {name: a}\nclients: {hyperfleet_api: {base_url: \"http//u:hunter2@api:8000\", default_headers: {\"X Source\": a, x-text: \"a\\nb\", X-Ok: b}}}\n",
+        &[],
+        &[],
+    ),
+    ("an address that is a name", "adapter: {name: a}\n", &[("HYPERFLEET_API_BASE_URL", "CHANGE_ME")], &[]),
+    (
+        "numbers with fractions",
+        "adapter: {name: a}\nclients: {kubernetes: {qps: 0.5, burst: 0.9}, hyperfleet_api: {retry_attempts: 2.5}}\n",
+        &[],
+        &[],
+    ),
+    (
         "a variable of the wrong type",
         "adapter: {name: a}\n",
         &[("HYPERFLEET_API_RETRY_ATTEMPTS", "many"), ("HYPERFLEET_API_TIMEOUT", "5")],
@@ -500,4 +513,20 @@ fn a_check_lists_what_a_load_passes_over() {
     assert_eq!(listed, ["clients.maestro", "post"]);
     let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(loaded.warnings.mistakes().len(), 1, "lints are for `check` alone");
+}
+
+#[test]
+fn a_report_that_the_api_refuses_fails_the_check_and_loads() {
+    let status = STATUS.replace("conditions: []", "conditions: [{type: Available}]");
+    let task = "post:\n  payloads: [{name: status, build_ref: status.yaml}]\n  post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ .status }}\"}}]\n";
+    let files = [("config.yaml", "adapter: {name: a}\n"), ("task/task.yaml", task), ("task/status.yaml", &status)];
+    let folder = Folder::new(&files);
+    let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
+    let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3").diagnostics.to_string();
+    assert!(
+        listed.contains("error: post.payloads[0].build_ref: the condition `Available` has no `status`"),
+        "{listed}"
+    );
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(loaded.warnings.is_empty(), "as the Go adapter, `serve` starts");
 }

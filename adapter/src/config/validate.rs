@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use lifecycle_core::api_call::Backoff;
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use lifecycle_core::api_call::{Backoff, attempts};
+use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::document::Document;
 use lifecycle_core::duration::{Units, parse_nanoseconds};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
 use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 
@@ -46,6 +48,12 @@ impl Validator<'_> {
 
     fn note(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
         self.report(Severity::Note, key, message, help);
+    }
+
+    /// Warns of a value that may hold a password: the line is not quoted.
+    fn warn_of_secret(&mut self, key: &str, message: impl Into<String>, help: &str) {
+        let mistake = self.origins.mistake(self.document, Severity::Warning, key, message.into(), Some(help));
+        self.diagnostics.push(Mistake { snippet: None, ..mistake });
     }
 
     /// A duration that counts if it is positive. Text that is none was reported when it was read.
@@ -184,18 +192,38 @@ fn api(v: &mut Validator<'_>, spec: &ApiSpec) -> ApiConfig {
             Backoff::Exponential
         }
     };
-    let attempts = spec.retry_attempts.and_then(|attempts| u32::try_from(attempts).ok());
     let default_headers: BTreeMap<_, _> = spec.default_headers.clone().unwrap_or_default();
+    check_target(v, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
     ApiConfig {
         base_url: spec.base_url.clone().filter(|text| !text.is_empty()),
         version: spec.version.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| "v1".to_owned()),
         timeout: Validator::duration(spec.timeout.as_deref(), 10 * SECOND),
-        retry_attempts: attempts.filter(|attempts| *attempts > 0).unwrap_or(3),
+        retry_attempts: spec.retry_attempts.and_then(attempts).unwrap_or(3),
         retry_backoff,
         base_delay: Validator::duration(spec.base_delay.as_deref(), SECOND),
         max_delay: Validator::duration(spec.max_delay.as_deref(), 30 * SECOND),
         default_headers: default_headers.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect(),
         auth: spec.auth.as_ref().and_then(|auth| self::auth(v, auth)),
+    }
+}
+
+/// Says where the API cannot be called. The Go adapter loads such a file, and finds out when it calls.
+fn check_target(v: &mut Validator<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
+    let key = "clients.hyperfleet_api.base_url";
+    let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
+    if !base_url.trim().is_empty() && !Url::parse(base_url.trim()).is_ok_and(|url| is_usable(&url)) {
+        let message = "is not the address of an API: every call fails, and `serve` does not start";
+        v.warn_of_secret(key, message, "write `http://HOST:PORT` or `https://HOST`, without a query");
+    }
+    for (name, value) in default_headers {
+        let key = "clients.hyperfleet_api.default_headers";
+        if HeaderName::from_bytes(name.trim().as_bytes()).is_err() {
+            let message = format!("\"{name}\" is not the name of a header: `serve` does not start");
+            v.warn_of_secret(key, message, "write letters, digits and `-` only, such as `X-Request-Source`");
+        } else if HeaderValue::from_str(value.trim()).is_err() {
+            let message = format!("the value of \"{name}\" cannot be sent: `serve` does not start");
+            v.warn_of_secret(key, message, "write ASCII text on one line");
+        }
     }
 }
 
@@ -244,7 +272,7 @@ fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
     KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
         qps: Some(qps).filter(|qps| *qps > 0.0),
-        burst: u32::try_from(burst).ok().filter(|burst| *burst > 0),
+        burst: (burst > 0).then(|| u32::try_from(burst).unwrap_or(u32::MAX)),
     }
 }
 

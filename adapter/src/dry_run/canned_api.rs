@@ -7,6 +7,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::decode::suggest;
+use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::re2::{Pattern, PatternError};
 use reqwest::Url;
 use serde::Deserialize;
@@ -45,6 +47,41 @@ struct ResponseFile {
     body: Option<Value>,
 }
 
+/// The keys of an entry, as the Go adapter has them; `headers` are read by nobody.
+const ENTRY: [&str; 2] = ["match", "responses"];
+const CALL: [&str; 2] = ["method", "urlPattern"];
+const RESPONSE: [&str; 3] = ["body", "headers", "statusCode"];
+
+/// Warns of each key of an answers file that means nothing. The Go adapter ignores such keys, so the file stays usable.
+#[must_use]
+pub fn unknown_keys(file: &str, written: &Value) -> Diagnostics {
+    let mut found = Diagnostics::default();
+    let mut look = |object: Option<&Value>, path: &str, known: &[&str]| {
+        let keys = object.and_then(Value::as_object).into_iter().flat_map(|object| object.keys());
+        for key in keys.filter(|key| !known.contains(&key.as_str())) {
+            let place = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let help = match suggest(key, known) {
+                Some(similar) => format!("write `{similar}`"),
+                None => format!("remove it; the keys here are {}", known.join(", ")),
+            };
+            let message = "is an unknown key and is ignored".to_owned();
+            let mistake = Mistake::outside(file, &place, message, Some(help));
+            found.push(Mistake { severity: Severity::Warning, ..mistake });
+        }
+    };
+    look(Some(written), "", &["responses"]);
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    for (index, entry) in list(written.get("responses")).iter().enumerate() {
+        let at = format!("responses[{index}]");
+        look(Some(entry), &at, &ENTRY);
+        look(entry.get("match"), &format!("{at}.match"), &CALL);
+        for (index, response) in list(entry.get("responses")).iter().enumerate() {
+            look(Some(response), &format!("{at}.responses[{index}]"), &RESPONSE);
+        }
+    }
+    found
+}
+
 /// An entry that could never answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswersError {
@@ -77,6 +114,8 @@ pub enum AnswersError {
 #[derive(Debug, Default)]
 pub struct Answers {
     entries: Vec<Entry>,
+    /// What is worth a warning in the file.
+    pub warnings: Diagnostics,
 }
 
 #[derive(Debug)]
@@ -109,7 +148,7 @@ impl Answers {
             Ok(Entry { method: written.call.method, pattern, responses: responses.collect() })
         };
         let entries = file.responses.into_iter().enumerate().map(compile).collect::<Result<_, _>>()?;
-        Ok(Self { entries })
+        Ok(Self { entries, warnings: Diagnostics::default() })
     }
 }
 

@@ -12,7 +12,7 @@ use lifecycle_service::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::canned_api::{Answers, AnswersError, AnswersFile};
+use super::canned_api::{self, Answers, AnswersError, AnswersFile};
 
 /// The most bytes that a file may have: answers and traces of long scenarios stay far below.
 const LIMIT: u64 = 16 << 20;
@@ -120,11 +120,11 @@ pub fn read_event(path: &Path) -> Result<LifecycleEvent, InputError> {
 /// # Errors
 /// It cannot be read, has another form, or has an entry that could never answer.
 pub fn read_answers(path: &Path) -> Result<Answers, InputError> {
-    let file: AnswersFile = read_json(
-        path,
-        "write {\"responses\": [{\"match\": {\"method\": …, \"urlPattern\": …}, \"responses\": [{\"statusCode\": …, \"body\": …}]}]}",
-    )?;
-    Answers::compile(file).map_err(|source| InputError::Answers { path: path.to_owned(), source })
+    let expected = "write {\"responses\": [{\"match\": {\"method\": …, \"urlPattern\": …}, \"responses\": [{\"statusCode\": …, \"body\": …}]}]}";
+    let file: AnswersFile = read_json(path, expected)?;
+    let mut answers = Answers::compile(file).map_err(|source| InputError::Answers { path: path.to_owned(), source })?;
+    answers.warnings = canned_api::unknown_keys(&path.display().to_string(), &read_json(path, expected)?);
+    Ok(answers)
 }
 
 /// Reads an environment.

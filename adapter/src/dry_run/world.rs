@@ -84,7 +84,8 @@ impl World {
             }
         };
         let host = host(&configured, environment);
-        let Loaded { adapter, task, warnings, .. } = configured;
+        let Loaded { adapter, task, mut warnings, .. } = configured;
+        warnings.extend(answers.warnings.clone());
         let transport = MemoryTransport::new(now)
             .with_objects(live)
             .and_then(|transport| transport.with_overrides(overrides))
@@ -126,7 +127,7 @@ impl World {
         recording.trace()
     }
 
-    /// What is worth a warning in the configuration.
+    /// What is worth a warning in the configuration and in the prepared answers.
     #[must_use]
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings

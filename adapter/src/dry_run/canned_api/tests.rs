@@ -77,3 +77,25 @@ fn an_entry_that_could_never_answer_is_refused() {
         assert!(error.starts_with("responses[1]") && error.contains(expected), "{name}: {error}");
     }
 }
+
+#[test]
+fn unknown_keys_of_an_answers_file_are_told() {
+    let written = json!({
+        "response": [],
+        "responses": [{
+            "match": { "method": "GET", "urlpattern": "/a" },
+            "delay": "1s",
+            "responses": [{ "status": 404, "statusCode": 200, "headers": {}, "body": { "anything": 1 } }],
+        }],
+    });
+    let told: Vec<String> = unknown_keys("answers.json", &written).mistakes().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "answers.json: warning: response: is an unknown key and is ignored\n  help: write `responses`",
+            "answers.json: warning: responses[0].delay: is an unknown key and is ignored\n  help: remove it; the keys here are match, responses",
+            "answers.json: warning: responses[0].match.urlpattern: is an unknown key and is ignored\n  help: write `urlPattern`",
+            "answers.json: warning: responses[0].responses[0].status: is an unknown key and is ignored\n  help: remove it; the keys here are body, headers, statusCode",
+        ]
+    );
+}

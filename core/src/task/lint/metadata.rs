@@ -96,7 +96,7 @@ fn entry(linter: &mut Linter<'_>, place: &Place, entry: &Entry, of: Of) {
         place.warn(linter, &message, "write a key such as `example.io/tier`".to_owned());
     }
     match &entry.value.content {
-        Content::Scalar(scalar) => value(linter, place, entry, scalar, of, what),
+        Content::Scalar(scalar) => value(linter, place, scalar, of, what),
         Content::List(_) | Content::Map(_) => {
             let message = format!("is {}, but {what} is text: Kubernetes refuses the object", entry.value.describe());
             place.warn(linter, &message, "write text, in quotes".to_owned());
@@ -104,11 +104,15 @@ fn entry(linter: &mut Linter<'_>, place: &Place, entry: &Entry, of: Of) {
     }
 }
 
-fn value(linter: &mut Linter<'_>, place: &Place, entry: &Entry, scalar: &Scalar, of: Of, what: &str) {
+fn value(linter: &mut Linter<'_>, place: &Place, scalar: &Scalar, of: Of, what: &str) {
     let text = &scalar.text;
-    match scalar.to_value() {
+    // A manifest that is text is read by another YAML library, to which `yes` is a boolean.
+    let read = if place.within.is_some() { scalar.to_manifest() } else { Ok(scalar.to_value()) };
+    let Ok(read) = read else { return };
+    match read {
         serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
-            let message = format!("is {}, but {what} is text: Kubernetes refuses the object", entry.value.describe());
+            let found = if read.is_boolean() { "a boolean" } else { "a number" };
+            let message = format!("is {found}, but {what} is text: Kubernetes refuses the object");
             place.warn(linter, &message, format!("put it in quotes: `\"{text}\"`"));
         }
         serde_json::Value::String(text) if of == Of::Label && !text.contains("{{") => {

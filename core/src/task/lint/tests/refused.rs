@@ -41,7 +41,7 @@ pub(super) fn names() -> Vec<(&'static str, String)> {
         ),
         (
             "a name in a text",
-            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: My_Map\n        labels: {tier: 1}\n    discovery: {by_name: My_Map}\n".to_owned()),
+            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: My_Map\n        labels: {tier: 1, ready: yes}\n    discovery: {by_name: My_Map}\n".to_owned()),
         ),
     ]
 }
@@ -104,7 +104,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("a role with a colon", fixed(ROLE, "\"example:Admin\"")),
         (
             "labels in quotes",
-            labelled(CONFIG_MAP, "labels: {tier: \"1\", on: yes}, annotations: {a: \"b c\", b: ~}", ""),
+            labelled(CONFIG_MAP, "labels: {tier: \"1\", ready: yes}, annotations: {a: \"b c\", b: ~}", ""),
         ),
         (
             "an entry that only patches",
