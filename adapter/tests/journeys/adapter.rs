@@ -183,10 +183,18 @@ impl Adapter {
 
     /// The most memory that the process ever had resident, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
-        let process = self.child.id().context("it has ended already")?;
-        let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-        Ok(peak.trim().trim_end_matches(" kB").parse()?)
+        self.memory("VmHWM:")
+    }
+
+    /// The memory that the process has resident, in KiB.
+    pub(crate) fn resident_memory(&self) -> Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, figure: &str) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process()?))?;
+        let value = status.lines().find_map(|line| line.strip_prefix(figure)).context("no such figure")?;
+        Ok(value.trim().trim_end_matches(" kB").parse()?)
     }
 
     /// Sends a signal, such as `TERM`.

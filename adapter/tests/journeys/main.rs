@@ -19,6 +19,7 @@ mod foreign_objects;
 mod history;
 mod http_input;
 mod latency;
+mod memory;
 mod operations;
 mod ordering;
 mod owner;
