@@ -21,10 +21,10 @@ pub mod decide;
 pub mod decision;
 mod dependents;
 pub(crate) mod gates;
+mod inside;
 mod observed;
 mod ours;
 mod owner;
-mod promote;
 mod reads;
 mod record;
 mod release;
@@ -34,7 +34,7 @@ pub mod row;
 mod turn;
 pub mod warning;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::Generation;
 use crate::manifest::Stamp;
@@ -88,6 +88,10 @@ pub struct Planner<'t> {
     task: &'t Task,
     stamp: Stamp,
     slots: Vec<Slot>,
+    /// The nested discovery whose object is visible under a name: the places of its resource and of itself.
+    shown_inside: BTreeMap<String, (usize, usize)>,
+    /// Whether everything was read.
+    has_read: bool,
     /// Which resource is decided next.
     position: usize,
     /// The step that comes next, as it was decided already.
@@ -113,8 +117,16 @@ struct Slot {
     /// Whether the second query, for what was released, was answered.
     knows_disowned: bool,
     observation: Option<Observation>,
+    /// Of each nested discovery, whether nobody knows what is inside.
+    unknown_inside: Vec<bool>,
     /// What it came to, once its turn is over, if another one names it as its owner.
     standing: Option<Standing>,
+}
+
+impl Slot {
+    fn of(resource: &Resource) -> Self {
+        Self { unknown_inside: vec![false; resource.nested.len()], ..Self::default() }
+    }
 }
 
 /// A decision whose outcome is not known yet.
@@ -146,7 +158,9 @@ impl<'t> Planner<'t> {
         Self {
             task,
             stamp,
-            slots: task.resources.iter().map(|_| Slot::default()).collect(),
+            slots: task.resources.iter().map(Slot::of).collect(),
+            shown_inside: BTreeMap::new(),
+            has_read: false,
             position: 0,
             ready: None,
             pending: None,
@@ -181,9 +195,12 @@ impl<'t> Planner<'t> {
     ///
     /// Every read has to be observed, and every write recorded, before it is asked again.
     pub fn next(&mut self, scope: &mut Scope) -> Next {
-        let wanted = self.queries(scope);
-        if !wanted.is_empty() {
-            return Next::Read(wanted);
+        if !self.has_read {
+            let wanted = self.queries(scope);
+            if !wanted.is_empty() {
+                return Next::Read(wanted);
+            }
+            self.has_read = true;
         }
         loop {
             if let Some(step) = self.ready.take() {
@@ -214,12 +231,14 @@ impl<'t> Planner<'t> {
 
     /// The names in `resources` that could not be read, or hang on something that could not.
     fn unknown(&self) -> BTreeSet<&'t str> {
-        let unread = |slot: &Slot| matches!(slot.observation, Some(Observation::Unknown(_)));
-        let resources = self.task.resources.iter().zip(&self.slots).filter(|(_, slot)| unread(slot));
+        let resources = self.task.resources.iter().zip(&self.slots);
         resources
-            .flat_map(|(resource, _)| {
-                let nested = resource.nested.iter().map(|nested| nested.name.as_str());
-                std::iter::once(resource.name.as_str()).chain(nested)
+            .flat_map(|(resource, slot)| {
+                let is_unread = matches!(slot.observation, Some(Observation::Unknown(_)));
+                let nested = resource.nested.iter().zip(&slot.unknown_inside);
+                let nested = nested.filter(move |(_, is_unknown)| is_unread || **is_unknown);
+                let own = is_unread.then_some(resource.name.as_str());
+                own.into_iter().chain(nested.map(|(nested, _)| nested.name.as_str()))
             })
             .collect()
     }

@@ -2,8 +2,8 @@
 
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
+use super::inside::is_due;
 use super::owner::Standing;
-use super::promote::{is_due, promote};
 use super::{After, Pending, Planner, Purpose, Step};
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
@@ -12,7 +12,7 @@ use crate::task::PropagationPolicy;
 use crate::write::{Command, Target};
 
 impl Planner<'_> {
-    /// Ends the decided part of the current resource: publishes what is there now, promotes nested objects, notes the
+    /// Ends the decided part of the current resource: shows what is there now, and what is inside of that, and notes the
     /// outcome. What comes next is the step that prunes former versions, if there are such.
     pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
@@ -21,13 +21,21 @@ impl Planner<'_> {
         let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let Pending { decided, place: (namespace, name), belonging, record, .. } = pending;
         if let After::Now(version) = after {
-            scope.set_member("resources", &resource.name, version.map(Version::into_object));
+            self.show(self.position, version.map(Version::into_object), scope);
+        }
+        let has_lifecycle = self.task.has_lifecycle();
+        if !has_lifecycle && is_left_out(&decided.decision, &result) {
+            self.show(self.position, None, scope);
         }
         let mut warnings = record.warnings;
-        if is_due(&decided.decision, &result)
-            && let Err(failure) = promote(resource, scope, &mut warnings)
-        {
-            result = OutcomeResult::Failed(failure);
+        let is_due = is_due(&decided.decision, &result);
+        if has_lifecycle || is_due {
+            let look = self.look_inside(self.position, scope);
+            warnings.extend(look.unreadable);
+            if is_due {
+                warnings.extend(look.left_out);
+                result = look.collision.map_or(result, OutcomeResult::Failed);
+            }
         }
         let failed = matches!(result, OutcomeResult::Failed(_));
         // A failed deletion or release is collected; only what was to be applied stands in the way of later resources.
@@ -82,6 +90,12 @@ impl Planner<'_> {
         let standing = Standing::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
         self.slots[index].standing = Some(standing);
     }
+}
+
+/// Whether a task without a lifecycle key leaves the resource out of `resources`. The Go adapter adds a resource when the
+/// resource was applied, and stops at the first failure.
+fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
+    matches!(result, OutcomeResult::Failed(_)) || *decision == Decision::Skip(SkipReason::EarlierFailure)
 }
 
 /// Whether the pass needs nothing more to consider the resource let go of.

@@ -22,7 +22,8 @@ impl Planner<'_> {
     /// The reads that can be sent now, all at once; none when everything was observed.
     ///
     /// Discoveries that read `resources.…` wait until what they read was observed.
-    pub(super) fn queries(&mut self, scope: &Scope) -> Vec<Wanted> {
+    pub(super) fn queries(&mut self, scope: &mut Scope) -> Vec<Wanted> {
+        self.look_inside_all(scope);
         let mut wanted = Vec::new();
         self.queries_for_disowned(&mut wanted);
         if !wanted.is_empty() {

@@ -58,10 +58,10 @@ impl Planner<'_> {
     }
 
     /// Makes what was observed of a resource visible as `resources.<name>`.
-    pub(super) fn publish(&self, index: usize, scope: &mut Scope) {
+    pub(super) fn publish(&mut self, index: usize, scope: &mut Scope) {
         let Some(Observation::Found(versions)) = &self.slots[index].observation else { return };
         let object = self.visible(index, versions, scope).map(|version| version.object().clone());
-        scope.set_member("resources", &self.task.resources[index].name, object);
+        self.show(index, object, scope);
     }
 
     /// The version that expressions see: the current one of those that belong, else the one that the Go adapter picks.

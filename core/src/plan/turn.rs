@@ -62,6 +62,9 @@ impl Planner<'_> {
         if several || !self.task.has_lifecycle() {
             self.publish(self.position, scope);
         }
+        if self.task.has_lifecycle() {
+            self.look_inside(self.position, scope);
+        }
         match self.ours(self.position, scope) {
             Ok(ours) => ours,
             Err(cause) => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{config_map, gated, live, pass, task, with};
+use super::passes::{config_map, gated, live, pass, task, with, yes};
 use super::store::Store;
 
 /// An entry whose object has manifests in it, one of which is looked for.
@@ -47,13 +47,76 @@ fn of_what_goes_or_is_not_there_nothing_is_visible() {
     let entry = || work(&[looking_for("inside", "inner")]);
     for (entry, object) in [
         (gated(entry(), "delete", "true"), Some(there(3))),
-        (gated(entry(), "orphan", "true"), Some(there(3))),
         (gated(entry(), "create", "false"), None),
         (with(entry(), json!({ "when": { "expression": "false" } })), None),
     ] {
         let done = pass(&task(&[entry]), &mut Store::with(object), 3, &[]);
         assert_eq!((done.visible("inside"), done.warnings()), (None, Vec::new()), "{:?}", done.results());
     }
+}
+
+#[test]
+fn what_is_inside_of_a_released_object_is_still_visible() {
+    let entry = gated(work(&[looking_for("inside", "inner")]), "orphan", "true");
+    let done = pass(&task(&[entry]), &mut Store::with([there(3)]), 3, &[]);
+    assert_eq!((done.result().2, done.visible("inside").is_some()), ("released", true));
+}
+
+#[test]
+fn every_gate_sees_what_is_inside_before_anything_is_decided() {
+    let waits = "deleting && !resources.?inside.hasValue()";
+    let earlier = gated(config_map("earlier"), "delete", waits);
+    let parent = gated(work(&[looking_for("inside", "inner")]), "delete", waits);
+    let mut store = Store::with([there(3), live("ConfigMap", "earlier", json!({}), Some(3))]);
+    let left = pass(&task(&[earlier, parent]), &mut store, 3, &yes("deleting"));
+    assert_eq!(store.log, Vec::<String>::new(), "{:?}", left.results());
+}
+
+#[test]
+fn what_is_inside_goes_with_the_object() {
+    let parent = gated(work(&[looking_for("inside", "inner")]), "delete", "deleting");
+    let later = gated(config_map("later"), "delete", "deleting && !resources.?inside.hasValue()");
+    let mut store = Store::with([there(3), live("ConfigMap", "later", json!({}), Some(3))]);
+    pass(&task(&[parent, later]), &mut store, 3, &yes("deleting"));
+    assert_eq!(store.log, ["delete work", "delete later"]);
+}
+
+#[test]
+fn inside_of_an_absent_object_nothing_is_there_and_nothing_is_rendered() {
+    let unrenderable = looking_for("inside", "{{ .resources.work.spec.missing }}");
+    let parent = gated(work(&[unrenderable]), "create", "false");
+    let earlier = gated(config_map("earlier"), "create", "!resources.?inside.hasValue()");
+    let done = pass(&task(&[earlier, parent]), &mut Store::new(), 3, &[]);
+    assert_eq!((done.results()[0].2, done.warnings()), ("created", Vec::new()));
+}
+
+#[test]
+fn a_nested_discovery_that_does_not_render_is_unknown_to_every_gate() {
+    let unread = with(config_map("unread"), json!({ "manifest": { "kind": "Secret" } }));
+    for by_name in [
+        "{{ .unset }}",
+        "{{ .resources.work.spec.missing }}",
+        "{{ if false }}x{{ end }}",
+        "{{ .resources.unread.data.a }}",
+    ] {
+        let parent = gated(work(&[looking_for("inside", by_name)]), "delete", "!resources.?inside.hasValue()");
+        let earlier = gated(config_map("earlier"), "create", "!resources.?inside.hasValue()");
+        let mut store = Store::with([there(3)]);
+        store.unreadable = vec!["Secret".to_owned()];
+        let failed = pass(&task(&[earlier, parent, unread.clone()]), &mut store, 3, &[]);
+        assert_eq!(failed.results()[0], ("fail", "GateFailed", "failed", "10"), "{by_name}");
+        assert_eq!(failed.results()[1], ("fail", "GateFailed", "failed", "5"), "{by_name}");
+        assert_eq!((failed.warnings(), store.log.len()), (vec!["nested_left_out"], 0), "{by_name}");
+    }
+}
+
+#[test]
+fn a_discovery_can_read_what_is_inside_of_an_earlier_object() {
+    let reads_it = json!({ "discovery": { "by_name": "{{ .resources.inside.metadata.name }}" }, "manifest": { "metadata": { "name": "inner" } } });
+    let entries =
+        [work(&[looking_for("inside", "inner")]), gated(with(config_map("later"), reads_it), "apply", "true")];
+    let done = pass(&task(&entries), &mut Store::with([there(3)]), 3, &[]);
+    assert_eq!(done.results()[1].2, "created", "{:?}", done.results());
 }
 
 #[test]

@@ -18,6 +18,22 @@ fn without_lifecycle_keys_a_resource_is_visible_from_its_turn_on() {
 }
 
 #[test]
+fn without_lifecycle_keys_a_failed_resource_is_not_visible_nor_one_that_was_not_reached() {
+    let entries = ["first", "second", "third"].map(config_map);
+    let older = ["first", "second", "third"].map(|name| live("ConfigMap", name, json!({}), Some(2)));
+    for (entries, is_visible) in [
+        (entries.to_vec(), [true, false, false]),
+        ([&[gated(entries[0].clone(), "apply", "true")], &entries[1..]].concat(), [true, true, true]),
+    ] {
+        let mut store = Store::with(older.clone());
+        store.refuse = vec!["update second".to_owned()];
+        let failed = pass(&task(&entries), &mut store, 3, &[]);
+        assert_eq!(failed.results()[1].2, "failed");
+        assert_eq!(["first", "second", "third"].map(|name| failed.visible(name).is_some()), is_visible);
+    }
+}
+
+#[test]
 fn a_discovery_that_reads_an_earlier_resource_waits_for_it() {
     let second = with(config_map("second"), json!({ "discovery": { "by_name": "{{ .resources.first.data.next }}" } }));
     let task = task(&[config_map("first"), gated(second, "create", "true")]);
