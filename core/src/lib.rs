@@ -32,6 +32,7 @@ pub mod observation;
 pub mod outcome;
 pub mod overlay;
 pub mod params;
+mod patch;
 pub mod payload;
 pub mod plan;
 pub mod post;

@@ -14,6 +14,7 @@ use crate::id::Generation;
 use crate::manifest::{self, Desired, Stamp};
 use crate::observation::Version;
 use crate::outcome::GateRecord;
+use crate::patch;
 use crate::scope::Scope;
 use crate::task::{Gates, Recreate, Resource};
 
@@ -175,7 +176,13 @@ impl Questions for Examination<'_> {
             let failed = |cause: String| render_failed(format!("the document of patch[{place}]: {cause}"));
             let document = &context.resource.gates.patches[place].document;
             context.check_read(|| reads::of_tree(document)).map_err(failed)?;
-            self.documents.push(document.render(context.scope).map_err(|error| failed(error.to_string()))?);
+            let document = document.render(context.scope).map_err(|error| failed(error.to_string()))?;
+            // The load-time check could not judge keys that are templates.
+            let fault = document.as_object().map(|document| patch::faults(document, context.resource.owner.is_some()));
+            if let Some(fault) = fault.iter().flatten().next() {
+                return Err(failed(fault.to_string()));
+            }
+            self.documents.push(document);
         }
         Ok(holding)
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, live, pass, task, with, yes};
 use super::store::Store;
+use crate::keys;
 use crate::plan::Next;
 
 /// A patch that sets a key of `data` where it differs.
@@ -115,6 +116,44 @@ fn nothing_is_written_if_one_document_does_not_render_or_one_gate_has_no_answer(
             assert!(message.contains("patch["), "it says which: {message}");
         }
     }
+}
+
+#[test]
+fn a_rendered_document_touches_no_managed_label_or_annotation() {
+    let keys = [keys::ADAPTER, keys::RESOURCE_ID, keys::RESOURCE, keys::DISOWNED].map(|key| ("labels", key));
+    let annotations = [keys::GENERATION, keys::DISOWNED_BY, keys::OWNERSHIP_PROOF].map(|key| ("annotations", key));
+    let under = |map: &str, value: Value| json!({ "metadata": { map: { "{{ .stage }}": value } } });
+    let mut cases: Vec<(String, Value, &str)> = Vec::new();
+    for (map, key) in keys.into_iter().chain(annotations) {
+        for value in [Value::Null, json!("other")] {
+            cases.push((format!("metadata.{map}.{key}"), under(map, value), key));
+        }
+    }
+    for (key, value) in
+        [("labels", Value::Null), ("annotations", Value::Null), ("labels", json!("text")), ("uid", json!("x"))]
+    {
+        cases.push((format!("metadata.{key}"), json!({ "metadata": { "{{ .stage }}": value } }), key));
+    }
+    cases.push(("metadata".to_owned(), json!({ "{{ .stage }}": null }), "metadata"));
+    cases.push(("kind".to_owned(), json!({ "{{ .stage }}": "Secret" }), "kind"));
+    for (place, document, rendered) in cases {
+        let task = task(&[job(&[set("a", "one"), entry("true", document)])]);
+        let mut store = there();
+        let failed = pass(&task, &mut store, 3, &[("stage", json!(rendered))]);
+        assert_eq!(failed.result(), ("fail", "RenderFailed", "failed", "15"), "{place}");
+        assert_eq!(store.log.len(), 0, "{place}");
+        let message = failed.outcomes[0].failure().map(|failure| failure.message.clone()).unwrap_or_default();
+        assert!(message.starts_with(&format!("the document of patch[1]: {place}: ")), "{place}: {message}");
+    }
+}
+
+#[test]
+fn a_rendered_document_writes_labels_of_its_author() {
+    let document = json!({ "metadata": { "{{ .stage }}": { "example.io/tier": "gold" } } });
+    let task = task(&[job(&[entry("!has(resources.job.metadata.labels.none)", document)])]);
+    let mut store = there();
+    assert_eq!(pass(&task, &mut store, 3, &[("stage", json!("labels"))]).result().2, "patched");
+    assert_eq!(store.object("job")["metadata"]["labels"]["example.io/tier"], "gold");
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! What a patch may say about an object that is managed.
+//!
+//! In: the document of a merge patch, as its author wrote it or as it rendered. Out: the places that no patch may write. A
+//! patch goes to the object that discovery found, so it cannot give that object another identity; nor may it touch
+//! the labels and annotations by which the adapter knows its objects, or the next event would not know the object any more.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::keys;
+
+/// Labels and annotations that say whose an object is, and how recent.
+const MANAGED: [&str; 7] = [
+    keys::ADAPTER,
+    keys::RESOURCE_ID,
+    keys::RESOURCE,
+    keys::GENERATION,
+    keys::DISOWNED,
+    keys::DISOWNED_BY,
+    keys::OWNERSHIP_PROOF,
+];
+
+/// A place that a patch must not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The keys that lead to it.
+    pub(crate) path: Vec<&'static str>,
+    /// What is wrong with it.
+    pub(crate) message: String,
+    /// What would mend it.
+    pub(crate) help: Option<&'static str>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.join("."), self.message)
+    }
+}
+
+/// Every place of a document that no patch may write; `is_owned` says whether the resource has an `owner`.
+pub(crate) fn faults(document: &Map<String, Value>, is_owned: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    identity(document, &["apiVersion", "kind"], &[], &mut faults);
+    let metadata = match document.get("metadata") {
+        None => return faults,
+        Some(Value::Object(metadata)) => metadata,
+        Some(other) => {
+            faults.push(no_mapping(other, vec!["metadata"]));
+            return faults;
+        }
+    };
+    identity(metadata, &["name", "namespace", "uid", "resourceVersion"], &["metadata"], &mut faults);
+    if is_owned && metadata.contains_key("ownerReferences") {
+        faults.push(Fault {
+            path: vec!["metadata", "ownerReferences"],
+            message: "is what `owner` writes: each would undo the other".to_owned(),
+            help: Some("remove it from the patch, or remove `owner`"),
+        });
+    }
+    for key in ["labels", "annotations"] {
+        match metadata.get(key) {
+            None => {}
+            Some(Value::Object(entries)) => managed(entries, key, &mut faults),
+            Some(other) => faults.push(no_mapping(other, vec!["metadata", key])),
+        }
+    }
+    faults
+}
+
+fn identity(entries: &Map<String, Value>, keys: &[&'static str], above: &[&'static str], faults: &mut Vec<Fault>) {
+    for key in keys.iter().filter(|key| entries.contains_key(**key)) {
+        faults.push(Fault {
+            path: above.iter().chain([key]).copied().collect(),
+            message: format!("a patch cannot change the `{key}` of an object"),
+            help: Some("remove it: the patch goes to the object that `discovery` finds"),
+        });
+    }
+}
+
+fn managed(entries: &Map<String, Value>, map: &'static str, faults: &mut Vec<Fault>) {
+    for key in MANAGED.iter().filter(|key| entries.contains_key(**key)) {
+        faults.push(Fault {
+            path: vec!["metadata", map, key],
+            message: format!("`{key}` is how the adapter knows its objects: a patch cannot change it"),
+            help: Some("remove it; to let go of an object, use `lifecycle.orphan`"),
+        });
+    }
+}
+
+/// Null would remove what the object is managed by, and anything else is no object's metadata.
+fn no_mapping(value: &Value, path: Vec<&'static str>) -> Fault {
+    let (message, help) = if value.is_null() {
+        let message = "removes the labels and annotations by which the adapter knows its objects";
+        (message, Some("set to `null` only what is to go"))
+    } else {
+        ("must be a mapping", None)
+    };
+    Fault { path, message: message.to_owned(), help }
+}
