@@ -4,15 +4,15 @@
 //! what only the rendered manifest can tell is `Unclear` until it is rendered.
 //!
 //! What discovery by name finds belongs. What a selector finds belongs if its labels say so; an object without
-//! our resource label, which an older adapter wrote, belongs if it has the rendered name, or if no other entry of the
-//! task could mean it, and if none of its other labels says that it is another's. What was released says by whom, and goes on to belong to that resource, so that it is known not to
-//! be touched. Anything else is never deleted, pruned, stripped or written.
+//! our resource label, which an older adapter wrote, belongs if no other entry's discovery finds it, or if it has the
+//! rendered name, and if none of its other labels says that it is another's. What was released says by whom, and goes on to
+//! belong to that resource, so that it is known not to be touched. Anything else is never deleted, pruned, stripped or written.
 
 use serde_json::Value;
 
 use crate::id::GroupVersionKind;
 use crate::keys;
-use crate::manifest::{Desired, Stamp};
+use crate::manifest::{Identity, Stamp};
 use crate::observation::{Query, QueryBy, Version};
 use crate::plan::disowned_by;
 
@@ -23,8 +23,8 @@ pub struct Claim<'a> {
     pub resource: &'a str,
     /// The adapter and the API resource.
     pub stamp: &'a Stamp,
-    /// The rendered manifest; none if it was not rendered.
-    pub desired: Option<&'a Desired>,
+    /// What the rendered manifest says of itself; none if it was not rendered.
+    pub identity: Option<&'a Identity>,
     /// What the task's other entries of this kind look for.
     pub rivals: Vec<Rival<'a>>,
 }
@@ -32,10 +32,10 @@ pub struct Claim<'a> {
 /// Another entry of the task, for objects of the same kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Rival<'a> {
-    /// It looks for any object with certain labels, or what it looks for is not known.
-    Any,
-    /// It looks for this one.
-    Named(&'a Query),
+    /// What it looks for is not known.
+    Unknown,
+    /// It looks for these.
+    Finds(&'a Query),
 }
 
 /// Whether an object belongs to a resource.
@@ -82,7 +82,7 @@ impl Claim<'_> {
                 is_open(keys::RESOURCE, self.resource)
                     && is_open(keys::ADAPTER, &self.stamp.adapter)
                     && is_open(keys::RESOURCE_ID, &self.stamp.resource_id)
-                    && (version.label(keys::RESOURCE).is_some() || !self.is_contested(version))
+                    && (version.label(keys::RESOURCE).is_some() || !self.may_be_released_by_another(version))
             }
         }
     }
@@ -93,11 +93,11 @@ impl Claim<'_> {
         let stamps = [(keys::ADAPTER, &self.stamp.adapter), (keys::RESOURCE_ID, &self.stamp.resource_id)];
         let is_ours = |key: &str, stamped: &str| {
             let Some(label) = version.label(key) else { return may_be_absent };
-            label == stamped || self.desired.and_then(|desired| desired.label(key)) == Some(label)
+            label == stamped || self.identity.and_then(|identity| identity.label(key)) == Some(label)
         };
         if stamps.into_iter().all(|(key, stamped)| is_ours(key, stamped)) {
             Belongs::Yes
-        } else if self.desired.is_none() {
+        } else if self.identity.is_none() {
             Belongs::Unclear
         } else {
             Belongs::No
@@ -105,18 +105,27 @@ impl Claim<'_> {
     }
 
     fn by_name(&self, version: &Version) -> Belongs {
-        match self.desired {
+        match self.identity {
             None => Belongs::Unclear,
-            Some(desired) if desired.is_named_as(version) => Belongs::Yes,
+            Some(identity) if identity.is_named_as(version) => Belongs::Yes,
             Some(_) => Belongs::No,
         }
     }
 
-    /// Whether another entry of the task could mean an object that does not say whose it is.
+    /// Whether a mark can be another entry's. A release takes labels off, so that a selector which does not find the object
+    /// any more proves nothing.
+    fn may_be_released_by_another(&self, version: &Version) -> bool {
+        self.rivals.iter().any(|rival| match rival {
+            Rival::Unknown => true,
+            Rival::Finds(query) => matches!(query.by, QueryBy::Labels(_)) || could_find(query, version),
+        })
+    }
+
+    /// Whether another entry of the task finds an object that does not say whose it is.
     fn is_contested(&self, version: &Version) -> bool {
         self.rivals.iter().any(|rival| match rival {
-            Rival::Any => true,
-            Rival::Named(query) => could_find(query, version),
+            Rival::Unknown => true,
+            Rival::Finds(query) => could_find(query, version),
         })
     }
 }

@@ -4,6 +4,8 @@
 //! ready to be written. It fails if the manifest does not render to an object with a kind and a name, or if
 //! a stamped label or annotation has no valid value.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::belonging::is_same_namespace;
@@ -63,6 +65,59 @@ impl Desired {
 /// The reasons for which a manifest cannot be rendered and stamped.
 pub(crate) const FAILURES: [FailReason; 3] =
     [FailReason::RenderFailed, FailReason::InvalidLabel, FailReason::InvalidGeneration];
+
+/// What a manifest says of whose an object is: its name, and labels that its author writes in place of stamped ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Identity {
+    metadata: Value,
+}
+
+impl Identity {
+    /// Where a manifest says it.
+    const PATHS: [&[&str]; 4] = [
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "labels", keys::ADAPTER],
+        &["metadata", "labels", keys::RESOURCE_ID],
+    ];
+
+    /// The part of a manifest that has to be rendered: a manifest whose other parts do not render must not block a deletion.
+    pub(crate) fn part_of(manifest: &Manifest) -> Cow<'_, Manifest> {
+        match manifest {
+            Manifest::Inline(tree) => Cow::Owned(Manifest::Inline(tree.keep(&Self::PATHS))),
+            Manifest::Text(_) => Cow::Borrowed(manifest),
+        }
+    }
+
+    /// Renders it.
+    ///
+    /// # Errors
+    /// [`FailReason::RenderFailed`].
+    pub(crate) fn render(part: &Manifest, scope: &Scope) -> Result<Self, Failure> {
+        let object = render(part, scope)?;
+        let identity = Self { metadata: object.get("metadata").cloned().unwrap_or_default() };
+        if identity.text("name").is_empty() {
+            return Err(render_failure("the rendered manifest has no `metadata.name`"));
+        }
+        Ok(identity)
+    }
+
+    /// A label's value.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.get("labels")?.get(key)?.as_str()
+    }
+
+    /// Whether a live object is the one of the rendered name.
+    #[must_use]
+    pub fn is_named_as(&self, version: &Version) -> bool {
+        self.text("name") == version.name() && is_same_namespace(self.text("namespace"), version.namespace())
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.metadata.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+}
 
 /// Renders and stamps a resource's manifest.
 ///

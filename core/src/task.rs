@@ -207,7 +207,7 @@ pub enum TransportKind {
 }
 
 /// A manifest, in the form that its author chose.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Manifest {
     /// Written inline as YAML: its strings are templates, its structure is fixed.
     Inline(Tree),

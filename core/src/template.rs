@@ -315,6 +315,12 @@ impl Tree {
         tree::part(&self.root, path)
     }
 
+    /// The part of it that can hold the values at these paths of keys. Entries whose keys are templates are part of it.
+    #[must_use]
+    pub fn keep(&self, paths: &[&[&str]]) -> Self {
+        Self { root: tree::keep(&self.root, paths) }
+    }
+
     /// Renders every template.
     ///
     /// # Errors

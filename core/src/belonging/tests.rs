@@ -1,9 +1,14 @@
 //! What makes an object a resource's own, label by label.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::id::Generation;
+use crate::scope::Scope;
+use crate::task::Manifest;
+use crate::template::Tree;
 
 fn stamp() -> Stamp {
     Stamp { adapter: "tester".to_owned(), resource_id: "c1".to_owned(), generation: Generation(3), signer: None }
@@ -35,28 +40,23 @@ fn labels(adapter: &str, id: &str, resource: &str) -> Value {
     json!({ keys::ADAPTER: adapter, keys::RESOURCE_ID: id, keys::RESOURCE: resource })
 }
 
-fn desired(name: &str, labels: Value) -> Desired {
-    Desired {
-        object: json!({ "metadata": { "name": name, "namespace": "team", "labels": labels } }),
-        kind: kind(),
-        name: name.to_owned(),
-        namespace: Some("team".to_owned()),
-        generation: Generation(3),
-    }
+fn identity(name: &str, labels: Value) -> Identity {
+    let object = json!({ "metadata": { "name": name, "namespace": "team", "labels": labels } });
+    Identity::render(&Manifest::Inline(Tree::parse(&object).unwrap()), &Scope::new(Timestamp::UNIX_EPOCH)).unwrap()
 }
 
-/// Whether the object belongs to the resource `job`: before its manifest is rendered, and as it renders to `desired`.
-fn belongs(labels: &Value, annotations: &Value, rivals: &[Rival<'_>], desired: &Desired) -> (Belongs, Belongs) {
+/// Whether the object belongs to the resource `job`: before its manifest is rendered, and as it renders to `identity`.
+fn belongs(labels: &Value, annotations: &Value, rivals: &[Rival<'_>], identity: &Identity) -> (Belongs, Belongs) {
     let (stamp, version) = (stamp(), version(labels, annotations));
-    let claim = |desired| Claim { resource: "job", stamp: &stamp, desired, rivals: rivals.to_vec() };
-    (claim(None).covers(&by_labels(), &version), claim(Some(desired)).covers(&by_labels(), &version))
+    let claim = |identity| Claim { resource: "job", stamp: &stamp, identity, rivals: rivals.to_vec() };
+    (claim(None).covers(&by_labels(), &version), claim(Some(identity)).covers(&by_labels(), &version))
 }
 
 #[test]
 fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
     use Belongs::{No, Unclear, Yes};
-    let plain = desired("y", labels("tester", "c1", "job"));
-    let own = desired("y", labels("mine", "shared", "job"));
+    let plain = identity("y", labels("tester", "c1", "job"));
+    let own = identity("y", labels("mine", "shared", "job"));
     for (name, labels, expected, of_its_own) in [
         ("all ours", labels("tester", "c1", "job"), (Yes, Yes), Yes),
         ("as the manifest writes them", labels("mine", "shared", "job"), (Unclear, No), Yes),
@@ -68,7 +68,7 @@ fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
         ("without an id", json!({ keys::ADAPTER: "tester", keys::RESOURCE: "job" }), (Unclear, No), No),
     ] {
         assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
-        assert_eq!(belongs(&labels, &json!({}), &[Rival::Any], &plain), expected, "{name}: rivals do not matter");
+        assert_eq!(belongs(&labels, &json!({}), &[Rival::Unknown], &plain), expected, "{name}: rivals do not matter");
         assert_eq!(
             belongs(&labels, &json!({}), &[], &own).1,
             of_its_own,
@@ -78,21 +78,25 @@ fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
 }
 
 #[test]
-fn an_object_that_does_not_say_whose_it_is_belongs_by_its_name_or_to_the_only_one_who_could_mean_it() {
+fn an_object_that_does_not_name_its_entry_belongs_by_its_name_or_to_the_only_entry_that_finds_it() {
     use Belongs::{No, Unclear, Yes};
     let (named, elsewhere) = (by_name("x"), by_name("z"));
     let in_another_namespace = query("other", QueryBy::Name("x".to_owned()));
+    let same_labels = by_labels();
+    let other_labels = query("team", QueryBy::Labels([("app".to_owned(), "other".to_owned())].into()));
     for (name, rivals, expected, of_its_name) in [
         ("no other entry of the kind", vec![], (Yes, Yes), Yes),
-        ("one that selects", vec![Rival::Any], (Unclear, No), Yes),
-        ("one that names it", vec![Rival::Named(&named)], (Unclear, No), Yes),
-        ("one that names another", vec![Rival::Named(&elsewhere)], (Yes, Yes), Yes),
-        ("one that names one elsewhere", vec![Rival::Named(&in_another_namespace)], (Yes, Yes), Yes),
-        ("several", vec![Rival::Named(&elsewhere), Rival::Named(&named)], (Unclear, No), Yes),
+        ("one whose query is not known", vec![Rival::Unknown], (Unclear, No), Yes),
+        ("one that selects it", vec![Rival::Finds(&same_labels)], (Unclear, No), Yes),
+        ("one that selects others", vec![Rival::Finds(&other_labels)], (Yes, Yes), Yes),
+        ("one that names it", vec![Rival::Finds(&named)], (Unclear, No), Yes),
+        ("one that names another", vec![Rival::Finds(&elsewhere)], (Yes, Yes), Yes),
+        ("one that names one elsewhere", vec![Rival::Finds(&in_another_namespace)], (Yes, Yes), Yes),
+        ("several", vec![Rival::Finds(&elsewhere), Rival::Finds(&named)], (Unclear, No), Yes),
     ] {
-        for labels in [json!({}), json!({ keys::ADAPTER: "tester" })] {
-            assert_eq!(belongs(&labels, &json!({}), &rivals, &desired("y", json!({}))), expected, "{name}");
-            assert_eq!(belongs(&labels, &json!({}), &rivals, &desired("x", json!({}))).1, of_its_name, "{name}");
+        for labels in [json!({ "app": "demo" }), json!({ "app": "demo", keys::ADAPTER: "tester" })] {
+            assert_eq!(belongs(&labels, &json!({}), &rivals, &identity("y", json!({}))), expected, "{name}");
+            assert_eq!(belongs(&labels, &json!({}), &rivals, &identity("x", json!({}))).1, of_its_name, "{name}");
         }
     }
 }
@@ -100,8 +104,8 @@ fn an_object_that_does_not_say_whose_it_is_belongs_by_its_name_or_to_the_only_on
 #[test]
 fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
     use Belongs::{No, Unclear, Yes};
-    let plain = desired("x", json!({}));
-    let shared = desired("x", json!({ keys::RESOURCE_ID: "c2" }));
+    let plain = identity("x", json!({}));
+    let shared = identity("x", json!({ keys::RESOURCE_ID: "c2" }));
     for (name, labels, expected, of_its_manifest) in [
         ("another cluster's", json!({ keys::RESOURCE_ID: "c2" }), (Unclear, No), Yes),
         ("another adapter's", json!({ keys::ADAPTER: "somebody" }), (Unclear, No), No),
@@ -127,16 +131,16 @@ fn what_was_released_belongs_to_who_released_it() {
         ("of another cluster", "c2", by("tester/job"), No),
     ] {
         let marked = json!({ keys::DISOWNED: id });
-        let same_name = desired("x", json!({}));
+        let same_name = identity("x", json!({}));
         assert_eq!(belongs(&marked, &annotations, &[], &same_name), (expected, expected), "{name}");
-        assert_eq!(belongs(&marked, &annotations, &[Rival::Any], &same_name), (expected, expected), "{name}");
+        assert_eq!(belongs(&marked, &annotations, &[Rival::Unknown], &same_name), (expected, expected), "{name}");
     }
 }
 
 #[test]
 fn what_discovery_by_name_finds_belongs_whatever_it_says() {
     let stamp = stamp();
-    let claim = Claim { resource: "job", stamp: &stamp, desired: None, rivals: vec![Rival::Any] };
+    let claim = Claim { resource: "job", stamp: &stamp, identity: None, rivals: vec![Rival::Unknown] };
     for labels in [json!({}), labels("somebody", "c2", "other"), json!({ keys::DISOWNED: "c2" })] {
         assert_eq!(claim.covers(&by_name("x"), &version(&labels, &json!({}))), Belongs::Yes);
     }

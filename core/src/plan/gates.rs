@@ -11,7 +11,7 @@ use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
 use crate::cel::{EvaluationError, Expression, Reading};
 use crate::id::Generation;
-use crate::manifest::{self, Desired, Stamp};
+use crate::manifest::{self, Desired, Identity, Stamp};
 use crate::observation::Version;
 use crate::outcome::GateRecord;
 use crate::patch;
@@ -47,6 +47,13 @@ impl Context<'_> {
     pub(super) fn render(&self) -> Result<Desired, Failure> {
         self.check_read(|| reads::of_manifest(&self.resource.manifest)).map_err(render_failed)?;
         manifest::desired(self.resource, self.scope, self.stamp)
+    }
+
+    /// Renders the part of the manifest that tells whose an object is.
+    pub(super) fn identity(&self) -> Result<Identity, Failure> {
+        let manifest = Identity::part_of(&self.resource.manifest);
+        self.check_read(|| reads::of_manifest(&manifest)).map_err(render_failed)?;
+        Identity::render(&manifest, self.scope)
     }
 
     /// Refuses to evaluate what can read something that could not be read: an unread child is not an absent child.

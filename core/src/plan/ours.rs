@@ -4,17 +4,16 @@ use super::decide::current;
 use super::decision::Failure;
 use super::{Planner, Slot};
 use crate::belonging::{Belongs, Claim, Rival, is_same_kind};
-use crate::manifest::Desired;
-use crate::observation::{Observation, QueryBy, Version};
+use crate::manifest::{Desired, Identity};
+use crate::observation::{Observation, Version};
 use crate::scope::Scope;
-use crate::task::{DiscoverBy, Resource};
 
 /// What of the objects found belongs to a resource.
 #[derive(Debug, Default)]
 pub(super) struct Ours {
     /// Their places among those found.
     pub(super) places: Vec<usize>,
-    /// The rendered manifest, where it was needed to tell, or says which version is current.
+    /// The rendered manifest, where it says which version is current.
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
 
@@ -29,23 +28,20 @@ impl Planner<'_> {
             return Ok(Ours::default());
         };
         let unknown = self.unknown();
-        let render = || self.context(index, scope, &unknown).render();
-        let answers = |desired: Option<&Desired>| -> Vec<Belongs> {
-            let claim = self.claim(index, desired);
+        let context = self.context(index, scope, &unknown);
+        let answers = |identity: Option<&Identity>| -> Vec<Belongs> {
+            let claim = self.claim(index, identity);
             versions.iter().map(|version| claim.covers(query, version)).collect()
         };
-        let mut desired = None;
         let mut belongs = answers(None);
         if belongs.contains(&Belongs::Unclear) {
-            let rendered = desired.insert(render()).as_ref();
-            let rendered = rendered.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
-            belongs = answers(Some(rendered));
+            let identity = context.identity();
+            let identity = identity.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
+            belongs = answers(Some(&identity));
         }
         let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Belongs::Yes).collect();
         let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
-        if desired.is_none() && standing > 1 {
-            desired = Some(render());
-        }
+        let desired = (standing > 1).then(|| context.render());
         Ok(Ours { places, desired })
     }
 
@@ -76,22 +72,11 @@ impl Planner<'_> {
     }
 
     /// What makes an object a resource's own.
-    pub(super) fn claim<'a>(&'a self, index: usize, desired: Option<&'a Desired>) -> Claim<'a> {
+    pub(super) fn claim<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Claim<'a> {
         let resource = &self.task.resources[index];
         let others = self.task.resources.iter().zip(&self.slots).enumerate();
         let rivals = others.filter(|(other, (rival, _))| *other != index && is_same_kind(&rival.kind, &resource.kind));
-        Claim {
-            resource: &resource.name,
-            stamp: &self.stamp,
-            desired,
-            rivals: rivals.map(|(_, (rival, slot))| as_rival(rival, slot)).collect(),
-        }
-    }
-}
-
-fn as_rival<'a>(resource: &Resource, slot: &'a Slot) -> Rival<'a> {
-    match (&resource.discovery.by, &slot.query) {
-        (DiscoverBy::Name(_), Some(query)) if matches!(query.by, QueryBy::Name(_)) => Rival::Named(query),
-        (DiscoverBy::Name(_) | DiscoverBy::Labels(_), _) => Rival::Any,
+        let rivals = rivals.map(|(_, (_, slot))| slot.query.as_ref().map_or(Rival::Unknown, Rival::Finds));
+        Claim { resource: &resource.name, stamp: &self.stamp, identity, rivals: rivals.collect() }
     }
 }

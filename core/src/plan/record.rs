@@ -141,8 +141,8 @@ impl Planner<'_> {
     fn is_ours(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position].query else { return false };
         let unknown = self.unknown();
-        let Ok(desired) = self.context(self.position, scope, &unknown).render() else { return false };
-        could_find(query, version) && self.claim(self.position, Some(&desired)).covers(query, version) == Belongs::Yes
+        let Ok(identity) = self.context(self.position, scope, &unknown).identity() else { return false };
+        could_find(query, version) && self.claim(self.position, Some(&identity)).covers(query, version) == Belongs::Yes
     }
 
     /// Adds an object to what was observed of the current resource.

@@ -168,6 +168,28 @@ pub(super) fn part<'tree>(node: &'tree Node, path: &[&str]) -> Part<'tree> {
     }
 }
 
+/// The part of a tree that can hold the values at these paths.
+pub(super) fn keep(node: &Node, paths: &[&[&str]]) -> Node {
+    match node {
+        _ if paths.iter().any(|path| path.is_empty()) => node.clone(),
+        Node::Literal(value) => Node::Literal(value.clone()),
+        Node::Text(_) | Node::List(_) => Node::Literal(Value::Null),
+        Node::Map(entries) => {
+            let kept = entries.iter().filter_map(|(key, node)| {
+                let Some(literal) = key.template.as_literal() else { return Some((key.clone(), node.clone())) };
+                let below: Vec<&[&str]> = paths
+                    .iter()
+                    .filter_map(|path| path.split_first())
+                    .filter(|(first, _)| **first == literal)
+                    .map(|(_, rest)| rest)
+                    .collect();
+                (!below.is_empty()).then(|| (key.clone(), keep(node, &below)))
+            });
+            Node::Map(kept.collect())
+        }
+    }
+}
+
 /// Renders a tree.
 pub(super) fn render(node: &Node, scope: &Scope) -> Result<Value, RenderError> {
     let mut place = Vec::new();

@@ -47,12 +47,14 @@ impl View<'_> {
             && label(object, "hyperfleet.io/resource-id") == Some(&self.event.id)
     }
 
-    /// Whether another entry of the task could mean an object that does not say whose it is.
+    /// Whether another entry of the task finds an object that does not say whose it is.
     fn is_contested(&self, object: &Value, place: usize) -> bool {
         self.task.resources.iter().enumerate().any(|(other, shape)| {
-            other != place
-                && shape.kind == self.task.resources[place].kind
-                && (shape.discovery != Discovery::Name || name(object) == rendered_name(shape, other, self.event))
+            let finds = || match query(self.task, other, self.event).by {
+                QueryBy::Name(wanted) => name(object) == wanted,
+                QueryBy::Labels(labels) => labels.iter().all(|(key, value)| label(object, key) == Some(value)),
+            };
+            other != place && shape.kind == self.task.resources[place].kind && finds()
         })
     }
 }

@@ -29,6 +29,12 @@ fn what_belongs_is_deleted_and_nothing_else() {
     let mine = || labels("left");
     let but = |key: &str, value: Value| with(mine(), json!({ key: value }));
     let older = || json!({ "app": "demo" });
+    let of_its_own = json!({
+        "manifest": { "metadata": { "labels": { "side": "right" } } },
+        "discovery": { "by_selectors": { "label_selector": { "side": "right" } } },
+    });
+    let elsewhere =
+        json!({ "manifest": { "metadata": { "namespace": "other" } }, "discovery": { "namespace": "other" } });
     let another_kind = with(selecting("right"), json!({ "manifest": { "kind": "Secret" } }));
     let cases = [
         ("its own", alone(), live("ConfigMap", "left-1", mine(), Some(1)), true),
@@ -66,6 +72,18 @@ fn what_belongs_is_deleted_and_nothing_else() {
             false,
         ),
         (
+            "an older adapter's, which the other entry's selector does not find",
+            beside(with(selecting("right"), of_its_own.clone())),
+            live("ConfigMap", "left-1", older(), Some(1)),
+            true,
+        ),
+        (
+            "an older adapter's, in a namespace in which the other entry does not look",
+            beside(with(selecting("right"), elsewhere)),
+            live("ConfigMap", "left-1", older(), Some(1)),
+            true,
+        ),
+        (
             "an older adapter's, which another entry names",
             beside(by_name("left-1")),
             live("ConfigMap", "left-1", older(), Some(1)),
@@ -88,6 +106,42 @@ fn what_belongs_is_deleted_and_nothing_else() {
             "{name}: {:?}",
             store.log
         );
+    }
+}
+
+#[test]
+fn a_manifest_that_does_not_render_blocks_no_deletion() {
+    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
+    let of_its_own = json!({
+        "manifest": { "metadata": { "labels": { "side": "right" } } },
+        "discovery": { "by_selectors": { "label_selector": { "side": "right" } } },
+    });
+    let left = || with(gated(selecting("left"), "delete", "deleting"), unrenderable.clone());
+    let another_clusters = with(labels("left"), json!({ keys::RESOURCE_ID: "c2" }));
+    for (name, other, objects, left_alone) in [
+        (
+            "what only its own selector finds",
+            with(selecting("right"), of_its_own),
+            vec![live("ConfigMap", "left-1", json!({ "app": "demo" }), Some(1))],
+            vec![],
+        ),
+        (
+            "what has the rendered name",
+            selecting("right"),
+            vec![live("ConfigMap", "left-3", json!({ "app": "demo" }), Some(1))],
+            vec![],
+        ),
+        (
+            "what its labels name, beside another cluster's",
+            selecting("right"),
+            vec![version("left", "left-1", 1, 1), live("ConfigMap", "theirs", another_clusters, Some(1))],
+            vec!["theirs"],
+        ),
+    ] {
+        let mut store = Store::with(objects);
+        let deleted = pass(&task(&[left(), gated(other, "create", "false")]), &mut store, 3, &yes("deleting"));
+        assert_eq!(deleted.results()[0].2, "deleted", "{name}: {:?}", deleted.results());
+        assert_eq!(store.names(), left_alone, "{name}");
     }
 }
 

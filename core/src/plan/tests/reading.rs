@@ -78,7 +78,7 @@ fn what_could_not_be_read_is_neither_written_nor_let_go_of() {
 
 #[test]
 fn where_only_the_manifest_tells_what_belongs_and_it_does_not_render_nothing_is_known() {
-    let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
+    let unrenderable = json!({ "manifest": { "metadata": { "name": "left-{{ .unset }}" } } });
     let left = with(gated(selecting("left"), "delete", "deleting"), unrenderable);
     let task = task(&[left, selecting("right")]);
     // Either entry may have written it, long ago.
