@@ -9,10 +9,12 @@ mod discovery;
 mod gates;
 mod metadata;
 mod names;
+mod nested;
 mod owners;
 mod patches;
 mod release;
 mod reports;
+mod selectors;
 mod status;
 mod variation;
 mod versions;
@@ -35,6 +37,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     metadata::lint(&mut linter);
     versions::lint(&mut linter);
     owners::lint(&mut linter);
+    nested::lint(&mut linter);
+    selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint(&mut linter);
         status::lint(&mut linter);

@@ -77,6 +77,16 @@ fn owners_that_go() {
 }
 
 #[test]
+fn deletions_that_wait_for_what_they_would_delete() {
+    insta::assert_snapshot!(rendered(&lifecycle::nested()));
+}
+
+#[test]
+fn objects_that_two_selectors_find() {
+    insta::assert_snapshot!(rendered(&lifecycle::selectors()));
+}
+
+#[test]
 fn objects_that_are_not_found() {
     insta::assert_snapshot!(rendered(&lifecycle::discovery()));
 }

@@ -222,6 +222,49 @@ pub(super) fn owners() -> Vec<(&'static str, String)> {
     ]
 }
 
+fn with_nested(more: &str) -> String {
+    with_params(resource(
+        "job",
+        &format!("    nested_discoveries: [{{name: inner, discovery: {{by_name: x}}}}]\n{more}"),
+    ))
+}
+
+pub(super) fn nested() -> Vec<(&'static str, String)> {
+    let delete = |expression: &str| with_nested(&written(&[("delete", expression)]));
+    vec![
+        ("a deletion that waits for what is inside", delete("isDeleting && !resources.?inner.hasValue()")),
+        ("a deletion that waits for what is inside, with `has`", delete("isDeleting && !has(resources.inner)")),
+    ]
+}
+
+/// Two entries that select by labels, with names that vary.
+fn side_by_side(of_one: (&str, &str), of_other: (&str, &str), more: &str) -> String {
+    let sound = Parts::sound();
+    let entry = |name: &str, (written, selected): (&str, &str), more: &str| {
+        format!(
+            "  - name: {name}\n    manifest: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: \"{name}-{{{{ .generation }}}}\", labels: \
+             {{{written}}}}}}}\n    discovery: {{by_selectors: {{label_selector: {{{selected}}}}}}}\n{more}"
+        )
+    };
+    let actions = sound.actions.clone() + "    - {name: note, log: {message: \"{{ .adapter.outcomes }}\"}}\n";
+    let resources = entry("job", of_one, more) + &entry("other", of_other, "");
+    Parts { before: PARAMS, resources, actions, ..sound }.text()
+}
+
+pub(super) fn selectors() -> Vec<(&'static str, String)> {
+    let shared = ("app: \"{{ .clusterId }}\"", "app: \"{{ .clusterId }}\"");
+    let within = ("app: \"{{ .clusterId }}\", side: left", "app: \"{{ .clusterId }}\", side: left");
+    let delete = written(&[("delete", "isDeleting")]);
+    vec![
+        ("one selector for two entries", side_by_side(shared, shared, &delete)),
+        ("a selector within another one", side_by_side(within, shared, &written(&[("orphan", "isDeleting")]))),
+        (
+            "one selector for two entries, one with retention",
+            side_by_side(shared, shared, "    retention: {historyLimit: 1}\n"),
+        ),
+    ]
+}
+
 pub(super) fn discovery() -> Vec<(&'static str, String)> {
     let object = |metadata: &str, discovery: &str| {
         with_params(format!(
@@ -272,7 +315,24 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         Parts { before: PARAMS, resources: one + &other, actions: sound.actions.clone() + reads, ..sound }.text()
     };
     let again = |text: String| text.replacen("name: job", "name: other", 1);
+    let own = |side: &str| format!("app: \"{{{{ .clusterId }}}}\", side: {side}");
+    let (left, right) = (own("left"), own("right"));
+    let named = "app: \"{{ .clusterId }}\", hyperfleet.io/resource: job";
+    let shared = "app: \"{{ .clusterId }}\"";
     vec![
+        ("selectors that find no object of each other", side_by_side((&left, &left), (&right, &right), &delete)),
+        ("selectors that share a label, and each names its entry", side_by_side((shared, named), (shared, shared), &delete)),
+        ("one selector for two entries that let go of nothing", side_by_side((shared, shared), (shared, shared), "")),
+        (
+            "a deletion that waits for what is inside of another one",
+            with_params(
+                resource("job", &delete)
+                    + &resource("secret", "    nested_discoveries: [{name: inner, discovery: {by_name: x}}]\n"),
+            )
+            .replace("expression: \"isDeleting\"", "expression: \"isDeleting && !resources.?inner.hasValue()\"")
+            .replace("resources.?job.hasValue()", "has(resources.secret) && has(resources.job)"),
+        ),
+        ("a deletion that asks what is inside", with_nested(&written(&[("delete", "isDeleting && resources.?inner.?status.?ready.orValue(true)")]))),
         (
             "a delete gate that demands its object, which a when holds back",
             with_gates(&[("when", "!isDeleting"), ("delete", "isDeleting && resources.?job.hasValue()")]),

@@ -1,0 +1,42 @@
+//! Gates about what is inside of a resource's own object.
+
+use super::{Kind, Linter, Own, gates_of, resources};
+use crate::cel::{Presence, Prospect};
+use crate::task::Resource;
+use crate::task::prospects::prospect;
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (path, resource) in resources(task) {
+        for gate in gates_of(linter, &path, resource).iter().filter(|gate| gate.kind == Kind::Delete) {
+            let name = &resource.name;
+            let asked = Own::of(task, resource).prospect(gate.expression, Presence::Present);
+            let Some(inner) = resource.nested.iter().map(|nested| &nested.name).find(|inner| {
+                let entry =
+                    |entry: &str| if entry == *inner || entry == name { Presence::Present } else { Presence::Unknown };
+                is_the_only(task.resources.iter(), inner)
+                    && !matches!(asked, Prospect::NeverHolds | Prospect::AlwaysFails)
+                    && prospect(task, gate.expression, &entry) == Prospect::NeverHolds
+            }) else {
+                continue;
+            };
+            let message = format!(
+                "cannot hold while `{inner}` is inside of `{name}`: `{inner}` goes with `{name}`, so that `{name}` is deleted only if an \
+                 update takes `{inner}` out of it first"
+            );
+            let help = format!(
+                "do not wait for `{inner}` here; wait for what `resources.{name}.status` says, or for another resource"
+            );
+            linter.warn(&gate.path, message, help);
+        }
+    }
+}
+
+/// Whether a name in `resources` is that of one nested discovery and of nothing else.
+fn is_the_only<'t>(resources: impl Iterator<Item = &'t Resource>, inner: &str) -> bool {
+    let count = |resource: &Resource| {
+        let nested = resource.nested.iter().filter(|nested| nested.name == inner).count();
+        nested + usize::from(resource.name == inner)
+    };
+    resources.map(count).sum::<usize>() == 1
+}

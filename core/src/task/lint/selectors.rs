@@ -1,0 +1,84 @@
+//! Objects that do not name their entry, and that more than one entry's selector finds.
+//!
+//! The adapter labels its objects with the name of their entry. The Go adapter did not: of its objects, an entry owns those that
+//! no other entry finds, and the one of the rendered name. Objects of former names are nobody's where two selectors meet.
+
+use super::variation::{Variation, variations};
+use super::{Linter, resources};
+use crate::belonging::is_same_kind;
+use crate::document::Path;
+use crate::keys;
+use crate::task::{DiscoverBy, Manifest, Resource, Task};
+use crate::template::{Part, Template, Tree};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (index, (path, resource)) in resources(task).enumerate() {
+        let Manifest::Inline(tree) = &resource.manifest else { continue };
+        let gates = &resource.gates;
+        let Some(effect) = gates
+            .delete
+            .as_ref()
+            .map(|_| "a deletion")
+            .or_else(|| gates.orphan.as_ref().map(|_| "a release"))
+            .or_else(|| resource.retention.map(|_| "retention"))
+        else {
+            continue;
+        };
+        if !selects_unnamed(resource) || !has_varying_name(task, tree) || names_its_entry(tree) {
+            continue;
+        }
+        let others = task.resources.iter().enumerate().filter(|(other, _)| *other != index);
+        let found_by = others.map(|(_, other)| other).find(|other| finds_all(other, resource, tree));
+        if let Some(other) = found_by {
+            ambiguous(linter, &path, resource, other, effect);
+        }
+    }
+}
+
+fn ambiguous(linter: &mut Linter<'_>, path: &Path, resource: &Resource, other: &Resource, effect: &str) {
+    let (name, other) = (&resource.name, &other.name);
+    let message = format!(
+        "the selector of `{other}` finds the objects of `{name}`, too, and their names vary: what the Go adapter created has no label `{}`, \
+         and belongs to `{name}` only under the name of the current event; {effect} leaves the others alone",
+        keys::RESOURCE
+    );
+    let help = format!("let the selector of `{other}` ask for a label that only the objects of `{other}` have");
+    linter.warn(&path.key("discovery").key("by_selectors").key("label_selector"), message, help);
+}
+
+/// Whether a selector finds objects that do not name their entry.
+fn selects_unnamed(resource: &Resource) -> bool {
+    match &resource.discovery.by {
+        DiscoverBy::Name(_) => false,
+        DiscoverBy::Labels(labels) => labels.iter().all(|(key, _)| key.as_literal() != Some(keys::RESOURCE)),
+    }
+}
+
+fn names_its_entry(manifest: &Tree) -> bool {
+    !matches!(manifest.part(&["metadata", "labels", keys::RESOURCE]), Part::Absent)
+}
+
+fn has_varying_name(task: &Task, manifest: &Tree) -> bool {
+    match manifest.part(&["metadata", "name"]) {
+        Part::Template(name) => variations(task, name).contains(&Variation::Event),
+        Part::Literal(_) | Part::Absent | Part::Uncertain => false,
+    }
+}
+
+/// Whether an entry's selector certainly finds whatever another one's manifest describes.
+fn finds_all(other: &Resource, resource: &Resource, manifest: &Tree) -> bool {
+    let DiscoverBy::Labels(labels) = &other.discovery.by else { return false };
+    let is = |wanted: &Template, written: Part<'_>| match written {
+        Part::Literal(value) => wanted.as_literal().is_some_and(|wanted| value.as_str() == Some(wanted)),
+        Part::Template(template) => template.source() == wanted.source(),
+        Part::Absent | Part::Uncertain => false,
+    };
+    let namespace = other.discovery.namespace.as_ref();
+    is_same_kind(&other.kind, &resource.kind)
+        && selects_unnamed(other)
+        && namespace.is_none_or(|namespace| is(namespace, manifest.part(&["metadata", "namespace"])))
+        && labels.iter().all(|(key, value)| {
+            key.as_literal().is_some_and(|key| is(value, manifest.part(&["metadata", "labels", key])))
+        })
+}
