@@ -23,8 +23,9 @@
 //! # What has to hold
 //!
 //! * **I1** Nothing is deleted that no gate and no limit told to delete: the delete gate, or the recreate gate (and the create
-//!   gate) without retention, or retention beyond its limits. What is deleted is the very version that was judged. A gate that
-//!   reads what could not be read has told nothing. Release wins over deletion.
+//!   gate) without retention, or retention beyond its limits. What is deleted is the very version that was judged. Nothing is
+//!   recreated under a name that a foreign object holds. A gate that reads what could not be read has told nothing. Release wins
+//!   over deletion.
 //! * **I2** Nothing is created twice for one generation without retention; nothing is created beside what is on its way out, or
 //!   for what could not be read.
 //! * **I3** What was released is not written, deleted, or replaced until a person removes its mark, nor does it go with

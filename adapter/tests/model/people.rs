@@ -77,8 +77,8 @@ impl<G: Ground> World<G> {
                 let object = marked.get(pick % marked.len().max(1)).copied();
                 self.patch(object, json!({ "metadata": { "labels": { "hyperfleet.io/disowned": null } } })).await?;
             }
-            Act::Squat(place) => self.create(place, false, &objects).await?,
-            Act::Inherit(place) => self.create(place, true, &objects).await?,
+            Act::Squat(place, ahead) => self.create(place, ahead, false, &objects).await?,
+            Act::Inherit(place) => self.create(place, 0, true, &objects).await?,
             Act::CollectGarbage => self.collect_garbage().await?,
             Act::Wait(hours) => {
                 // And a bit, so that nobody ever looks at the very moment at which a time is over.
@@ -100,16 +100,16 @@ impl<G: Ground> World<G> {
         }
     }
 
-    /// Creates an object of the name that the entry wants for the latest generation, if nobody has it: a foreign one, or one
-    /// as the Go adapter wrote it.
-    async fn create(&self, place: usize, of_old: bool, objects: &[Value]) -> anyhow::Result<()> {
+    /// Creates an object of the name that the entry wants for the latest generation, or for one that comes so much later, if
+    /// nobody has it: a foreign one, or one as the Go adapter wrote it.
+    async fn create(&self, place: usize, ahead: i64, of_old: bool, objects: &[Value]) -> anyhow::Result<()> {
         let place = place % self.task.resources.len();
         let resource = &self.task.resources[place];
         let event = Event {
             id: self.id.clone(),
             namespace: self.ground.namespace().to_owned(),
             group: self.ground.group().to_owned(),
-            generation: self.latest.max(1),
+            generation: self.latest.max(1) + ahead,
             flags: Flags::new(),
             now: self.now,
         };

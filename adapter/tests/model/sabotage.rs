@@ -20,6 +20,11 @@ fn without_a_fence_what_nobody_judged_is_deleted() {
 }
 
 #[test]
+fn who_takes_a_taken_name_for_free_deletes_for_nothing() {
+    breaks(Tampering::TakesTakenForFree, Invariant::DeletedUntold);
+}
+
+#[test]
 fn without_a_version_fence_what_was_released_is_touched() {
     breaks(Tampering::NoVersionFence, Invariant::ReleasedTouched);
 }

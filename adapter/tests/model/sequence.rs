@@ -119,8 +119,8 @@ pub(crate) enum Act {
     SetPhase(usize, bool),
     /// Removes the mark of a released object.
     Reclaim(usize),
-    /// Creates a foreign object of the name that the entry wants next.
-    Squat(usize),
+    /// Creates a foreign object of the name that the entry wants for the latest generation, or for one that comes later.
+    Squat(usize, i64),
     /// Creates an object as the Go adapter left it: found by the author's own label, without the adapter's.
     Inherit(usize),
     /// The garbage collector gets its turn.

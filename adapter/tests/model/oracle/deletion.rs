@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::belonging::current;
+use super::belonging::{current, rendered_name};
 use super::truth::Truth;
+use super::view::Shown;
 use super::{Invariant, Judge, written_for};
 use crate::journal::Entry;
-use crate::object::{created, generation, is_marked, is_terminating, name, uid, version};
+use crate::object::{created, generation, is_marked, is_terminating, kind, name, uid, version};
 use crate::shape::Retention;
 
 /// Why a deletion was right.
@@ -42,6 +43,10 @@ impl Judge<'_, '_> {
                 self.broken(Invariant::DeletedUntold, format!("deletes {name}, though no gate and no limit says so"))
             };
         };
+        if mandate == Mandate::Recreation && self.is_held_by_a_stranger(place, entry) {
+            let what = format!("deletes {name} to recreate it under a name that a foreign object has held all along");
+            self.broken(Invariant::DeletedUntold, what);
+        }
         let versions = self.view.versions(place, number);
         if mandate == Mandate::Recreation && self.is_stale(&versions) {
             let what = format!("deletes {name} to recreate it, though a newer generation is live");
@@ -60,6 +65,20 @@ impl Judge<'_, '_> {
         if is_marked(before) {
             self.broken(Invariant::ReleasedTouched, format!("deletes {name}, which was released"));
         }
+    }
+
+    /// Whether an object that no deletion of the entry's versions frees had the rendered name when the pass began, and has it.
+    fn is_held_by_a_stranger(&self, place: usize, entry: &Entry) -> bool {
+        let resource = &self.view.task.resources[place];
+        let wanted = rendered_name(resource, place, self.view.event);
+        let Shown::Versions(shown) = self.view.shown(place) else { return false };
+        entry.before.iter().any(|object| {
+            let is_it = |known: &Value| uid(known) == uid(object);
+            name(object) == wanted
+                && Some(kind(object)) == entry.call.place().map(|(kind, _)| kind)
+                && self.at_the_start.iter().any(is_it)
+                && !shown.iter().any(is_it)
+        })
     }
 
     /// Who told the pass to delete this object of the entry, if anybody did.
