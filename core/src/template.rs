@@ -16,7 +16,8 @@
 //! 100 deep.
 //!
 //! # The clock
-//! `{{ now }}` gives the event's one clock reading. A function of the engine sees its arguments and
+//! `{{ now }}` gives the event's one clock reading, as a time that has Go's methods ([`typed`]); `{{ .now }}` is its text. A
+//! function of the engine sees its arguments and
 //! nothing else, so a template that calls `now` is copied for the rendering and the copy's `now`
 //! is bound to the reading. The copy is a few microseconds, for the few templates that need it; there
 //! is no state that outlives a rendering or is reachable from another thread.
@@ -40,6 +41,7 @@ mod rewrite;
 mod text;
 mod time;
 mod tree;
+pub(crate) mod typed;
 mod url;
 mod yaml_scalar;
 
@@ -79,6 +81,7 @@ struct Compiled {
     /// The top-level variables that it reads; none if it can read any.
     reads: Option<BTreeSet<String>>,
     reads_clock: bool,
+    doubts: Vec<String>,
 }
 
 /// A tree of YAML values whose strings (keys too) are templates: an inline manifest.
@@ -145,10 +148,10 @@ impl Template {
         let parsed = check::parse(source)?;
         let findings = check::check(&parsed)?;
         let engine = rewrite::rewrite(&parsed);
-        let Findings { variables, reads_root, reads_clock } = findings;
+        let Findings { variables, reads_root, reads_clock, doubts } = findings;
         let top_level = |path: &String| path.split('.').next().unwrap_or(path).to_owned();
         let reads = (!reads_root).then(|| variables.iter().map(top_level).collect());
-        let compiled = Compiled { engine, reads, reads_clock };
+        let compiled = Compiled { engine, reads, reads_clock, doubts };
         Ok(Self { source: source.into(), variables, reads_root, body: Body::Compiled(Arc::new(compiled)) })
     }
 
@@ -193,6 +196,15 @@ impl Template {
         match &self.body {
             Body::Compiled(compiled) => compiled.reads_clock,
             Body::Literal | Body::Malformed(_) => false,
+        }
+    }
+
+    /// What in it will fail whenever it is rendered, although it parses.
+    #[must_use]
+    pub fn doubts(&self) -> &[String] {
+        match &self.body {
+            Body::Compiled(compiled) => &compiled.doubts,
+            Body::Literal | Body::Malformed(_) => &[],
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::template::typed::Typed as InTemplate;
 use crate::value::Kind;
 use crate::value::typed::{self, Kinds, addresses};
 
@@ -73,11 +74,15 @@ fn convert(value: &Value, kinds: &BTreeMap<usize, Kind>) -> gotmpl::Value {
     }
 }
 
-/// A part as Go has it: templates print Go's text of times.
+/// A part as Go has it: times and durations have Go's text and Go's methods.
 fn typed_value(value: &Value, kind: Kind) -> Option<gotmpl::Value> {
     Some(match kind {
-        Kind::Timestamp => gotmpl::Value::String(typed::timestamp_text(value)?.into()),
-        Kind::Duration => gotmpl::Value::String(typed::duration_text(value)?.into()),
+        Kind::Timestamp => match value.as_str()?.parse() {
+            Ok(time) => InTemplate::Time(time).into(),
+            // The last day of the year 9999.
+            Err(_) => gotmpl::Value::String(typed::timestamp_text(value)?.into()),
+        },
+        Kind::Duration => InTemplate::Duration(typed::nanoseconds(value)?).into(),
         Kind::Bytes => {
             gotmpl::Value::List(typed::bytes(value).into_iter().map(|byte| gotmpl::Value::Int(byte.into())).collect())
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gotmpl::parse::{BranchNode, DefineNode, Expr, ListNode, Node, Parser, PipeNode, SmolStr, TemplateNode};
 
+use super::typed::unknown_method;
 use super::{TemplateError, functions};
 
 /// A parsed template and those that it defines.
@@ -21,6 +22,8 @@ pub(super) struct Findings {
     /// Whether the root is used other than by a path from it: printed, passed on, ranged over.
     pub(super) reads_root: bool,
     pub(super) reads_clock: bool,
+    /// What parses, and fails whenever it is rendered.
+    pub(super) doubts: Vec<String>,
 }
 
 /// Text that no template contains, put behind it: the parser stops at a stray `{{end}}` without a word.
@@ -108,6 +111,41 @@ fn is_root(pipe: &PipeNode) -> bool {
         },
         _ => false,
     }
+}
+
+/// Whether an expression is the time that `now` gives.
+fn is_clock(expression: &Expr) -> bool {
+    match expression {
+        Expr::Identifier(_, name) => name == "now",
+        Expr::Pipe(_, pipe) => match pipe.commands.as_slice() {
+            [command] => matches!(command.args.as_slice(), [Expr::Identifier(_, name)] if name == "now"),
+            _ => false,
+        },
+        Expr::Dot(_)
+        | Expr::Field(..)
+        | Expr::Variable(..)
+        | Expr::Chain(..)
+        | Expr::String(..)
+        | Expr::Number(..)
+        | Expr::Bool(..)
+        | Expr::Nil(_) => false,
+    }
+}
+
+/// The first verb of a `printf` that meets the clock, and for which Go shows the fields of its type.
+fn doubted_format(arguments: &[Expr]) -> Option<String> {
+    let [Expr::Identifier(_, name), Expr::String(_, format), arguments @ ..] = arguments else { return None };
+    if name != "printf" || format.contains(['*', '[']) {
+        return None;
+    }
+    let directives = format.split('%').skip(1).filter_map(|rest| {
+        let verb = rest.find(|next: char| !"+-# 0123456789.".contains(next))?;
+        rest.get(..=verb)
+    });
+    let met = directives.zip(arguments).find(|(directive, argument)| {
+        is_clock(argument) && (!directive.ends_with(['v', 's', 'q', 'x', 'X', 'T']) || *directive == "#v")
+    });
+    met.map(|(directive, _)| format!("`%{directive}` of a time is not what Go prints"))
 }
 
 /// Whether nothing can be piped into an expression.
@@ -209,6 +247,7 @@ impl<'tree> Walker<'tree> {
 
     fn pipe(&mut self, pipe: &'tree PipeNode, at_root: bool) -> Result<(), TemplateError> {
         for (stage, command) in pipe.commands.iter().enumerate() {
+            self.findings.doubts.extend(doubted_format(&command.args));
             if stage > 0 && command.args.first().is_some_and(is_constant) {
                 return Err(error(format!("non executable command in pipeline stage {}", stage + 1)));
             }
@@ -248,7 +287,14 @@ impl<'tree> Walker<'tree> {
                 }
             }
             Expr::Pipe(_, pipe) => self.pipe(pipe, at_root),
-            Expr::Chain(_, inner, _) => self.expression(inner, at_root),
+            Expr::Chain(_, inner, fields) => {
+                if is_clock(inner)
+                    && let Some((kind, method)) = unknown_method(fields.iter().map(SmolStr::as_str))
+                {
+                    self.findings.doubts.push(format!("`{method}` is no known method of {kind}"));
+                }
+                self.expression(inner, at_root)
+            }
             Expr::Dot(_) => {
                 self.findings.reads_root |= at_root;
                 Ok(())

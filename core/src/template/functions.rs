@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::text::{check_length, text};
 use super::time;
+use super::typed::{Typed, type_name};
 use crate::value::convert::truncate;
 
 mod printf;
@@ -20,6 +21,16 @@ mod words;
 
 /// `member base "a" "b"`: base.a.b. The name cannot be written in a template.
 pub(super) const MEMBER: &str = "\u{0}member";
+/// `method base "a.b" …`: base.a.b called with the arguments behind it.
+pub(super) const METHOD: &str = "\u{0}method";
+/// A value as `eq` compares it.
+pub(super) const EQUATED: &str = "\u{0}equated";
+/// A value as `lt` and the like compare it.
+pub(super) const ORDERED: &str = "\u{0}ordered";
+/// A value as `if`, `with` and `not` judge it.
+pub(super) const JUDGED: &str = "\u{0}judged";
+/// A value that has items.
+pub(super) const COLLECTION: &str = "\u{0}collection";
 /// What an action prints.
 pub(super) const SHOW: &str = "\u{0}show";
 /// Nothing.
@@ -32,8 +43,13 @@ type Function = fn(&[Value]) -> Result;
 const BUILT_IN: [&str; 13] = ["and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "slice", "len", "call"];
 
 static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
-    let functions: [(&str, Function); 29] = [
+    let functions: [(&str, Function); 34] = [
         (MEMBER, member),
+        (METHOD, method),
+        (EQUATED, equated),
+        (ORDERED, ordered),
+        (JUDGED, judged),
+        (COLLECTION, collection),
         (SHOW, show),
         (NIL, |_| Ok(Value::Nil)),
         ("print", |values| printf::print(values)),
@@ -90,10 +106,10 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// The function `now` of one event.
 pub(super) fn clock(now: Timestamp) -> impl Fn(&[Value]) -> Result + Send + Sync + 'static {
-    let now: Arc<str> = time::text(now).into();
+    let now = Value::from(Typed::Time(now));
     move |values| {
         let [] = arguments("now", values)?;
-        Ok(Value::String(Arc::clone(&now)))
+        Ok(now.clone())
     }
 }
 
@@ -128,7 +144,7 @@ fn texts<'values, const COUNT: usize>(name: &str, values: &'values [Value]) -> g
             | Value::List(_)
             | Value::Map(_)
             | Value::Function(_)) => {
-                return failure(format!("wrong type for value of {name}; expected string; got {}", other.type_name()));
+                return failure(format!("wrong type for value of {name}; expected string; got {}", type_name(other)));
             }
         };
     }
@@ -142,24 +158,75 @@ fn on_text<'values>(name: &str, values: &'values [Value]) -> gotmpl::Result<&'va
 /// Reads fields one below the other; each must be there, and stand in a mapping.
 fn member(values: &[Value]) -> Result {
     let Some((base, names)) = values.split_first() else { return Ok(Value::Nil) };
-    let mut value = base;
+    let mut value = base.clone();
     for name in names {
         let Value::String(name) = name else { return failure("a field name is not text") };
-        value = match value {
-            Value::Map(map) => {
-                map.get(name.as_ref()).ok_or_else(|| TemplateError::MissingKey { key: name.to_string() })?
-            }
-            Value::Nil => return failure(format!("nil data; no entry for key {name:?}")),
-            other @ (Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Float(_)
-            | Value::String(_)
-            | Value::List(_)
-            | Value::Function(_)) => {
-                return failure(format!("can't evaluate field {name} in type {}", other.type_name()));
-            }
-        };
+        value = field(&value, name)?;
+    }
+    Ok(value)
+}
+
+/// Reads one field: the entry of a mapping, or what a method gives that takes no arguments.
+fn field(value: &Value, name: &str) -> Result {
+    match value {
+        Value::Map(map) => match Typed::of(value) {
+            Some(typed) => typed.call(name, &[]),
+            None => map.get(name).cloned().ok_or_else(|| TemplateError::MissingKey { key: name.to_owned() }),
+        },
+        Value::Nil => failure(format!("nil data; no entry for key {name:?}")),
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Float(_)
+        | Value::String(_)
+        | Value::List(_)
+        | Value::Function(_) => failure(format!("can't evaluate field {name} in type {}", type_name(value))),
+    }
+}
+
+/// Reads fields one below the other, the last of which is a method that takes arguments.
+fn method(values: &[Value]) -> Result {
+    let [base, Value::String(path), arguments @ ..] = values else { return failure("a method has no name") };
+    let (before, last) = path.rsplit_once('.').map_or((None, &**path), |(before, last)| (Some(before), last));
+    let mut value = base.clone();
+    for name in before.into_iter().flat_map(|before| before.split('.')) {
+        value = field(&value, name)?;
+    }
+    match Typed::of(&value) {
+        Some(typed) => typed.call(last, arguments),
+        None => failure(format!("{last} is not a method but has arguments")),
+    }
+}
+
+/// Months and durations compare as their numbers, times as their text.
+fn equated(values: &[Value]) -> Result {
+    let [value] = arguments("eq", values)?;
+    Ok(match Typed::of(value) {
+        None => value.clone(),
+        Some(typed) => typed.number().map_or_else(|| Value::String(typed.text().into()), Value::Int),
+    })
+}
+
+fn ordered(values: &[Value]) -> Result {
+    let [value] = arguments("lt", values)?;
+    match Typed::of(value).map(Typed::number) {
+        None => Ok(value.clone()),
+        Some(Some(number)) => Ok(Value::Int(number)),
+        Some(None) => failure("invalid type for comparison: a time has the methods Before and After"),
+    }
+}
+
+/// A duration of zero is false.
+fn judged(values: &[Value]) -> Result {
+    let [value] = arguments("not", values)?;
+    let is_zero = Typed::of(value).and_then(Typed::number) == Some(0);
+    Ok(if is_zero { Value::Int(0) } else { value.clone() })
+}
+
+fn collection(values: &[Value]) -> Result {
+    let [value] = arguments("index", values)?;
+    if Typed::of(value).is_some() {
+        return failure(format!("a value of type {} has no items", type_name(value)));
     }
     Ok(value.clone())
 }
@@ -233,6 +300,11 @@ fn float(name: &str, values: &[Value]) -> Result {
 }
 
 fn date(name: &str, values: &[Value]) -> Result {
+    if let [Value::String(layout), moment] = values
+        && let Some(Typed::Time(moment)) = Typed::of(moment)
+    {
+        return string(time::format(layout, moment));
+    }
     let [layout, moment] = texts(name, values)?;
     match time::parse(moment) {
         Some(moment) => string(time::format(layout, moment)),

@@ -1,9 +1,11 @@
 //! The parsed tree, changed so that it renders as in Go.
 //!
-//! A checked tree in, an engine ready to render out. Three things are changed:
+//! A checked tree in, an engine ready to render out. Four things are changed:
 //!
 //! * `.a.b` becomes a call that fails where `.a` is null; the engine would go on with null and print
 //!   `<no value>`. Only what cannot meet null, a single field of the root, stays as it is.
+//! * A field followed by arguments, `now.Format "2006"`, becomes the call of a method. What `if`, `range`, `eq` and the like are
+//!   given is seen through [`typed`](super::typed), whose values are mappings to the engine.
 //! * What an action prints goes through [`text`](super::text), for the engine's numbers are Rust's.
 //! * Every defined template begins with an empty text, so that each call of one is counted as a write.
 
@@ -44,9 +46,9 @@ fn node(node: &Node, at_root: bool) -> Node {
             }
             Node::Action(ActionNode { pos: action.pos, pipe })
         }
-        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root)),
-        Node::With(branch) => Node::With(self::branch(branch, at_root, false)),
-        Node::Range(branch) => Node::Range(self::branch(branch, at_root, false)),
+        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root, functions::JUDGED)),
+        Node::With(branch) => Node::With(self::branch(branch, at_root, false, functions::JUDGED)),
+        Node::Range(branch) => Node::Range(self::branch(branch, at_root, false, functions::COLLECTION)),
         Node::List(inner) => Node::List(list(inner, at_root)),
         Node::Template(call) => Node::Template(TemplateNode {
             pos: call.pos,
@@ -58,25 +60,91 @@ fn node(node: &Node, at_root: bool) -> Node {
     }
 }
 
-fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool) -> BranchNode {
+/// The value that a control structure depends on goes through the function `seen_as`.
+fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool, seen_as: &str) -> BranchNode {
+    let mut pipe = self::pipe(&branch.pipe, at_root);
+    pipe.commands.push(call(branch.pos, seen_as, Vec::new()));
     BranchNode {
         pos: branch.pos,
-        pipe: pipe(&branch.pipe, at_root),
+        pipe,
         body: list(&branch.body, body_at_root),
         else_body: branch.else_body.as_ref().map(|body| list(body, at_root)),
     }
 }
 
 fn pipe(pipe: &PipeNode, at_root: bool) -> PipeNode {
-    let command = |command: &CommandNode| CommandNode {
-        pos: command.pos,
-        args: command.args.iter().map(|argument| expression(argument, at_root)).collect(),
-    };
-    PipeNode {
-        pos: pipe.pos,
-        decl: pipe.decl.clone(),
-        commands: pipe.commands.iter().map(command).collect(),
-        is_assign: pipe.is_assign,
+    let mut commands = Vec::with_capacity(pipe.commands.len());
+    for (stage, command) in pipe.commands.iter().enumerate() {
+        let is_piped = stage > 0;
+        if let (true, Some(seen_as)) = (is_piped, command.args.first().and_then(|head| seen_by(head, 0))) {
+            commands.push(call(command.pos, seen_as, Vec::new()));
+        }
+        commands.push(self::command(command, at_root, is_piped));
+    }
+    PipeNode { pos: pipe.pos, decl: pipe.decl.clone(), commands, is_assign: pipe.is_assign }
+}
+
+fn command(command: &CommandNode, at_root: bool, is_piped: bool) -> CommandNode {
+    let Some((head, arguments)) = command.args.split_first() else { return command.clone() };
+    let arguments: Vec<Expr> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, argument)| {
+            let rewritten = expression(argument, at_root);
+            match seen_by(head, index).filter(|_| can_be_typed(argument)) {
+                Some(seen_as) => pipe_of(command.pos, call(command.pos, seen_as, vec![rewritten])),
+                None => rewritten,
+            }
+        })
+        .collect();
+    if (is_piped || !arguments.is_empty())
+        && let Some((base, fields)) = method(head, at_root)
+    {
+        let path = Expr::String(command.pos, Arc::from(fields.join(".")));
+        return call(command.pos, functions::METHOD, [base, path].into_iter().chain(arguments).collect());
+    }
+    let args = std::iter::once(expression(head, at_root)).chain(arguments).collect();
+    CommandNode { pos: command.pos, args }
+}
+
+/// What a head that is given arguments calls: a value, and the fields that lead to one of its methods.
+fn method(head: &Expr, at_root: bool) -> Option<(Expr, &[SmolStr])> {
+    match head {
+        Expr::Field(pos, fields) => Some((Expr::Dot(*pos), fields)),
+        Expr::Variable(_, _, fields) if fields.is_empty() => None,
+        Expr::Variable(pos, name, fields) => Some((Expr::Variable(*pos, name.clone(), Vec::new()), fields)),
+        Expr::Chain(_, inner, fields) => Some((expression(inner, at_root), fields)),
+        Expr::Dot(_)
+        | Expr::Identifier(..)
+        | Expr::Pipe(..)
+        | Expr::String(..)
+        | Expr::Number(..)
+        | Expr::Bool(..)
+        | Expr::Nil(_) => None,
+    }
+}
+
+/// The function that an argument of one of the engine's own functions goes through.
+fn seen_by(head: &Expr, index: usize) -> Option<&'static str> {
+    let Expr::Identifier(_, name) = head else { return None };
+    match name.as_str() {
+        "eq" | "ne" => Some(functions::EQUATED),
+        "lt" | "le" | "gt" | "ge" => Some(functions::ORDERED),
+        "not" => Some(functions::JUDGED),
+        "len" | "index" | "slice" if index == 0 => Some(functions::COLLECTION),
+        _ => None,
+    }
+}
+
+fn can_be_typed(argument: &Expr) -> bool {
+    match argument {
+        Expr::Dot(_)
+        | Expr::Field(..)
+        | Expr::Variable(..)
+        | Expr::Identifier(..)
+        | Expr::Pipe(..)
+        | Expr::Chain(..) => true,
+        Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => false,
     }
 }
 
@@ -86,8 +154,6 @@ fn expression(expression: &Expr, at_root: bool) -> Expr {
         Expr::Field(pos, fields) => members(*pos, Expr::Dot(*pos), fields),
         Expr::Variable(_, _, fields) if fields.is_empty() => expression.clone(),
         Expr::Variable(pos, name, fields) => members(*pos, Expr::Variable(*pos, name.clone(), Vec::new()), fields),
-        // A function's name followed by fields takes the arguments that follow: the engine does that.
-        Expr::Chain(_, inner, _) if matches!(**inner, Expr::Identifier(..)) => expression.clone(),
         Expr::Chain(pos, inner, fields) => members(*pos, self::expression(inner, at_root), fields),
         Expr::Pipe(pos, inner) => Expr::Pipe(*pos, pipe(inner, at_root)),
         Expr::Dot(_) | Expr::Identifier(..) | Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => {
@@ -99,8 +165,11 @@ fn expression(expression: &Expr, at_root: bool) -> Expr {
 fn members(pos: Pos, base: Expr, fields: &[SmolStr]) -> Expr {
     let names = fields.iter().map(|field| Expr::String(pos, Arc::from(field.as_str())));
     let arguments = std::iter::once(base).chain(names).collect();
-    let commands = vec![call(pos, functions::MEMBER, arguments)];
-    Expr::Pipe(pos, PipeNode { pos, decl: Vec::new(), commands, is_assign: false })
+    pipe_of(pos, call(pos, functions::MEMBER, arguments))
+}
+
+fn pipe_of(pos: Pos, command: CommandNode) -> Expr {
+    Expr::Pipe(pos, PipeNode { pos, decl: Vec::new(), commands: vec![command], is_assign: false })
 }
 
 fn nil(pos: Pos) -> PipeNode {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use gotmpl::{TemplateError, Value};
 
 use super::MAX_OUTPUT;
+use super::typed::Typed;
 use crate::value::number::float_text;
 
 /// Writes a value; null is `<nil>`.
@@ -49,6 +50,10 @@ fn write(value: &Value, out: &mut String) -> Result<(), TemplateError> {
             out.push(']');
         }
         Value::Map(map) => {
+            if let Some(typed) = Typed::of(value) {
+                out.push_str(&typed.text());
+                return check_length(out.len());
+            }
             out.push_str("map[");
             for (index, (key, item)) in map.iter().enumerate() {
                 if index > 0 {

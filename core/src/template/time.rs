@@ -30,6 +30,16 @@ pub(super) fn text(time: Timestamp) -> String {
     format(DEFAULT_LAYOUT, time)
 }
 
+/// The name of a month, from 1.
+pub(super) fn month(number: i64) -> &'static str {
+    usize::try_from(number - 1).ok().and_then(|index| MONTHS.get(index)).copied().unwrap_or_default()
+}
+
+/// The name of a day of the week, from 0.
+pub(super) fn weekday(number: i64) -> &'static str {
+    usize::try_from(number).ok().and_then(|index| WEEKDAYS.get(index)).copied().unwrap_or_default()
+}
+
 /// Reads what [`text`] writes, or RFC 3339.
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     match text.strip_suffix(" +0000 UTC") {
@@ -79,8 +89,8 @@ fn fraction(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
 
 /// Names of months and days, halves of the day, and zones.
 fn name(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
-    let month = MONTHS[usize::from(time.month().unsigned_abs() - 1)];
-    let weekday = WEEKDAYS[usize::from(time.weekday().to_sunday_zero_offset().unsigned_abs())];
+    let month = month(time.month().into());
+    let weekday = weekday(time.weekday().to_sunday_zero_offset().into());
     let afternoon = time.hour() >= 12;
     let words = [
         ("January", month),

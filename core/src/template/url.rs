@@ -49,8 +49,8 @@ impl UrlTemplate {
             }
             Ok(gotmpl::Value::String(format!("{BEGIN}{value}{END}").into()))
         });
-        let Compiled { reads, reads_clock, .. } = &**compiled;
-        let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock };
+        let Compiled { reads, reads_clock, doubts, .. } = &**compiled;
+        let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock, doubts: doubts.clone() };
         let marked = Template { body: Body::Compiled(Arc::new(marked)), ..written.clone() };
         Self { marked: Arc::new(marked), written }
     }

@@ -237,6 +237,9 @@ impl<'c> Checker<'c> {
                 };
             }
         };
+        for doubt in template.doubts() {
+            self.warn(place, doubt, Some("docs/compatibility.md says what templates can do with a time".to_owned()));
+        }
         let plain = plain_variables(text);
         for variable in template.variables() {
             match variable.strip_prefix("env.").and_then(|rest| rest.split('.').next()) {
@@ -246,6 +249,13 @@ impl<'c> Checker<'c> {
                     self.warn(place, "reads `env` as a whole, which holds named variables only", Some(help));
                 }
                 None => {}
+            }
+            let is_text = |name: &&str| {
+                !known.has_variable(name) && variable.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+            };
+            if let Some(name) = ["now", "date"].iter().find(|name| is_text(name)) {
+                let help = "call the function: `{{ now.UTC.Format \"2006-01-02\" }}`".to_owned();
+                self.warn(place, format!("`.{name}` is text and has no members"), Some(help));
             }
             if known.has_path(variable) {
                 self.members(place, &variable.split('.').collect::<Vec<_>>());

@@ -1,22 +1,20 @@
 //! `print`, `println` and `printf`.
 //!
-//! The engine's `printf` does all of Go's verbs but writes Rust's numbers under `%v`, and it can be
-//! reached through a template only. So a format is adapted here, and then formatted by a template that
-//! does nothing else.
+//! The engine's `printf` writes Rust's numbers under `%v` and has neither `%T`, `%#v` nor verbs over lists, so the whole of
+//! Go's format language is here: this file reads the format, `verbs` writes one value, `float` writes doubles.
 
-use std::fmt::Write as _;
-use std::iter::Peekable;
-use std::str::Chars;
+mod float;
+mod verbs;
 
 use gotmpl::Value;
 
+use self::verbs::{Flags, Printer};
 use super::super::text::{check_length, text};
+use super::super::typed::type_name;
 use super::{Result, failure, string};
 
-/// How much work one format may ask for: verbs times the widest column and all arguments.
-const MAX_FORMAT_WORK: usize = 64 << 20;
-/// The widest column that the engine makes.
-const MAX_WIDTH: usize = u16::MAX as usize;
+/// The widest column, and the most digits, as in Go: a larger number ends the format.
+const MAX_NUMBER: usize = 1_000_000;
 
 /// The arguments one after the other, with a space between two of which neither is text.
 pub(super) fn concatenate(values: &[Value]) -> gotmpl::Result<String> {
@@ -58,83 +56,183 @@ pub(super) fn println(values: &[Value]) -> Result {
 
 /// Formats by Go's verbs.
 pub(super) fn printf(values: &[Value]) -> Result {
-    let (format, values) = match values.split_first() {
-        Some((Value::String(format), values)) => (format, values),
+    let (format, arguments) = match values.split_first() {
+        Some((Value::String(format), arguments)) => (format, arguments),
         Some((other, _)) => {
-            return failure(format!("wrong type for value of printf; expected string; got {}", other.type_name()));
+            return failure(format!("wrong type for value of printf; expected string; got {}", type_name(other)));
         }
         None => return failure("wrong number of args for printf: want at least 1 got 0"),
     };
-    let mut arguments = values.to_vec();
-    let format_text = adapt(format, &mut arguments)?;
-    let verbs = format_text.matches('%').count();
-    let size: usize = arguments.iter().filter_map(Value::as_str).map(str::len).sum();
-    if verbs.saturating_mul(MAX_WIDTH + size) > MAX_FORMAT_WORK {
-        return failure(format!("printf: {verbs} verbs over {size} bytes are too much"));
+    let mut reader = Reader { rest: format, arguments, next: 0, is_reordered: false, index_is_good: true };
+    let mut printer = Printer::default();
+    while let Some(percent) = reader.rest.find('%') {
+        printer.out.push_str(&reader.rest[..percent]);
+        reader.rest = &reader.rest[percent + 1..];
+        reader.directive(&mut printer)?;
+        check_length(printer.out.len())?;
     }
-    let mut source = "{{printf .format".to_owned();
-    for index in 0..arguments.len() {
-        // Writing to a string cannot fail.
-        let _infallible = write!(source, " (index .arguments {index})");
-    }
-    source.push_str("}}");
-    let data = Value::from_entries([
-        ("format".to_owned(), Value::String(format_text.into())),
-        ("arguments".to_owned(), Value::List(arguments.into())),
-    ]);
-    string(gotmpl::Template::new("printf").parse(&source)?.execute_to_string(&data)?)
+    printer.out.push_str(reader.rest);
+    reader.extra(&mut printer)?;
+    string(printer.out)
 }
 
-/// Turns `%v` into `%g` where it meets a double, which is what it stands for in Go, and writes a list or
-/// a mapping that `%v` or `%s` meets.
-fn adapt(format: &str, arguments: &mut [Value]) -> gotmpl::Result<String> {
-    let mut out = String::with_capacity(format.len());
-    let mut characters = format.chars().peekable();
-    let mut next_argument = 0;
-    while let Some(character) = characters.next() {
-        out.push(character);
-        if character != '%' {
-            continue;
+/// A format, read up to some directive.
+struct Reader<'f> {
+    rest: &'f str,
+    arguments: &'f [Value],
+    /// The argument of the next verb.
+    next: usize,
+    /// Whether any directive named its argument: then arguments that are left over are no mistake.
+    is_reordered: bool,
+    /// Whether the directive's index, if it has one, names an argument.
+    index_is_good: bool,
+}
+
+impl Reader<'_> {
+    /// Reads what stands behind a `%`, and writes it.
+    fn directive(&mut self, printer: &mut Printer) -> gotmpl::Result<()> {
+        self.index_is_good = true;
+        let mut flags = self.flags();
+        let mut after_index = self.index();
+        if self.eat('*') {
+            match self.number_argument() {
+                Some(width) => {
+                    flags.minus |= width < 0;
+                    flags.zero &= width >= 0;
+                    flags.width = usize::try_from(width.unsigned_abs()).ok();
+                }
+                None => printer.out.push_str("%!(BADWIDTH)"),
+            }
+            after_index = false;
+        } else {
+            flags.width = self.number();
+            self.index_is_good &= !(after_index && flags.width.is_some());
         }
-        take_while(&mut characters, &mut out, |next| "+-# 0".contains(next));
-        // A width, a precision: each may be a number or an argument, and be preceded by an index.
+        if self.eat('.') {
+            self.index_is_good &= !after_index;
+            after_index = self.index();
+            if self.eat('*') {
+                match self.number_argument() {
+                    Some(precision) => flags.precision = usize::try_from(precision).ok(),
+                    None => printer.out.push_str("%!(BADPREC)"),
+                }
+                after_index = false;
+            } else {
+                flags.precision = Some(self.number().unwrap_or(0));
+            }
+        }
+        if !after_index {
+            self.index();
+        }
+        let mut characters = self.rest.chars();
+        let Some(verb) = characters.next() else {
+            printer.out.push_str("%!(NOVERB)");
+            return Ok(());
+        };
+        self.rest = characters.as_str();
+        match self.arguments.get(self.next) {
+            _ if verb == '%' => printer.out.push('%'),
+            _ if !self.index_is_good => printer.out.push_str(&format!("%!{verb}(BADINDEX)")),
+            None => printer.out.push_str(&format!("%!{verb}(MISSING)")),
+            Some(argument) => {
+                self.next += 1;
+                printer.flags = flags.for_verb(verb);
+                printer.argument(argument, verb)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the arguments that no verb took.
+    fn extra(&self, printer: &mut Printer) -> gotmpl::Result<()> {
+        let left = self.arguments.get(self.next..).unwrap_or_default();
+        if self.is_reordered || left.is_empty() {
+            return Ok(());
+        }
+        printer.flags = Flags::default();
+        printer.out.push_str("%!(EXTRA ");
+        for (index, argument) in left.iter().enumerate() {
+            if index > 0 {
+                printer.out.push_str(", ");
+            }
+            if !matches!(argument, Value::Nil) {
+                printer.out.push_str(type_name(argument));
+                printer.out.push('=');
+            }
+            printer.argument(argument, 'v')?;
+        }
+        printer.out.push(')');
+        Ok(())
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let rest = self.rest.strip_prefix(wanted);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn flags(&mut self) -> Flags {
+        let mut flags = Flags::default();
         loop {
-            match characters.peek() {
-                Some('[') => {
-                    let mut index = String::new();
-                    take_while(&mut characters, &mut index, |next| next != ']');
-                    out.push_str(&index);
-                    if let Ok(position) = index[1..].parse::<usize>() {
-                        next_argument = position.saturating_sub(1);
-                    }
-                    out.extend(characters.next());
-                }
-                Some('*') => {
-                    next_argument += 1;
-                    out.extend(characters.next());
-                }
-                Some(next) if next.is_ascii_digit() || *next == '.' => out.extend(characters.next()),
-                Some(_) | None => break,
+            match self.rest.as_bytes().first() {
+                Some(b'#') => flags.sharp = true,
+                Some(b'0') => flags.zero = true,
+                Some(b'+') => flags.plus = true,
+                Some(b'-') => flags.minus = true,
+                Some(b' ') => flags.space = true,
+                Some(_) | None => return flags,
             }
-        }
-        match characters.next() {
-            Some('%') => out.push('%'),
-            Some(verb) => {
-                let argument = if matches!(verb, 'v' | 's') { arguments.get_mut(next_argument) } else { None };
-                out.push(if verb == 'v' && matches!(argument, Some(Value::Float(_))) { 'g' } else { verb });
-                if let Some(argument @ (Value::List(_) | Value::Map(_))) = argument {
-                    *argument = string(text(argument)?.into_owned())?;
-                }
-                next_argument += 1;
-            }
-            None => {}
+            self.rest = &self.rest[1..];
         }
     }
-    Ok(out)
-}
 
-fn take_while(characters: &mut Peekable<Chars<'_>>, out: &mut String, wanted: impl Fn(char) -> bool) {
-    while let Some(next) = characters.next_if(|next| wanted(*next)) {
-        out.push(next);
+    /// Reads digits; a number that is too large takes the rest of the format with it.
+    fn number(&mut self) -> Option<usize> {
+        let end = self.rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(self.rest.len());
+        let (digits, rest) = self.rest.split_at(end);
+        if digits.is_empty() {
+            return None;
+        }
+        let number = digits.parse().ok().filter(|number| *number <= MAX_NUMBER);
+        self.rest = if number.is_some() { rest } else { "" };
+        number
+    }
+
+    /// Reads `[n]`, which chooses the next argument, and says whether one was chosen.
+    fn index(&mut self) -> bool {
+        let Some(inside) = self.rest.strip_prefix('[') else { return false };
+        self.is_reordered = true;
+        let Some((digits, rest)) = inside.split_once(']') else {
+            self.index_is_good = false;
+            self.rest = inside;
+            return false;
+        };
+        self.rest = rest;
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let number = digits.parse::<usize>().ok().filter(|number| is_number && *number <= MAX_NUMBER);
+        let index = number.and_then(|number| number.checked_sub(1)).filter(|index| *index < self.arguments.len());
+        match index {
+            Some(index) => self.next = index,
+            None => self.index_is_good = false,
+        }
+        number.is_some()
+    }
+
+    /// Takes an argument as a width or a precision.
+    fn number_argument(&mut self) -> Option<i64> {
+        let argument = self.arguments.get(self.next)?;
+        self.next += 1;
+        let number = match argument {
+            Value::Int(integer) => Some(*integer),
+            Value::Uint(integer) => i64::try_from(*integer).ok(),
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::String(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Function(_) => None,
+        };
+        number.filter(|number| number.unsigned_abs() <= MAX_NUMBER as u64)
     }
 }

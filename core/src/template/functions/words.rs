@@ -37,11 +37,16 @@ fn is_word_character(character: char) -> bool {
 
 /// Writes text as a literal of Go's.
 pub(super) fn quote(text: &str) -> String {
+    quoted(text, '"', false)
+}
+
+/// Writes text as a literal of Go's in the given quotes, on demand with ASCII characters only.
+pub(super) fn quoted(text: &str, quote: char, is_ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
+    out.push(quote);
     for character in text.chars() {
         match character {
-            '"' => out.push_str("\\\""),
+            _ if character == quote => out.extend(['\\', quote]),
             '\\' => out.push_str("\\\\"),
             '\u{7}' => out.push_str("\\a"),
             '\u{8}' => out.push_str("\\b"),
@@ -52,24 +57,32 @@ pub(super) fn quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             ' '..='~' => out.push(character),
             '\0'..='\u{7f}' => push(&mut out, format_args!("\\x{:02x}", u32::from(character))),
-            _ if is_printable(character) => out.push(character),
+            _ if !is_ascii && is_printable(character) => out.push(character),
             '\u{80}'..='\u{ffff}' => push(&mut out, format_args!("\\u{:04x}", u32::from(character))),
             _ => push(&mut out, format_args!("\\U{:08x}", u32::from(character))),
         }
     }
-    out.push('"');
+    out.push(quote);
     out
+}
+
+/// Whether a text can stand in backquotes, where nothing is escaped.
+pub(super) fn can_be_in_backquotes(text: &str) -> bool {
+    text.chars().all(|next| !matches!(next, '`' | '\u{7f}' | '\u{feff}') && (next >= ' ' || next == '\t'))
 }
 
 fn push(out: &mut String, escape: std::fmt::Arguments<'_>) {
     let _infallible = out.write_fmt(escape);
 }
 
-/// Whether a character beyond ASCII is shown as it is.
+/// Whether a character is shown as it is.
 ///
 /// The standard library asks the same when it writes a string for debugging, with one difference that
 /// the letter in front takes away: a combining mark at the beginning is escaped there.
-fn is_printable(character: char) -> bool {
+pub(super) fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
     let mut text = String::from("a");
     text.push(character);
     !text.escape_debug().to_string().contains('\\')

@@ -274,6 +274,10 @@ pub(super) const POST: &[(&str, &str)] = &[
         "log lines that do not render",
         "post: {post_actions: [{name: a, log: {message: \"{{ .nope }} {{ if }}\"}}, {name: b, log: {message: \"{{ .nope }}\"}}]}\n",
     ),
+    (
+        "methods that a time does not have",
+        "post: {post_actions: [{name: a, log: {message: \"{{ now.GoString }} {{ .now.Unix }} {{ now.Unix }}\"}}]}\n",
+    ),
     ("an action with a hyphen", "post: {post_actions: [{name: report-status, log: {message: x}}]}\n"),
     ("an action that does nothing", "post: {post_actions: [{name: report}]}\n"),
     (
