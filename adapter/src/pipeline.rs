@@ -132,19 +132,19 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     }
 
     fn stamp(&self, event: &LifecycleEvent, scope: &Scope) -> Stamp {
+        let rendered = self.resource_id.as_ref().map(|template| template.render(scope));
+        // An id that does not render is no label value: each resource fails with the template's error.
+        let (resource_id, resource_id_fault) = match rendered {
+            None => (event.resource_id.clone(), None),
+            Some(Ok(id)) => (id.into_owned(), None),
+            Some(Err(error)) => (String::new(), Some(format!("failed to render `stamp.resource_id`: {error}"))),
+        };
         Stamp {
             adapter: self.host.name.clone(),
-            resource_id: self.resource_id(event, scope),
+            resource_id,
+            resource_id_fault,
             generation: event.generation,
             signer: self.signer.clone(),
-        }
-    }
-
-    fn resource_id(&self, event: &LifecycleEvent, scope: &Scope) -> String {
-        match &self.resource_id {
-            None => event.resource_id.clone(),
-            // An id that does not render is no label value: each resource fails with that as its reason.
-            Some(template) => template.render(scope).map(std::borrow::Cow::into_owned).unwrap_or_default(),
         }
     }
 }

@@ -59,6 +59,8 @@ use self::internal::Internal;
 use self::lint::Name;
 pub use self::prospect::{Possible, Presence, Prospect};
 pub use self::readings::Reading;
+#[cfg(test)]
+pub(crate) use self::walk::VISITED;
 use crate::re2::PatternError;
 use crate::scope::Scope;
 use crate::value::Typed;

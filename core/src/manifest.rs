@@ -24,8 +24,10 @@ use crate::task::{Manifest, Resource, kinds};
 pub struct Stamp {
     /// The adapter's name.
     pub adapter: String,
-    /// The id of the API resource.
+    /// The id of the API resource; empty if it could not be rendered.
     pub resource_id: String,
+    /// Why the id could not be rendered; none if it was.
+    pub resource_id_fault: Option<String>,
     /// The event's generation.
     pub generation: Generation,
     /// Proves the labels, if a signing key is configured.
@@ -195,13 +197,16 @@ fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Gene
         let label = labels.entry(key).or_insert_with(|| Value::from(value));
         let valid = label.as_str().is_some_and(|label| !label.is_empty() && is_label_value(label));
         if !valid {
-            return Err(Failure::new(
-                FailReason::InvalidLabel,
-                format!(
+            let message = match &stamp.resource_id_fault {
+                Some(fault) if key == keys::RESOURCE_ID && *label == stamp.resource_id => {
+                    format!("the label `{key}` has no value: {fault}")
+                }
+                Some(_) | None => format!(
                     "the label `{key}` cannot have the value {label}: 1 to 63 letters, digits, `-`, `_` or `.`, \
                      beginning and ending with a letter or digit"
                 ),
-            ));
+            };
+            return Err(Failure::new(FailReason::InvalidLabel, message));
         }
     }
     let annotations = mapping_in(metadata, "annotations")?;

@@ -169,6 +169,7 @@ pub enum CaptureSource {
     Expression(Expression),
 }
 
+pub use self::kinds::is_namespaced;
 pub use crate::field::FieldPath;
 
 /// One entry of `resources`.

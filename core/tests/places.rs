@@ -216,7 +216,13 @@ fn decided(entry: &Value, live: Option<Value>) -> String {
     resource.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
     let task = task(&json!({"resources": [resource]}));
     let generation = Generation(2);
-    let stamp = Stamp { adapter: "tester".to_owned(), resource_id: "c-1".to_owned(), generation, signer: None };
+    let stamp = Stamp {
+        adapter: "tester".to_owned(),
+        resource_id: "c-1".to_owned(),
+        resource_id_fault: None,
+        generation,
+        signer: None,
+    };
     let mut scope = scope();
     let mut planner = Planner::new(&task, stamp);
     let step = loop {

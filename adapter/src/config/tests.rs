@@ -381,6 +381,8 @@ const MISTAKES: &[Case] = &[
     ("signing without a key", "adapter: {name: a}\nsigning: {}\n", &[], &[]),
     ("signing with an empty key", "adapter: {name: a}\nsigning: {key_file: \"\"}\n", &[], &[]),
     ("a key that is not there", "adapter: {name: a}\nsigning: {key_file: /run/key}\n", &[], &[]),
+    ("a name that is no label value", "adapter: {name: My Adapter}\n", &[], &[]),
+    ("a stamp that is no label value", "adapter: {name: a}\nstamp: {resource_id: clusters/1}\n", &[], &[]),
     ("a stamp that does not parse", "adapter: {name: a}\nstamp: {resource_id: \"{{ .event.id\"}\n", &[], &[]),
     (
         "a maestro block",

@@ -9,6 +9,8 @@ use lifecycle_core::api_call::{Backoff, attempts};
 use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::document::Document;
 use lifecycle_core::duration::{Units, parse_nanoseconds};
+use lifecycle_core::keys;
+use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
 use lifecycle_service::http;
@@ -94,6 +96,7 @@ pub(super) fn settle(
     let v = &mut validator;
     let version = spec.adapter.version.clone().unwrap_or_default();
     check_version(v, &version, program_version);
+    check_name(v, &spec.adapter.name);
     let clients = spec.clients.clone().unwrap_or_default();
     if let Some(maestro) = &clients.maestro {
         check_maestro(v, maestro);
@@ -299,10 +302,31 @@ fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
     }
 }
 
+/// Every object carries the adapter's name as a label.
+fn check_name(v: &mut Validator<'_>, name: &str) {
+    if !is_label_value(name) {
+        let help = "write a name such as `my-adapter`";
+        v.error("adapter.name", not_a_label_value(name, keys::ADAPTER), Some(help));
+    }
+}
+
+fn not_a_label_value(text: &str, label: &str) -> String {
+    format!(
+        "\"{text}\" cannot be the value of the label `{label}`, which every object gets: 1 to 63 letters, digits, `-`, `_` or `.`, \
+         beginning and ending with a letter or digit"
+    )
+}
+
 fn stamp(v: &mut Validator<'_>, spec: &AdapterSpec) -> Option<Template> {
     let text = spec.stamp.as_ref()?.resource_id.as_deref().filter(|text| !text.is_empty())?;
     match Template::parse(text) {
-        Ok(template) => Some(template),
+        Ok(template) => {
+            if let Some(id) = template.as_literal().filter(|id| !is_label_value(id)) {
+                let help = "remove it: the event's id is stamped then";
+                v.error("stamp.resource_id", not_a_label_value(id, keys::RESOURCE_ID), Some(help));
+            }
+            Some(template)
+        }
         Err(error) => {
             v.error("stamp.resource_id", error.to_string(), None);
             None

@@ -7,8 +7,8 @@
 //!
 //! What it does not do: it knows no schema, so that it neither validates nor defaults, and a list is replaced as
 //! a whole (finalizers and ownerReferences excepted, which every kind has); it runs no controllers, so that no status
-//! appears, and a dependent goes with its owner only if that is asked for; and it does not know which kinds have
-//! namespaces. Everything that was created here counts as applied, whether or not its fields were taken over. A deletion
+//! appears, and a dependent goes with its owner only if that is asked for; and of the kinds that are not Kubernetes' own, it takes
+//! those for namespaced of which it has an object in a namespace. Everything that was created here counts as applied, whether or not its fields were taken over. A deletion
 //! in the foreground is one in the background.
 
 mod admission;
@@ -238,7 +238,7 @@ impl MemoryTransport {
 }
 
 impl Transport for MemoryTransport {
-    /// A query without namespace, or with `*`, looks in all of them; an object without one comes first.
+    /// A selector without namespace, or with `*`, looks in all of them.
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let verb = match &query.by {
             QueryBy::Name(_) => OperationVerb::Get,
@@ -247,6 +247,11 @@ impl Transport for MemoryTransport {
         self.record(verb, Subject::from(query), None);
         let anywhere = matches!(query.namespace.as_deref(), None | Some("" | "*"));
         let state = self.state();
+        let is_by_name = matches!(query.by, QueryBy::Name(_));
+        if is_by_name && anywhere && state.is_namespaced(&query.kind) {
+            let message = format!("{} is a namespaced kind: the namespace is missing", query.kind.kind);
+            return Err(refuse(WriteErrorKind::Invalid, "get", &Subject::from(query), &message));
+        }
         let mut found = state
             .objects
             .iter()

@@ -201,6 +201,7 @@ impl World {
         Stamp {
             adapter: self.host.name.clone(),
             resource_id: self.event.resource_id.clone(),
+            resource_id_fault: None,
             generation: self.event.generation,
             signer: None,
         }

@@ -11,7 +11,13 @@ use crate::task::Manifest;
 use crate::template::Tree;
 
 fn stamp() -> Stamp {
-    Stamp { adapter: "tester".to_owned(), resource_id: "c1".to_owned(), generation: Generation(3), signer: None }
+    Stamp {
+        adapter: "tester".to_owned(),
+        resource_id: "c1".to_owned(),
+        resource_id_fault: None,
+        generation: Generation(3),
+        signer: None,
+    }
 }
 
 fn kind() -> GroupVersionKind {

@@ -246,7 +246,19 @@ fn presence(node: &IdedExpr, object: &IdedExpr, key: &str, context: &Context<'_>
     match if is_resources { (context.entries)(key) } else { Presence::Unknown } {
         Presence::Present => Claim::Constant(true),
         Presence::Absent => Claim::Constant(false),
-        Presence::Unknown => atom(node, object, Test::Has(key.to_owned())),
+        Presence::Unknown => {
+            let mut claim = atom(node, object, Test::Has(key.to_owned()));
+            // `"k" in a` names what it reads in `a` beside the path, not at its end.
+            let is_membership = matches!(&node.expr, Expr::Call(call) if call.func_name == operators::IN);
+            if let Claim::Atom(Atom { places, .. }) = &mut claim
+                && let [(_, keys)] = places.as_mut_slice()
+                && is_membership
+                && readings::is_path(object)
+            {
+                keys.push(Key::Exact(key.to_owned()));
+            }
+            claim
+        }
     }
 }
 

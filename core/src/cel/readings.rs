@@ -83,6 +83,11 @@ fn path_to(node: &Node<'_>, expr: &Expr) -> Option<Path> {
     Some(path)
 }
 
+/// Whether a part of a tree leads from something to what is in it.
+pub(super) fn is_path(node: &IdedExpr) -> bool {
+    link(&node.expr).is_some()
+}
+
 /// The last step of a path.
 struct Link<'e> {
     operand: &'e Expr,

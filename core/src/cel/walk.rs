@@ -24,6 +24,12 @@ struct Bound<'e> {
     outer: Option<Rc<Bound<'e>>>,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many nodes this thread has visited: what a check costs, without a clock.
+    pub(crate) static VISITED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl<'e> Node<'e> {
     /// Whether `name` is here a comprehension's variable. A leading dot reaches past those.
     pub(super) fn binds(&self, name: &str) -> bool {
@@ -90,6 +96,8 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     let mut pending = vec![Node { expr: &root.expr, depth: 1, loops: 0, bound: None }];
     std::iter::from_fn(move || {
         let node = pending.pop()?;
+        #[cfg(test)]
+        VISITED.with(|visited| visited.set(visited.get() + 1));
         let waiting = pending.len();
         node.children(&mut |child| pending.push(child));
         pending[waiting..].reverse();

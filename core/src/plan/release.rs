@@ -14,6 +14,9 @@ use crate::observation::Version;
 
 /// Refuses a resource id that cannot be the value of the mark's label.
 pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
+    if let Some(fault) = &stamp.resource_id_fault {
+        return Err(format!("the label `{}` has no value: {fault}", keys::DISOWNED));
+    }
     // A mark without an id would be that of every API resource that has none.
     if stamp.resource_id.is_empty() || !is_label_value(&stamp.resource_id) {
         let id = &stamp.resource_id;

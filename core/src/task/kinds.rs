@@ -153,7 +153,8 @@ fn is_in(table: &[(&str, &[&str])], kind: &GroupVersionKind) -> bool {
 }
 
 /// Whether objects of a kind are in a namespace, if that is known.
-pub(crate) fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
+#[must_use]
+pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
     if is_in(&CLUSTER_SCOPED, kind) {
         return Some(false);
     }

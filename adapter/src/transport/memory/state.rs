@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::task::is_namespaced;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
@@ -56,6 +57,14 @@ impl State {
     pub(super) fn next_version(&mut self) -> Value {
         self.revision += 1;
         self.revision.to_string().into()
+    }
+
+    /// Whether objects of a kind are in namespaces, as far as its name or an object of it tells.
+    pub(super) fn is_namespaced(&self, kind: &GroupVersionKind) -> bool {
+        is_namespaced(kind).unwrap_or_else(|| {
+            let mut keys = self.objects.keys().filter(|key| key.group == kind.group && key.kind == kind.kind);
+            keys.any(|key| !key.namespace.is_empty())
+        })
     }
 
     /// The time as Kubernetes writes it: whole seconds.

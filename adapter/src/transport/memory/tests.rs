@@ -47,11 +47,30 @@ async fn a_created_object_has_what_a_server_adds() {
     assert_eq!(created["metadata"]["resourceVersion"], "1");
     assert_eq!(store.find(&named(Some("a"), "x")).await.unwrap(), [created]);
     assert_eq!(store.find(&named(Some("b"), "x")).await.unwrap(), Vec::<Value>::new());
-    assert_eq!(store.find(&named(None, "x")).await.unwrap().len(), 1, "no namespace looks in all");
 
     let again = store.create(&map("x", json!({}))).await.unwrap_err();
     assert_eq!((again.kind, again.status), (WriteErrorKind::AlreadyExists, Some(409)));
     assert_eq!(again.to_string(), "failed to create ConfigMap a/x: it already exists");
+}
+
+#[tokio::test]
+async fn a_name_is_looked_for_in_one_namespace_as_a_server_does() {
+    let widget = |namespace: &str| json!({ "apiVersion": "example.io/v1", "kind": "Widget", "metadata": { "name": "x", "namespace": namespace } });
+    let of = |version: &str, kind: &str| Query { kind: GroupVersionKind::new(version, kind), ..named(None, "x") };
+    let refused = "is a namespaced kind: the namespace is missing";
+    let cases = [
+        ("a kind of Kubernetes", vec![], of("v1", "ConfigMap"), true),
+        ("a kind of Kubernetes without namespaces", vec![], of("v1", "Namespace"), false),
+        ("an unknown kind of which nothing is there", vec![], of("example.io/v1", "Widget"), false),
+        ("an unknown kind with an object in a namespace", vec![widget("a")], of("example.io/v1", "Widget"), true),
+        ("an unknown kind with an object in none", vec![widget("")], of("example.io/v1", "Widget"), false),
+    ];
+    for (name, objects, query, is_refused) in cases {
+        let found = store().with_objects(objects).unwrap().find(&query).await;
+        let told = found.map_err(|error| error.to_string());
+        assert_eq!(told.is_err(), is_refused, "{name}: {told:?}");
+        assert!(told.err().is_none_or(|error| error.ends_with(refused)), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ fn what_is_read_besides_presence() {
             "resources.?here.?metadata.?labels[?'a/b'].orValue('') != x",
             Some(vec![exact(&["metadata", "labels", "a/b"])]),
         ),
-        ("'a' in resources.here.labels", Some(vec![exact(&["labels"])])),
+        ("'a' in resources.here.labels", Some(vec![exact(&["labels", "a"])])),
         ("toJson(resources.here) == x", Some(vec![exact(&[])])),
         (
             "dig(resources.here.metadata, 'a.b') != b",

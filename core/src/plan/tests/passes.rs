@@ -79,6 +79,7 @@ pub(super) fn stamp(generation: i64) -> Stamp {
     Stamp {
         adapter: "tester".to_owned(),
         resource_id: "c1".to_owned(),
+        resource_id_fault: None,
         generation: Generation(generation),
         signer: None,
     }

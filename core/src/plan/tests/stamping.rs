@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{config_map, live, pass, pass_of, stamp, task, with};
+use super::passes::{config_map, gated, labels, live, pass, pass_of, stamp, task, with, yes};
 use super::store::Store;
 use crate::keys;
 use crate::manifest::Stamp;
@@ -90,6 +90,23 @@ fn an_id_that_cannot_be_a_label_is_refused_unless_the_author_wrote_another() {
     assert_eq!(failed.result(), ("fail", "InvalidLabel", "failed", "12"));
     let metadata = written(saying(json!({ "labels": { keys::RESOURCE_ID: "a-b" } })), stamp());
     assert_eq!(metadata["labels"][keys::RESOURCE_ID], json!("a-b"));
+}
+
+#[test]
+fn an_id_that_does_not_render_is_told_with_the_templates_error() {
+    let fault = "failed to render `stamp.resource_id`: no entry for key \"nope\"";
+    let stamp = || Stamp { resource_id: String::new(), resource_id_fault: Some(fault.to_owned()), ..stamp(3) };
+    let mut store = Store::new();
+    let failed = pass_of(&task(&[config_map("settings")]), &mut store, stamp(), &[]);
+    let message = &failed.outcomes[0].failure().unwrap().message;
+    assert_eq!(*message, format!("the label `hyperfleet.io/resource-id` has no value: {fault}"));
+    assert_eq!(failed.result(), ("fail", "InvalidLabel", "failed", "12"));
+
+    let releasing = gated(config_map("settings"), "orphan", "releasing");
+    let mut store = Store::with([live("ConfigMap", "settings", labels("settings"), Some(3))]);
+    let failed = pass_of(&task(&[releasing]), &mut store, stamp(), &yes("releasing"));
+    let message = &failed.outcomes[0].failure().unwrap().message;
+    assert_eq!(*message, format!("the label `hyperfleet.io/disowned` has no value: {fault}"));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Kubernetes deletes what has lost its owner, so a reference that can never be right is a mistake, not a detail: the
 //! owner must be written first, be one object and not several versions, and live where its dependents may name it.
 
+use std::collections::BTreeMap;
+
 use super::check::{Checker, Place};
 use super::resources::name_of;
 use crate::decode::suggest;
@@ -17,6 +19,10 @@ pub(super) fn compile(
     resources: &mut [Option<Resource>],
     place: &Place<'_>,
 ) {
+    let mut places = BTreeMap::new();
+    for (index, name) in specs.iter().map(name_of).enumerate() {
+        places.entry(name).or_insert(index);
+    }
     for (index, spec) in specs.iter().enumerate() {
         let Some(owner) = spec.owner.as_ref().map(|owner| owner.resource.as_str()) else { continue };
         let place = place.index(index).key("owner").key("resource");
@@ -24,7 +30,7 @@ pub(super) fn compile(
             // Reported already.
             continue;
         }
-        let Some(owner) = resolve(checker, specs, index, owner, &place) else { continue };
+        let Some(owner) = resolve(checker, specs, &places, index, owner, &place) else { continue };
         if let Some(Some(resource)) = resources.get(index)
             && let Some(Some(owner)) = resources.get(owner)
         {
@@ -44,6 +50,7 @@ fn is_maestro(spec: &ResourceSpec) -> bool {
 fn resolve(
     checker: &mut Checker<'_>,
     specs: &[ResourceSpec],
+    places: &BTreeMap<Option<&str>, usize>,
     index: usize,
     owner: &str,
     place: &Place<'_>,
@@ -57,7 +64,7 @@ fn resolve(
         checker.error_with_help(place, format!("`{owner}` cannot own itself"), "name an earlier resource");
         return None;
     }
-    let Some(found) = specs.iter().position(|spec| name_of(spec) == Some(owner)) else {
+    let Some(&found) = places.get(&Some(owner)) else {
         missing(checker, specs, index, owner, place);
         return None;
     };

@@ -1,10 +1,11 @@
 //! Objects that are written and never found again, or found by two.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Linter, gates_of, resources};
 use crate::cel::ResourceReads;
 use crate::document::Path;
+use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
 use crate::template::{Part, Template};
@@ -21,14 +22,30 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             linter.warn(&place, message, "let the manifest and the discovery say the same".to_owned());
         }
         clock(linter, &path, resource);
-        status(linter, &path, resource);
+        namespaces(linter, &path, resource);
     }
+    status(linter);
+    let mut places: BTreeMap<Place<'_>, FirstOf> = BTreeMap::new();
     for (index, (path, resource)) in resources(task).enumerate() {
-        let twin = task.resources.iter().take(index).position(|other| are_twins(other, resource));
+        let Some(place) = Place::of(resource) else { continue };
+        let first = places.entry(place).or_default();
+        let (twin, known) = match is_chosen(resource) {
+            // Two entries whose gates choose between them are meant.
+            true => (first.unchosen, &mut first.chosen),
+            false => (first.chosen.into_iter().chain(first.unchosen).min(), &mut first.unchosen),
+        };
+        known.get_or_insert(index);
         if let Some(other) = twin {
             twins(linter, &path, other);
         }
     }
+}
+
+/// The first entries for one object: with gates that choose when it is meant, and without.
+#[derive(Default)]
+struct FirstOf {
+    chosen: Option<usize>,
+    unchosen: Option<usize>,
 }
 
 /// Where the resource's discovery excludes what its manifest says, and why.
@@ -100,47 +117,83 @@ fn clock(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     }
 }
 
+/// The API server looks for an object by its name in one namespace only.
+fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
+    let DiscoverBy::Name(_) = &resource.discovery.by else { return };
+    let is_named = resource.discovery.namespace.as_ref().is_some_and(|namespace| !namespace.source().is_empty());
+    let Some(namespace) = written(resource, "namespace").filter(|namespace| !namespace.is_empty() && !is_named) else {
+        return;
+    };
+    let kind = &resource.kind.kind;
+    let message = match kinds::is_namespaced(&resource.kind) {
+        Some(false) => return,
+        Some(true) => format!(
+            "names no `namespace`, and every {kind} is in one: the API server refuses to look for it, and each event fails with \
+             `DiscoveryFailed`"
+        ),
+        None => format!(
+            "names no `namespace`, and the manifest has one: unless {kind} is a kind without namespaces, the API server refuses to \
+             look for it, and each event fails with `DiscoveryFailed`"
+        ),
+    };
+    let help = format!("add `namespace: {}` to `discovery`", serde_json::Value::from(namespace));
+    linter.warn(&path.key("discovery").key("by_name"), message, help);
+}
+
 /// Some kinds are data only.
-fn status(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
+fn status(linter: &mut Linter<'_>) {
     let task = linter.task;
-    for gate in gates_of(linter, path, resource) {
-        for other in task.resources.iter().filter(|other| kinds::has_no_status(&other.kind)) {
-            let name = &other.name;
-            let is_nested = task.resources.iter().flat_map(|it| &it.nested).any(|nested| nested.name == *name);
-            let ResourceReads::Only(read) = gate.expression.reads_below("resources", name) else { continue };
-            if read.contains("status") && !is_nested {
-                let message = format!("`resources.{name}.status` never exists: a {} has no status", other.kind.kind);
-                let help = "read its data or its metadata, or the status of what works with it".to_owned();
-                linter.warn(&gate.path, message, help);
+    let nested: BTreeSet<&str> =
+        task.resources.iter().flat_map(|resource| &resource.nested).map(|nested| nested.name.as_str()).collect();
+    let without_status = task.resources.iter().filter(|other| kinds::has_no_status(&other.kind));
+    let without_status: BTreeMap<&str, &Resource> =
+        without_status.map(|other| (other.name.as_str(), other)).filter(|(name, _)| !nested.contains(name)).collect();
+    for (path, resource) in resources(task) {
+        for gate in gates_of(linter, &path, resource) {
+            // What reads any entry may read any part of it.
+            let ResourceReads::Only(names) = gate.expression.resource_reads() else { continue };
+            for (name, other) in names.iter().filter_map(|name| Some((name, without_status.get(name.as_str())?))) {
+                let ResourceReads::Only(read) = gate.expression.reads_below("resources", name) else { continue };
+                if read.contains("status") {
+                    let kind = &other.kind.kind;
+                    let message = format!("`resources.{name}.status` never exists: a {kind} has no status");
+                    let help = "read its data or its metadata, or the status of what works with it".to_owned();
+                    linter.warn(&gate.path, message, help);
+                }
             }
         }
     }
 }
 
-/// Whether two resources are the same object on the same event, with nothing to say which of them is meant.
-fn are_twins(one: &Resource, other: &Resource) -> bool {
-    let is_chosen = |resource: &Resource| {
-        let gates = &resource.gates;
-        [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some)
-    };
-    let is_kubernetes = |resource: &Resource| matches!(resource.transport, TransportKind::Kubernetes);
-    one.kind == other.kind
-        && is_kubernetes(one)
-        && is_kubernetes(other)
-        && namespace(one).is_some_and(|namespace| Some(namespace) == self::namespace(other))
-        && is_same_object(one, other)
-        && !(is_chosen(one) && is_chosen(other))
+/// What says which object a resource is; two resources of one place are the same object on the same event.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place<'r> {
+    kind: (&'r str, &'r str, &'r str),
+    namespace: &'r str,
+    name: &'r str,
+    /// None: by name.
+    selector: Option<BTreeSet<(&'r str, &'r str)>>,
 }
 
-fn is_same_object(one: &Resource, other: &Resource) -> bool {
-    match (&one.discovery.by, &other.discovery.by) {
-        (DiscoverBy::Name(one), DiscoverBy::Name(other)) => one.source() == other.source(),
-        (DiscoverBy::Labels(of_one), DiscoverBy::Labels(of_other)) => {
-            let name = written(one, "name");
-            name.is_some() && name == written(other, "name") && sources(of_one) == sources(of_other)
+impl<'r> Place<'r> {
+    /// None if only an event reveals it.
+    fn of(resource: &'r Resource) -> Option<Self> {
+        if !matches!(resource.transport, TransportKind::Kubernetes) {
+            return None;
         }
-        (DiscoverBy::Name(_), DiscoverBy::Labels(_)) | (DiscoverBy::Labels(_), DiscoverBy::Name(_)) => false,
+        let GroupVersionKind { group, version, kind } = &resource.kind;
+        let (name, selector) = match &resource.discovery.by {
+            DiscoverBy::Name(name) => (name.source(), None),
+            DiscoverBy::Labels(labels) => (written(resource, "name")?, Some(sources(labels))),
+        };
+        Some(Self { kind: (group, version, kind), namespace: namespace(resource)?, name, selector })
     }
+}
+
+/// Whether gates say when a resource is meant.
+fn is_chosen(resource: &Resource) -> bool {
+    let gates = &resource.gates;
+    [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some)
 }
 
 fn sources(labels: &[(Template, Template)]) -> BTreeSet<(&str, &str)> {

@@ -1,8 +1,9 @@
 //! Conditions that cannot hold, or that fail when they are asked.
 
 use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, resources};
-use crate::cel::{Expression, Presence, Prospect};
+use crate::cel::{Expression, Key, Presence, Prospect};
 use crate::document::Path;
+use crate::keys;
 use crate::task::prospects::prospect;
 use crate::task::{Check, DiscoverBy, Resource};
 
@@ -201,11 +202,13 @@ impl Gated<'_> {
         let letting_go = || gates.iter().filter(|gate| matches!(gate.kind, Kind::Orphan | Kind::Delete));
         let is_held_back = !linter.task.preconditions.is_empty()
             || gates.iter().any(|gate| matches!(gate.kind, Kind::When | Kind::Create | Kind::Apply));
-        let looks_into =
+        let places =
             |gate: &Gate<'_>| self.own.formula(gate.expression, Presence::Present).places_in(&self.resource.name);
+        // The marks that the adapter sets are on every object of its own: to ask for them is to ask whether it is there.
+        let looks_into = |gate: &Gate<'_>| places(gate).is_none_or(|places| !places.iter().all(|it| is_mark(it)));
         let demands_it = |gate: &Gate<'_>| {
             self.verb(gate, Presence::Present).is_none()
-                && looks_into(gate).is_some_and(|places| places.is_empty())
+                && !looks_into(gate)
                 && self.own.prospect(gate.expression, Presence::Absent) == Prospect::NeverHolds
         };
         if is_held_back || !letting_go().all(demands_it) {
@@ -219,7 +222,13 @@ impl Gated<'_> {
                 "an event that would release it creates it if it is not there"
             };
             let message = format!("cannot hold while `{name}` is absent: {effect}");
-            let help = format!("do not demand that `resources.{name}` is there: absent, it is done, and not created");
+            let help = match places(gate).is_some_and(|places| places.is_empty()) {
+                true => format!("do not demand that `resources.{name}` is there: absent, it is done, and not created"),
+                false => format!(
+                    "let it hold then, too: put `!resources.?{name}.hasValue() || …` around what it asks of the object, or do \
+                     not ask for labels that every object of this adapter has"
+                ),
+            };
             linter.warn(&gate.path, message, help);
         }
     }
@@ -235,5 +244,18 @@ impl Gated<'_> {
             let help = "use `lifecycle.apply` instead of `when`: it is asked after patches and recreation".to_owned();
             linter.warn(&gate.path, message, help);
         }
+    }
+}
+
+/// Whether a place in an object is a label or an annotation that the adapter sets on every object.
+fn is_mark(place: &[Key]) -> bool {
+    let is = |key: &Key, name: &str| *key == Key::Exact(name.to_owned());
+    match place {
+        [metadata, map, Key::Exact(key) | Key::Dotted(key)] => {
+            is(metadata, "metadata")
+                && (is(map, "labels") && [keys::ADAPTER, keys::RESOURCE_ID, keys::RESOURCE].contains(&key.as_str())
+                    || is(map, "annotations") && key == keys::GENERATION)
+        }
+        _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Resources and payloads that nobody hears of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
 use crate::api_call::{ApiCall, Method};
@@ -39,8 +39,9 @@ fn takes_body(method: Method) -> bool {
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
+    let readers = Readers::of(linter);
     for (index, resource) in task.resources.iter().enumerate() {
-        if !Reads::about(linter, resource).cover(resource) {
+        if !readers.cover(index, resource) {
             let name = &resource.name;
             let path = linter.either(&entry(&["resources"], index), ["name", "alias"]);
             let message =
@@ -75,34 +76,72 @@ struct Reads {
     names: BTreeSet<String>,
 }
 
-impl Reads {
-    /// What reports a resource: payloads, post actions, and the gates and patches of the others.
-    fn about(linter: &Linter<'_>, resource: &Resource) -> Self {
+/// Who reads which entries. Each reader is looked at once, however many resources there are.
+#[derive(Default)]
+struct Readers {
+    /// What payloads and post actions read.
+    reports: Reads,
+    /// The resources whose gates and patches can read any entry.
+    of_any: FirstTwo,
+    /// The resources whose gates and patches read an entry.
+    of_name: BTreeMap<String, FirstTwo>,
+}
+
+/// The first two resources that read something: enough to tell whether another one than a certain resource does.
+#[derive(Default)]
+struct FirstTwo(Vec<usize>);
+
+impl FirstTwo {
+    fn add(&mut self, reader: usize) {
+        if self.0.len() < 2 && !self.0.contains(&reader) {
+            self.0.push(reader);
+        }
+    }
+
+    fn has_another_than(&self, resource: usize) -> bool {
+        self.0.iter().any(|reader| *reader != resource)
+    }
+}
+
+impl Readers {
+    /// What reports resources: payloads, post actions, and the gates and patches of other resources.
+    fn of(linter: &Linter<'_>) -> Self {
         let task = linter.task;
-        let mut reads = Self::default();
-        for payload in &task.payloads {
-            reads.payload(payload);
-        }
-        for action in &task.actions {
-            reads.action(action);
-        }
-        for (path, other) in resources(task).filter(|(_, other)| other.name != resource.name) {
-            for gate in gates_of(linter, &path, other) {
+        let mut readers = Self::default();
+        task.payloads.iter().for_each(|payload| readers.reports.payload(payload));
+        task.actions.iter().for_each(|action| readers.reports.action(action));
+        for (index, (path, resource)) in resources(task).enumerate() {
+            let mut reads = Reads::default();
+            for gate in gates_of(linter, &path, resource) {
                 reads.expression(gate.expression);
             }
-            for (path, _) in other.gates.patches.iter().flat_map(|patch| patch.document.variables()) {
+            for (path, _) in resource.gates.patches.iter().flat_map(|patch| patch.document.variables()) {
                 reads.path(&path.split('.').collect::<Vec<_>>());
             }
+            if reads.any {
+                readers.of_any.add(index);
+            }
+            for name in reads.names {
+                readers.of_name.entry(name).or_default().add(index);
+            }
         }
-        reads
+        readers
     }
 
-    /// Whether they include a resource, or an object found inside it.
-    fn cover(&self, resource: &Resource) -> bool {
-        let mut nested = resource.nested.iter();
-        self.any || self.names.contains(&resource.name) || nested.any(|nested| self.names.contains(&nested.name))
+    /// Whether a payload, a post action or another resource reads a resource, or an object found inside it.
+    fn cover(&self, index: usize, resource: &Resource) -> bool {
+        let is_read = |name: &String| {
+            self.reports.names.contains(name)
+                || self.of_name.get(name).is_some_and(|readers| readers.has_another_than(index))
+        };
+        self.reports.any
+            || self.of_any.has_another_than(index)
+            || is_read(&resource.name)
+            || resource.nested.iter().any(|nested| is_read(&nested.name))
     }
+}
 
+impl Reads {
     fn payload(&mut self, payload: &Payload) {
         payload.when.iter().for_each(|when| self.expression(when));
         visit(&payload.build, &mut |part| match part {

@@ -1,6 +1,7 @@
 #![expect(clippy::panic, reason = "tests")]
 
 use super::lint;
+use crate::cel::VISITED;
 use crate::diagnostics::Diagnostics;
 use crate::document::Document;
 use crate::task::compile::{Surroundings, compile};
@@ -104,6 +105,19 @@ fn labels_that_kubernetes_refuses() {
 #[test]
 fn conditions_that_the_api_refuses() {
     insta::assert_snapshot!(rendered(&refused::conditions()));
+}
+
+#[test]
+fn the_cost_of_a_check_grows_with_the_task_and_not_faster() {
+    let cost = |entries: usize| {
+        let text = lifecycle::many(entries);
+        let before = VISITED.with(std::cell::Cell::get);
+        let lints = lints(&text);
+        assert!(lints.is_empty(), "{lints}");
+        VISITED.with(std::cell::Cell::get) - before
+    };
+    let (few, many) = (cost(20), cost(80));
+    assert!(many <= 5 * few, "four times the entries cost {many} nodes instead of {few}");
 }
 
 #[test]

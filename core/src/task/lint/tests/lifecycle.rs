@@ -109,6 +109,13 @@ pub(super) fn release() -> Vec<(&'static str, String)> {
                 ("delete", "isDeleting"),
             ]),
         ),
+        (
+            "the orphan gate of the proposal alone",
+            with_gates(&[(
+                "orphan",
+                "isDeleting && resources.?job.hasValue() && 'hyperfleet.io/adapter' in resources.job.metadata.labels",
+            )]),
+        ),
         ("the same gate twice", with_gates(&[("detach", "isDeleting"), ("delete", "isDeleting")])),
         (
             "a delete gate within the orphan gate",
@@ -281,6 +288,14 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
     };
     let again = |text: String| text.replacen("name: job", "name: other", 1);
     vec![
+        (
+            "a name that is looked for in no namespace",
+            object("{name: a, namespace: \"{{ .clusterId }}\"}", "{by_name: a}"),
+        ),
+        (
+            "a name of an unknown kind that is looked for in no namespace",
+            object("{name: a, namespace: n}", "{by_name: a}").replace("apiVersion: v1", "apiVersion: example.io/v1"),
+        ),
         ("another name", object("{name: x}", "{by_name: y}")),
         ("another namespace", object("{name: x, namespace: a}", "{by_name: x, namespace: b}")),
         ("a label that is not there", by_label("{name: x, labels: {b: c}}", "a: \"{{ .clusterId }}\"")),
@@ -333,6 +348,13 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             .replace("resources.?job.hasValue()", "has(resources.secret) && has(resources.job)"),
         ),
         ("a deletion that asks what is inside", with_nested(&written(&[("delete", "isDeleting && resources.?inner.?status.?ready.orValue(true)")]))),
+        (
+            "an orphan gate that waits for a label that somebody else sets",
+            with_gates(&[(
+                "orphan",
+                "isDeleting && resources.?job.hasValue() && 'example.io/done' in resources.job.metadata.labels",
+            )]),
+        ),
         (
             "a delete gate that demands its object, which a when holds back",
             with_gates(&[("when", "!isDeleting"), ("delete", "isDeleting && resources.?job.hasValue()")]),
@@ -451,7 +473,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("an owner that is deleted with its object", owned(&delete, &delete)),
         ("an owner that is deleted, of an object that heeds it", owned(&delete, &written(&[("when", "!isDeleting")]))),
         ("an owner that is deleted, of an object that is created before", owned(&delete, &written(&[("create", "!isDeleting")]))),
-        ("an owner of an object whose namespace is not looked for", owned("", "").replace("{by_name: x, namespace: job}", "{by_name: x}")),
+        ("an owner of an object whose namespace is not looked for", owned("", "").replace("{by_name: x, namespace: job}", "{by_selectors: {label_selector: {app: x}}}").replace("{name: x, namespace: job}", "{name: x, namespace: job, labels: {app: x}}")),
         (
             "no namespace, of a kind that may be in none",
             with_params(
@@ -483,8 +505,8 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "the same name in two namespaces",
             two(
-                resource("job", "").replace("metadata: {name: job", "metadata: {namespace: a, name: job"),
-                again(resource("job", "").replace("metadata: {name: job", "metadata: {namespace: b, name: job")),
+                resource("job", "").replace("metadata: {name: job", "metadata: {namespace: a, name: job").replace("{by_name: job}", "{by_name: job, namespace: a}"),
+                again(resource("job", "").replace("metadata: {name: job", "metadata: {namespace: b, name: job").replace("{by_name: job}", "{by_name: job, namespace: b}")),
             ),
         ),
         (
@@ -509,4 +531,15 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             .replace("resources.?job.hasValue()", "has(resources.secret)")
         }),
     ]
+}
+
+/// Resources that read each other, in a task in which nothing is odd.
+pub(super) fn many(entries: usize) -> String {
+    let resource = |index: usize| {
+        let (name, next) = (format!("r{index}"), (index + 1) % entries);
+        let gates =
+            [("create", "!isDeleting".to_owned()), ("delete", format!("isDeleting && !resources.?r{next}.hasValue()"))];
+        resource(&name, &written(&gates.each_ref().map(|(key, gate)| (*key, gate.as_str()))))
+    };
+    with_params((0..entries).map(resource).collect())
 }
