@@ -6,17 +6,15 @@
 //! takes their weight from the evaluation's [`Budget`], and fails once that is spent. What only looks at a value is
 //! free: a selection, `has`, a comparison with a literal.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cel::ExecutionError;
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::common::value::CowVal;
 
 use super::internal::Internal;
 use super::lint::namespace;
-use super::walk;
 
 /// What one evaluation may copy and go through, in bytes of text and [`NODE`](super::weight::NODE) for each value. An event
 /// has a mebibyte.
@@ -63,11 +61,9 @@ pub(super) fn over_budget() -> String {
 pub(super) enum Toll {
     /// What a look at its text, or at each of its members, costs.
     Look,
-    /// What holding it, or a copy of its members, costs.
-    Members,
-    /// As [`Members`](Self::Members), for what a loop runs over; a mapping comes out as its keys, in order.
+    /// What a loop over it costs besides the turns; a mapping comes out as its keys, in order.
     Range,
-    /// What going through all of it costs.
+    /// What going through all of it costs, or a copy.
     Whole,
     /// As [`Whole`](Self::Whole), once for each of its members.
     Pairs,
@@ -78,14 +74,12 @@ pub(super) enum Toll {
 }
 
 impl Toll {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Look, Self::Members, Self::Range, Self::Whole, Self::Pairs, Self::Pieces, Self::Count];
+    pub(super) const ALL: [Self; 6] = [Self::Look, Self::Range, Self::Whole, Self::Pairs, Self::Pieces, Self::Count];
 
     /// The function that takes it; no author can write its name.
     pub(super) const fn function(self) -> &'static str {
         match self {
             Self::Look => "@look",
-            Self::Members => "@members",
             Self::Range => "@range",
             Self::Whole => "@whole",
             Self::Pairs => "@pairs",
@@ -94,8 +88,11 @@ impl Toll {
         }
     }
 
+    /// Puts the toll on an operand. A scalar is free, and what is written as a list or mapping has paid for its members.
     fn put_on(self, operand: &mut IdedExpr) {
-        self.put_on_with(operand, None);
+        if !is_scalar(&operand.expr) && !matches!(operand.expr, Expr::List(_) | Expr::Map(_)) {
+            self.put_on_with(operand, None);
+        }
     }
 
     fn put_on_with(self, operand: &mut IdedExpr, more: Option<IdedExpr>) {
@@ -104,151 +101,71 @@ impl Toll {
     }
 }
 
-/// The names that loops and the like bind to values of their own. Any other name stands for data in the scope, of which a
-/// copy is a reference.
-pub(super) type Owned = BTreeSet<String>;
-
-/// The names of a tree that stand for values of their own, at least in one place.
-pub(super) fn owned(root: &IdedExpr) -> Owned {
-    let mut owned = Owned::new();
-    for node in walk::nodes(root) {
-        let Expr::Comprehension(comprehension) = node.expr else { continue };
-        let bound =
-            [(&comprehension.accu_var, &comprehension.accu_init), (&comprehension.iter_var, &comprehension.iter_range)];
-        let made = bound.into_iter().filter(|(_, value)| !is_data(&value.expr, &owned)).map(|(name, _)| name.clone());
-        let made: Vec<_> = made.chain(comprehension.iter_var2.clone()).collect();
-        owned.extend(made);
-    }
-    owned
-}
-
-/// Puts a toll on the answer, all of which is copied. What a path leads to is there already, and is copied once.
-pub(super) fn charge_answer(root: &mut IdedExpr, owned: &Owned) {
-    if !is_data(&root.expr, owned) {
-        go_through(root);
-    }
+/// Puts a toll on the answer, all of which is copied.
+pub(super) fn charge_answer(root: &mut IdedExpr) {
+    Toll::Whole.put_on(root);
 }
 
 /// Puts tolls on the operands of one node, whose children have theirs.
-pub(super) fn charge(expr: &mut Expr, owned: &Owned) {
+pub(super) fn charge(expr: &mut Expr) {
     match expr {
-        Expr::List(list) => list.elements.iter_mut().for_each(|element| hold(element, owned)),
-        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| hold_entry(entry, owned)),
+        Expr::List(list) => list.elements.iter_mut().for_each(|element| Toll::Whole.put_on(element)),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    Toll::Whole.put_on(&mut entry.key);
+                    Toll::Whole.put_on(&mut entry.value);
+                }
+            }
+        }
         Expr::Comprehension(comprehension) => {
             let range = &mut comprehension.iter_range;
-            if !matches!(range.expr, Expr::List(_)) && !is_data(&range.expr, owned) {
-                Toll::Range.put_on(range);
+            // A mapping that is written there has no order yet.
+            if !matches!(range.expr, Expr::List(_)) {
+                Toll::Range.put_on_with(range, None);
             }
-            hold(&mut comprehension.accu_init, owned);
+            Toll::Whole.put_on(&mut comprehension.accu_init);
         }
-        Expr::Call(call) => invocation(call, owned),
+        Expr::Call(call) => invocation(call),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Select(_) | Expr::Struct(_) | Expr::Unspecified => {}
     }
 }
 
-fn hold_entry(entry: &mut IdedEntryExpr, owned: &Owned) {
-    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
-        hold(&mut entry.key, owned);
-        hold(&mut entry.value, owned);
-    }
-}
-
-/// A value that is copied, but not looked into.
-fn hold(operand: &mut IdedExpr, owned: &Owned) {
-    if !is_data(&operand.expr, owned) {
-        go_over(operand);
-    }
-}
-
-/// A value whose text or members are copied. A list or map that is written there has paid for them.
-fn go_over(operand: &mut IdedExpr) {
-    if !is_small(&operand.expr) && !matches!(operand.expr, Expr::List(_) | Expr::Map(_)) {
-        Toll::Members.put_on(operand);
-    }
-}
-
-/// A value whose text or members are looked at.
-fn look(operand: &mut IdedExpr) {
-    if !is_small(&operand.expr) {
-        Toll::Look.put_on(operand);
-    }
-}
-
-/// A value all of which is looked at.
-fn go_through(operand: &mut IdedExpr) {
-    if !is_small(&operand.expr) {
-        Toll::Whole.put_on(operand);
-    }
-}
-
-/// Whether it is data in the scope, so that a copy is a reference: a path, or the value of an optional one.
-fn is_data(expr: &Expr, owned: &Owned) -> bool {
-    match expr {
-        Expr::Ident(name) => !owned.contains(name),
-        Expr::Select(select) => is_data(&select.operand.expr, owned),
-        Expr::Call(call) => match (call.func_name.as_str(), call.target.as_deref(), call.args.as_slice()) {
-            (operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT, None, [operand, _]) => {
-                is_data(&operand.expr, owned)
-            }
-            ("value", Some(optional), []) => is_data(&optional.expr, owned),
-            _ => false,
-        },
-        Expr::Comprehension(_)
-        | Expr::List(_)
-        | Expr::Literal(_)
-        | Expr::Map(_)
-        | Expr::Struct(_)
-        | Expr::Unspecified => false,
-    }
-}
-
-fn invocation(call: &mut CallExpr, owned: &Owned) {
+fn invocation(call: &mut CallExpr) {
     let is_namespaced = namespace(call).is_some();
     let target = call.target.as_deref_mut().filter(|_| !is_namespaced);
     match (call.func_name.as_str(), target, call.args.as_mut_slice()) {
-        // One side bounds what is compared.
+        // A literal bounds what is compared.
         (name, None, [left, right]) if is_comparison(name) => {
             if ![&left.expr, &right.expr].into_iter().any(|side| matches!(side, Expr::Literal(_))) {
-                go_through(left);
-                go_through(right);
+                Toll::Whole.put_on(left);
+                Toll::Whole.put_on(right);
             }
         }
         (operators::IN, None, [element, container]) => {
-            go_through(element);
-            look(container);
+            Toll::Whole.put_on(element);
+            Toll::Look.put_on(container);
         }
         // A key that is not there is copied into the error.
-        (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => go_over(key),
-        (operators::ADD, None, operands) => operands.iter_mut().for_each(go_over),
-        ("@indexOf" | "@lastIndexOf", None, arguments) => arguments.iter_mut().for_each(go_over),
+        (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => Toll::Whole.put_on(key),
         (name, target, _) if is_free(name, target.is_some()) => {}
-        ("of" | "ofNonZeroValue", None, arguments) if is_namespaced => {
-            arguments.iter_mut().for_each(|argument| hold(argument, owned));
-        }
-        ("or" | "orValue", Some(optional), arguments) => {
-            [optional].into_iter().chain(arguments).for_each(|operand| hold(operand, owned));
-        }
         ("size" | "conditionAge" | "conditionStatus" | "stableFor" | "statusFeedbackValue", target, arguments) => {
-            target.into_iter().chain(arguments).for_each(look);
+            target.into_iter().chain(arguments).for_each(|operand| Toll::Look.put_on(operand));
         }
-        ("toJson", None, arguments) => arguments.iter_mut().for_each(go_through),
-        ("format", Some(template), arguments) => {
-            go_over(template);
-            arguments.iter_mut().for_each(go_through);
-        }
-        ("flatten", Some(list), _) => go_through(list),
-        ("distinct", Some(list), _) => Toll::Pairs.put_on(list),
+        ("distinct", Some(list), _) => Toll::Pairs.put_on_with(list, None),
         ("split", Some(text), [separator, ..]) => {
             // What is not written there may come to the empty text, which separates everything.
             let literal = Some(&*separator).filter(|separator| matches!(separator.expr, Expr::Literal(_))).cloned();
             let everything = || tree(Expr::Literal(LiteralValue::String("".into())));
             Toll::Pieces.put_on_with(text, Some(literal.unwrap_or_else(everything)));
         }
-        ("range", None, [count]) if is_namespaced => Toll::Count.put_on(count),
+        ("range", None, [count]) if is_namespaced => Toll::Count.put_on_with(count, None),
         // What these make can be larger than what they are given, so they see to it themselves.
         ("replace", Some(_), [_, _] | [_, _, _]) => metered("@replace", call),
         ("join", Some(_), [] | [_]) => metered("@join", call),
-        (_, target, arguments) => target.into_iter().chain(arguments).for_each(go_over),
+        (_, target, arguments) => {
+            target.into_iter().chain(arguments).for_each(|operand| Toll::Whole.put_on(operand));
+        }
     }
 }
 
@@ -275,28 +192,28 @@ fn is_comparison(name: &str) -> bool {
 fn is_free(name: &str, is_method: bool) -> bool {
     match name {
         "hasValue" | "value" | "first" | "toUnixTime" => is_method,
-        "dig" | "dyn" | "type" | "int" | "uint" | "double" | "@timestamp" | "@negate" => !is_method,
-        "@string" | "@duration" | "@sortByAssociatedKeys" => false,
+        "dig" | "dyn" | "type" | "int" | "uint" | "double" => !is_method,
+        operators::ADD | "@string" | "@duration" | "@sortByAssociatedKeys" | "@indexOf" | "@lastIndexOf" => false,
         name if name.starts_with("get") => is_method,
         name => name.starts_with(['_', '!', '@']),
     }
 }
 
-/// Whether what it comes to is a number, a boolean, a time, a literal or a value of ours, whatever it is given.
-fn is_small(expr: &Expr) -> bool {
+/// Whether what it comes to is a boolean, a literal or a value of ours, whatever it is given.
+fn is_scalar(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(_) => true,
-        Expr::Select(select) => select.test,
         Expr::Ident(name) => name.starts_with('@'),
         Expr::Call(call) => match call.func_name.as_str() {
             operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::IN => true,
-            operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO => true,
-            "@timestamp" | "@duration" | "@negate" | "int" | "uint" | "double" | "@bool" | "size" | "hasValue" => true,
-            "contains" | "startsWith" | "endsWith" | "@matches" | "indexOf" | "lastIndexOf" | "toUnixTime" => true,
-            "conditionAge" | "stableFor" | "triState" => true,
-            name => is_comparison(name) || name.starts_with("get"),
+            name => is_comparison(name),
         },
-        Expr::Comprehension(_) | Expr::List(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => false,
+        Expr::Comprehension(_)
+        | Expr::List(_)
+        | Expr::Map(_)
+        | Expr::Select(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => false,
     }
 }
 

@@ -26,16 +26,15 @@ pub(super) struct Program {
 /// The tree that is evaluated: in cel-go's dialect, with the meter in every loop, tolls on what is copied, and an answer
 /// that is JSON. The tree is no deeper than [`super::limits`] allows.
 pub(super) fn program(mut root: IdedExpr) -> Program {
-    let owned = cost::owned(&root);
     let mut patterns = Vec::new();
     walk::rewrite(&mut root, &mut |node| {
         dialect::adapt(node, &mut patterns);
-        cost::charge(&mut node.expr, &owned);
+        cost::charge(&mut node.expr);
         if let Expr::Comprehension(comprehension) = &mut node.expr {
             meter(comprehension);
         }
     });
-    cost::charge_answer(&mut root, &owned);
+    cost::charge_answer(&mut root);
     Program { tree: answer::wrap(root), patterns }
 }
 

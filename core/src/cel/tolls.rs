@@ -12,13 +12,12 @@ use super::conversions::no_overload;
 use super::cost::{Budget, Toll};
 use super::data::{entries, take, text};
 use super::view;
-use super::weight::{Depth, LOOK, NODE, weigh};
+use super::weight::{LOOK, NODE, weigh};
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     for toll in Toll::ALL {
         let function = match toll {
             Toll::Look => look,
-            Toll::Members => members,
             Toll::Range => range,
             Toll::Whole => whole,
             Toll::Pairs => pairs,
@@ -61,16 +60,16 @@ fn look<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execut
     pass(arguments, |value, left| {
         let has_members = matches!(value.get_type().kind(), Kind::List | Kind::Map);
         let size = if has_members { size(value.as_ref()) } else { None };
-        size.map_or_else(|| weigh(value.as_ref(), Depth::Members, left), |size| LOOK * size)
+        size.map_or_else(|| weigh(value.as_ref(), left), |size| LOOK * size)
     })
 }
 
-fn members<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    pass(arguments, |value, left| weigh(value.as_ref(), Depth::Members, left))
-}
-
 fn range<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let range = members(arguments)?;
+    // A loop copies each member: of data, a reference.
+    let range = pass(arguments, |value, left| {
+        let members = if view::is_view(value.as_ref()) { size(value.as_ref()) } else { None };
+        members.map_or_else(|| weigh(value.as_ref(), left), |members| LOOK * members)
+    })?;
     // Those of data have an order already, and are told apart by not being of the library's type.
     let made = if view::is_view(range.as_ref()) { None } else { range.downcast_ref::<CelMap<'v>>() };
     let Some(made) = made else { return Ok(range) };
@@ -88,13 +87,13 @@ fn key_value<'v>(key: &CelMapKey<'v>) -> Box<dyn Val + 'v> {
 }
 
 fn whole<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    pass(arguments, |value, left| weigh(value.as_ref(), Depth::Whole, left))
+    pass(arguments, |value, left| weigh(value.as_ref(), left))
 }
 
 fn pairs<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     pass(arguments, |value, left| {
         let members = size(value.as_ref()).unwrap_or(0);
-        members.saturating_mul(members).saturating_add(weigh(value.as_ref(), Depth::Whole, left))
+        members.saturating_mul(members).saturating_add(weigh(value.as_ref(), left))
     })
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::internal::Internal;
 use super::time::parse_timestamp;
-use super::weight::{Depth, LOOK, weigh_data};
+use super::weight::weigh_data;
 use crate::value::typed::{self, Kind, Kinds, Typed};
 
 /// What one evaluation knows of its data: the parts that are of a type which JSON lacks, and the keys that were looked
@@ -143,21 +143,21 @@ pub(super) fn source(value: &dyn Val) -> Option<Typed> {
 }
 
 /// What the members of a list or map weigh, if it is a view. Something above `room` if it is above.
-pub(super) fn weight(value: &dyn Val, depth: Depth, room: usize) -> Option<usize> {
-    let weight = value.as_indexer()?.get(&Internal(Question::Weight(depth, room))).ok()?;
+pub(super) fn weight(value: &dyn Val, room: usize) -> Option<usize> {
+    let weight = value.as_indexer()?.get(&Internal(Question::Weight(room))).ok()?;
     weight.downcast_ref::<Internal<usize>>().map(|Internal(weight)| *weight)
 }
 
 /// Whether a list or map is a view.
 pub(super) fn is_view(value: &dyn Val) -> bool {
-    weight(value, Depth::Held, 0).is_some()
+    weight(value, 0).is_some()
 }
 
 /// The index that asks a view about itself. A view borrows, so it cannot be told by its Rust type.
 #[derive(Debug, Clone, Copy)]
 enum Question {
     Source,
-    Weight(Depth, usize),
+    Weight(usize),
 }
 
 impl Question {
@@ -168,13 +168,11 @@ impl Question {
     fn answer<'v>(
         self,
         source: impl FnOnce() -> Typed,
-        members: impl ExactSizeIterator<Item = &'v Value>,
+        members: impl Iterator<Item = &'v Value>,
     ) -> CowVal<'static, 'static> {
         match self {
             Self::Source => CowVal::owned(Internal(Arc::new(Mutex::new(source())))),
-            Self::Weight(Depth::Held, _) => CowVal::owned(Internal(0_usize)),
-            Self::Weight(Depth::Members, _) => CowVal::owned(Internal(LOOK * members.len())),
-            Self::Weight(Depth::Whole, room) => CowVal::owned(Internal(weigh_data(members, room))),
+            Self::Weight(room) => CowVal::owned(Internal(weigh_data(members, room))),
         }
     }
 }

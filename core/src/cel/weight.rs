@@ -1,7 +1,6 @@
 //! What values weigh: the work of a copy, or of going through all of one.
 //!
-//! In goes a value, out come bytes of text and [`NODE`] for each value in it. Data that is only looked at where it lies
-//! weighs little until it is gone through. Nothing here can fail.
+//! In goes a value, out come bytes of text and [`NODE`] for each value in it. Nothing here can fail.
 
 use cel::common::types::{CelBytes, CelList, CelMap, CelMapKey, CelOptional, CelString, Kind};
 use cel::common::value::Val;
@@ -15,21 +14,10 @@ pub(super) const NODE: usize = 32;
 /// A member of data, when all are looked at where they lie.
 pub(super) const LOOK: usize = 4;
 
-/// How far a value is gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// It is held within another value; of data, a reference is.
-    Held,
-    /// Its members are looked at, or held.
-    Members,
-    /// All of it is.
-    Whole,
-}
-
 /// The weight of what is in a value; something above `room` if it is above.
-pub(super) fn weigh(value: &dyn Val, depth: Depth, room: usize) -> usize {
+pub(super) fn weigh(value: &dyn Val, room: usize) -> usize {
     let mut scale = Scale { weight: 0, room };
-    scale.add_content(value, depth);
+    scale.add_content(value);
     scale.weight
 }
 
@@ -47,36 +35,36 @@ struct Scale {
 }
 
 impl Scale {
-    fn add(&mut self, value: &dyn Val, depth: Depth) {
+    fn add(&mut self, value: &dyn Val) {
         if self.weight <= self.room {
             self.weight += NODE;
-            self.add_content(value, depth);
+            self.add_content(value);
         }
     }
 
-    fn add_content(&mut self, value: &dyn Val, depth: Depth) {
+    fn add_content(&mut self, value: &dyn Val) {
         let kind = value.get_type().kind();
         if matches!(kind, Kind::List | Kind::Map) {
-            self.add_members(value, depth);
+            self.add_members(value);
         } else if let Some(text) = value.downcast_ref::<CelString<'_>>() {
             self.weight += text.inner().len();
         } else if let Some(bytes) = value.downcast_ref::<CelBytes<'_>>() {
             self.weight += bytes.inner().len();
         } else if let Some(optional) = value.downcast_ref::<CelOptional<'_>>() {
-            optional.option().into_iter().for_each(|value| self.add_content(value, depth));
+            optional.option().into_iter().for_each(|value| self.add_content(value));
         }
     }
 
-    fn add_members(&mut self, value: &dyn Val, depth: Depth) {
+    fn add_members(&mut self, value: &dyn Val) {
         // First of all: a view turns into a list or map of CEL's own when it is asked whether it is one.
-        if let Some(weight) = view::weight(value, depth, self.room.saturating_sub(self.weight)) {
+        if let Some(weight) = view::weight(value, self.room.saturating_sub(self.weight)) {
             self.weight += weight;
         } else if let Some(list) = value.downcast_ref::<CelList<'_>>() {
-            list.inner().iter().for_each(|item| self.add(item.as_ref(), depth.within()));
+            list.inner().iter().for_each(|item| self.add(item.as_ref()));
         } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
             for (key, value) in map.inner().iter() {
                 self.weight += if let CelMapKey::String(key) = key { key.inner().len() } else { 0 };
-                self.add(value.as_ref(), depth.within());
+                self.add(value.as_ref());
             }
         }
     }
@@ -96,15 +84,6 @@ impl Scale {
                     self.add_data(value);
                 }
             }
-        }
-    }
-}
-
-impl Depth {
-    fn within(self) -> Self {
-        match self {
-            Self::Held | Self::Members => Self::Held,
-            Self::Whole => Self::Whole,
         }
     }
 }

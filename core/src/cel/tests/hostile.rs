@@ -174,6 +174,9 @@ fn loops_below_the_limit_give_their_answers() {
 fn large() -> Scope {
     let mut scope = Scope::new(NOW.parse().unwrap());
     scope.set("list", json!((0..20_000).collect::<Vec<_>>()));
+    for name in ["second", "third", "fourth"] {
+        scope.set(name, json!((0..20_000).collect::<Vec<_>>()));
+    }
     scope.set("text", json!("x".repeat(1 << 20)));
     scope.set("dots", json!(". ".repeat(500)));
     let object = |number: usize| json!({"metadata": {"name": format!("o{number}")}, "status": {"conditions": [{"type": "Ready"}]}});
@@ -213,6 +216,7 @@ fn what_would_fill_memory_or_run_for_minutes_fails() {
         "list.map(i, {'a': objects}).size() > 0 && list.map(i, [objects]) == []".to_owned(),
         "list.all(i, toJson(list) != '')".to_owned(),
         "list.all(i, list == list)".to_owned(),
+        "list.all(i, second.exists(x, true) && third.exists(x, true) && fourth.exists(x, true))".to_owned(),
         "list.all(i, objects in [objects])".to_owned(),
         "list.all(i, -1 in list || true)".to_owned(),
         "list.all(i, text.split('') != [])".to_owned(),
