@@ -83,11 +83,12 @@ task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: can never 
             DEPLOYMENT,
             &unclosed,
             &[],
-            false,
-            "task.yaml:11:25: error: post.payloads[0].build.observed_time: template parse error: unclosed action: `}}` is missing
+            true,
+            "task.yaml:11:25: warning: post.payloads[0].build.observed_time: template parse error: unclosed action: `}}` is missing
   11 |         observed_time: \"{{ .now\"
      |                         ^
-1 error, 0 warnings
+  help: the file loads as in the Go adapter, and every event that comes here fails here
+0 errors, 1 warning
 ",
         ),
     ];
