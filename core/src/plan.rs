@@ -31,6 +31,7 @@ mod release;
 pub(crate) mod requirement;
 mod retention;
 pub mod row;
+mod survey;
 mod turn;
 pub mod warning;
 

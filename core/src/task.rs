@@ -28,6 +28,8 @@ pub struct Task {
     pub params: Vec<Param>,
     /// Phase 2, in order.
     pub preconditions: Vec<Precondition>,
+    /// When live objects are read.
+    pub discover: Discover,
     /// Phase 3, in order; names are unique.
     pub resources: Vec<Resource>,
     /// Phase 4: payloads, built in order before the first action.
@@ -36,6 +38,16 @@ pub struct Task {
     pub actions: Vec<Action>,
     /// The environment variables that the task names anywhere; no other one is exposed to it.
     pub environment: BTreeSet<String>,
+}
+
+/// When live objects are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Discover {
+    /// Only if every precondition is met.
+    #[default]
+    WhenMet,
+    /// Whatever the preconditions say: a report can then tell what is live.
+    Always,
 }
 
 /// One entry of `params`.

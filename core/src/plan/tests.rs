@@ -21,4 +21,5 @@ mod retention;
 mod same_again;
 mod stamping;
 mod store;
+mod survey;
 mod visible;

@@ -25,8 +25,8 @@ mod retention;
 
 use self::check::{Checker, Place};
 use self::names::Known;
-use super::Task;
-use super::spec::TaskSpec;
+use super::spec::{DiscoverSpec, TaskSpec};
+use super::{Discover, Task};
 use crate::decode::{Typing, decode};
 use crate::diagnostics::Diagnostics;
 use crate::document::{Document, Path};
@@ -80,7 +80,11 @@ fn compile_spec(
     let post = spec.post.clone().unwrap_or_default();
     let payloads = post::payloads(&mut checker, &post.payloads, &root.key("post").key("payloads"));
     let actions = post::actions(&mut checker, &post.post_actions, &root.key("post").key("post_actions"));
-    Task { params, preconditions, resources, payloads, actions, environment: checker.into_environment() }
+    let discover = match spec.discover {
+        DiscoverSpec::WhenMet => Discover::WhenMet,
+        DiscoverSpec::Always => Discover::Always,
+    };
+    Task { params, preconditions, discover, resources, payloads, actions, environment: checker.into_environment() }
 }
 
 #[cfg(test)]

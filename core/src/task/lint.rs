@@ -41,6 +41,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint(&mut linter);
+        reports::lint_unmet(&mut linter);
         status::lint(&mut linter);
     }
     linter.diagnostics.sort();
@@ -62,6 +63,10 @@ impl Linter<'_> {
     /// What can never work. The Go adapter loads such a file, and so does `serve`; `check` refuses it.
     fn error(&mut self, path: &Path, message: String, help: String) {
         self.report(Severity::Error, path, message, help);
+    }
+
+    fn note(&mut self, path: &Path, message: String, help: String) {
+        self.report(Severity::Note, path, message, help);
     }
 
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {

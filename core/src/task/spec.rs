@@ -26,11 +26,26 @@ pub struct TaskSpec {
     /// What must hold before resources are touched, in order; the first that does not hold ends the phase.
     #[serde(default)]
     pub preconditions: Vec<PreconditionSpec>,
+    /// When live objects are read: `when_met`, the default, or `always`. With `always`, `resources` tells the post actions what
+    /// is live although a precondition is not met or fails; nothing is written, deleted or decided then.
+    #[serde(default)]
+    pub discover: DiscoverSpec,
     /// The objects to reconcile, in order.
     #[serde(default)]
     pub resources: Vec<ResourceSpec>,
     /// What is reported, whatever became of the resources.
     pub post: Option<PostSpec>,
+}
+
+/// When live objects are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiscoverSpec {
+    /// Only if every precondition is met, as in the Go adapter.
+    #[default]
+    WhenMet,
+    /// Whatever the preconditions say.
+    Always,
 }
 
 /// One variable.

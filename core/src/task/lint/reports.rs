@@ -7,7 +7,7 @@ use crate::api_call::{ApiCall, Method};
 use crate::cel::{Expression, ResourceReads, UnknownName};
 use crate::document::Path;
 use crate::field::FieldPath;
-use crate::task::{Action, Payload, PayloadNode, PayloadSource, Resource, Task};
+use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
 use crate::template::Template;
 
 /// Whether any action sends a body at all; says so if not.
@@ -67,6 +67,30 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             linter.warn(&path, message, "use POST, PUT or PATCH, or remove the body".to_owned());
         }
     }
+}
+
+/// Payloads that tell what is live, where nothing is read while a precondition is not met.
+pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    let may_be_unmet = |precondition: &Precondition| match &precondition.check {
+        Check::CallSucceeds => false,
+        Check::Conditions(_) | Check::Expression(_) => true,
+    };
+    let Some(first) = task.preconditions.iter().position(may_be_unmet) else { return };
+    let reads_objects = |payload: &&Payload| {
+        let mut reads = Reads::default();
+        reads.objects_of(payload);
+        let inside = |resource: &Resource| resource.nested.iter().any(|nested| reads.names.contains(&nested.name));
+        reads.any || task.resources.iter().any(|it| reads.names.contains(&it.name) || inside(it))
+    };
+    let (Discover::WhenMet, Some(payload)) = (task.discover, task.payloads.iter().find(reads_objects)) else { return };
+    let message = format!(
+        "while it is not met, no live object is read, and the payload `{}` tells of what is live as if it were absent",
+        payload.name
+    );
+    let help =
+        "add `discover: always` at the top of the file: objects are then read all the same, and nothing is written";
+    linter.note(&entry(&["preconditions"], first), message, help.to_owned());
 }
 
 /// Which entries of `resources`, or of what became of them, are read.
@@ -148,6 +172,23 @@ impl Reads {
             Part::Template(template) => self.template(template),
             Part::Field(path) => self.path(&path.prefix()),
             Part::Expression(expression) => self.expression(expression),
+        });
+    }
+
+    /// The live objects that a payload reads, without what became of them.
+    fn objects_of(&mut self, payload: &Payload) {
+        visit(&payload.build, &mut |part| match part {
+            Part::Template(template) => {
+                let live = |path: &&String| path.split('.').next() == Some("resources");
+                template
+                    .variables()
+                    .iter()
+                    .filter(live)
+                    .for_each(|path| self.path(&path.split('.').collect::<Vec<_>>()));
+            }
+            Part::Field(path) if path.prefix().first() == Some(&"resources") => self.path(&path.prefix()),
+            Part::Field(_) => {}
+            Part::Expression(expression) => self.entries(expression.resource_reads()),
         });
     }
 

@@ -2,7 +2,7 @@
 
 use super::lint;
 use crate::cel::VISITED;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, Severity};
 use crate::document::Document;
 use crate::task::compile::{Surroundings, compile};
 
@@ -125,5 +125,21 @@ fn what_is_in_order_is_left_in_peace() {
     for (name, text) in cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()) {
         let lints = lints(&text);
         assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
+    }
+}
+
+#[test]
+fn payload_that_reads_objects_beside_a_precondition_gets_a_note() {
+    let with = |before: &str| lints(&cases::with_preconditions(before));
+    let noted = with("preconditions:\n  - {name: ready, expression: \"event.ready\"}\n");
+    assert_eq!((noted.count(Severity::Warning), noted.count(Severity::Note)), (0, 1), "{noted}");
+    let text = noted.to_string();
+    assert!(text.contains("preconditions[0]") && text.contains("add `discover: always`"), "{text}");
+    for quiet in [
+        "discover: always\npreconditions:\n  - {name: ready, expression: \"event.ready\"}\n",
+        "preconditions:\n  - {name: cluster, api_call: {method: GET, url: /clusters/x}}\n",
+        "",
+    ] {
+        assert_eq!(with(quiet).count(Severity::Note), 0, "{quiet}");
     }
 }

@@ -56,6 +56,10 @@ pub(super) fn with_resources(resources: String) -> String {
     Parts { resources, ..Parts::sound() }.text()
 }
 
+pub(super) fn with_preconditions(before: &str) -> String {
+    format!("{before}{}", Parts::sound().text())
+}
+
 fn with_payloads(payloads: &str) -> String {
     Parts { payloads: payloads.to_owned(), ..Parts::sound() }.text()
 }

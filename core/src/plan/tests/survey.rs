@@ -1,0 +1,79 @@
+//! Reading without deciding.
+#![expect(clippy::panic, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::passes::{config_map, gated, live, scope, selecting, stamp, task, version, with};
+use super::store::Store;
+use crate::outcome::Outcome;
+use crate::plan::Planner;
+use crate::scope::Scope;
+
+/// What a task's resources show, and the outcomes.
+fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {
+    let task = task(resources);
+    let mut scope = scope(store, 3, &[("deleting", json!(true))]);
+    let mut planner = Planner::new(&task, stamp(3));
+    while let Some(wanted) = planner.survey(&mut scope) {
+        for wanted in wanted {
+            planner.observe(&mut scope, wanted.resource, store.find(&wanted.query));
+        }
+    }
+    let outcomes = planner.into_outcomes();
+    (scope, outcomes)
+}
+
+fn shown(scope: &Scope, name: &str) -> Option<String> {
+    Some(scope.get("resources")?.get(name)?["metadata"]["name"].as_str()?.to_owned())
+}
+
+/// An object with a Secret in it.
+fn holder() -> Value {
+    let manifests = json!([{ "kind": "Secret", "metadata": { "name": "inner", "namespace": "team" } }]);
+    with(live("ConfigMap", "holder", json!({}), Some(1)), json!({ "spec": { "workload": { "manifests": manifests } } }))
+}
+
+#[test]
+fn survey_shows_live_objects_with_and_without_lifecycle_keys() {
+    let inside = json!({ "nested_discoveries": [{ "name": "inside", "discovery": { "by_name": "inner" } }] });
+    for gate in ["create", "delete"] {
+        let entries = [with(config_map("holder"), inside.clone()), selecting("run"), config_map("gone")];
+        let gated = [gated(entries[0].clone(), gate, "true"), entries[1].clone(), entries[2].clone()];
+        for entries in [entries, gated] {
+            let store = Store::with([holder(), version("run", "run-2", 2, 1), version("run", "run-3", 3, 2)]);
+            let (scope, outcomes) = surveyed(&entries, &store);
+            let shown = ["holder", "inside", "run", "gone"].map(|name| shown(&scope, name));
+            let expected = [Some("holder"), Some("inner"), Some("run-3"), None].map(|name| name.map(str::to_owned));
+            assert_eq!((shown, outcomes), (expected, Vec::new()));
+            assert_eq!(store.log.len(), 0);
+        }
+    }
+}
+
+#[test]
+fn survey_tells_which_resource_could_not_be_read() {
+    let role = with(config_map("role"), json!({ "manifest": { "kind": "Role" } }));
+    for entries in [[config_map("a"), role.clone()], [config_map("a"), gated(role, "delete", "deleting")]] {
+        let mut store = Store::with([live("ConfigMap", "a", json!({}), Some(3))]);
+        store.unreadable = vec!["Role".to_owned()];
+        let (scope, outcomes) = surveyed(&entries, &store);
+        assert_eq!(shown(&scope, "a").as_deref(), Some("a"));
+        let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+        let reason = outcome.failure().map(|failure| failure.reason.as_str());
+        assert_eq!((outcome.resource.as_str(), reason, outcome.row.number()), ("role", Some("DiscoveryFailed"), "1"));
+    }
+}
+
+#[test]
+fn survey_tells_what_could_not_be_read_inside_of_an_object() {
+    let inside = json!({ "nested_discoveries": [{ "name": "inside", "discovery": { "by_name": "{{ .unset }}" } }] });
+    for gate in [None, Some("delete")] {
+        let entry = with(config_map("holder"), inside.clone());
+        let entry = gate.map_or_else(|| entry.clone(), |gate| gated(entry.clone(), gate, "deleting"));
+        let (scope, outcomes) = surveyed(&[entry], &Store::with([holder()]));
+        assert_eq!(shown(&scope, "holder").as_deref(), Some("holder"));
+        let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+        let failure = outcome.failure().map(|failure| failure.message.as_str()).unwrap_or_default();
+        assert!(failure.contains("nested discovery inside"), "{failure}");
+    }
+}
