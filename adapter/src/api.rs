@@ -18,12 +18,14 @@ use crate::trace::TraceContext;
 mod client;
 mod endpoint;
 mod failure;
+mod own;
 mod retry;
 mod token;
 mod url;
 
 pub use client::{ApiSettings, ApiSettingsError, HttpApi, TokenSettings};
 pub use failure::{failure_text, is_resource_not_found};
+pub use own::names_resource_of;
 pub use retry::RetryPolicy;
 pub use url::resolve;
 

@@ -4,13 +4,14 @@
 //! what that means.
 
 use lifecycle_core::api_call::ApiRequest;
+use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, Stage};
 use lifecycle_core::task::LogLevel;
 use lifecycle_service::files;
 use tokio::time::Instant;
 
-use crate::api::{Api, CallContext, failure_text, is_resource_not_found};
+use crate::api::{Api, CallContext, failure_text, is_resource_not_found, names_resource_of};
 use crate::secret::shown_url;
 use crate::trace::TraceContext;
 
@@ -37,6 +38,7 @@ pub struct CallRecord {
 /// Answers the needs of one pass.
 pub struct Fetcher<'a, A> {
     api: &'a A,
+    event: &'a LifecycleEvent,
     context: CallContext,
     phase: Phase,
     /// The calls made, if they are kept.
@@ -44,10 +46,10 @@ pub struct Fetcher<'a, A> {
 }
 
 impl<'a, A: Api> Fetcher<'a, A> {
-    /// Works for one pass; keeps its calls for a trace if `keep_calls`.
-    pub fn new(api: &'a A, trace: &TraceContext, keep_calls: bool) -> Self {
+    /// Works for the pass of one event; keeps its calls for a trace if `keep_calls`.
+    pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_calls: bool) -> Self {
         let context = CallContext { trace: trace.clone(), deadline: None };
-        Self { api, context, phase: Phase::ParamExtraction, calls: keep_calls.then(Vec::new) }
+        Self { api, event, context, phase: Phase::ParamExtraction, calls: keep_calls.then(Vec::new) }
     }
 
     /// Runs a stage to its end; no call or wait goes on after `deadline`.
@@ -85,6 +87,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
         let url = shown_url(&self.api.resolve_url(&request.url));
         let answer = self.api.call(&request, &self.context).await;
         let failure = failure_text(&request, &url, &answer);
+        let is_own = names_resource_of(self.event, &url);
         if let Some(calls) = &mut self.calls {
             calls.push(CallRecord {
                 phase: self.phase,
@@ -98,7 +101,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
         match (answer, failure) {
             (Ok(response), None) => Ok(response.body),
             (Ok(response), Some(failure)) if is_resource_not_found(response.status, &response.body) => {
-                Err(CallError::ResourceNotFound(failure))
+                Err(if is_own { CallError::Gone(failure) } else { CallError::ResourceNotFound(failure) })
             }
             (_, failure) => Err(CallError::Failed(failure.unwrap_or_default())),
         }
@@ -139,6 +142,7 @@ mod tests {
     use std::time::Duration;
 
     use lifecycle_core::api_call::{ApiFailure, ApiResponse, Method};
+    use lifecycle_core::id::Generation;
 
     use super::*;
 
@@ -166,7 +170,21 @@ mod tests {
             body: None,
             headers: Vec::new(),
         };
-        let mut fetcher = Fetcher::new(&Absent, &TraceContext::default(), true);
+        let event = LifecycleEvent {
+            event_id: "e-1".to_owned(),
+            source: "tests".to_owned(),
+            event_type: "reconcile".to_owned(),
+            time: None,
+            traceparent: None,
+            tracestate: None,
+            resource_id: "c-1".to_owned(),
+            kind: "Cluster".to_owned(),
+            href: String::new(),
+            generation: Generation(1),
+            owner: None,
+            data: serde_json::Value::Null,
+        };
+        let mut fetcher = Fetcher::new(&Absent, &event, &TraceContext::default(), true);
         let Answer::Called(Err(error)) = fetcher.answer(Need::Call(request)).await else { panic!("an error") };
         let shown = "https://**REDACTED**@api/x?token=**REDACTED**";
         assert!(error.to_string().contains(shown), "{error}");

@@ -140,8 +140,7 @@ fn log(report: &PassReport) {
     match &report.verdict {
         Some(Verdict::NotMet(reason)) => tracing::info!(reason, "preconditions not met"),
         Some(Verdict::Failed(error)) => tracing::error!(error = %error, "preconditions could not be evaluated"),
-        Some(Verdict::ResourceNotFound(reason)) => tracing::info!(reason, "the API resource is gone"),
-        Some(Verdict::Met) | None => {}
+        Some(Verdict::ResourceNotFound(_) | Verdict::Met) | None => {}
     }
     for outcome in &report.outcomes {
         log_outcome(outcome);
@@ -152,6 +151,8 @@ fn log(report: &PassReport) {
         }
         for action in &post.actions {
             match &action.end {
+                // Said below, once.
+                ActionEnd::Skipped(reason) if post.gone.is_some() && reason == "ResourceNotFound" => {}
                 ActionEnd::Executed => tracing::debug!(action = action.name, "post action executed"),
                 ActionEnd::Skipped(reason) => tracing::info!(action = action.name, reason, "post action skipped"),
                 ActionEnd::Failed(error) => tracing::error!(action = action.name, error, "post action failed"),
@@ -161,7 +162,11 @@ fn log(report: &PassReport) {
             tracing::error!(error = %error, "payloads could not be built; nothing was reported");
         }
     }
-    tracing::info!(status = report.status().as_str(), "event handled");
+    let status = report.status().as_str();
+    match report.gone() {
+        Some(reason) => tracing::info!(status, reason, "the API resource is gone"),
+        None => tracing::info!(status, "event handled"),
+    }
 }
 
 fn log_outcome(outcome: &Outcome) {
@@ -208,3 +213,6 @@ fn log_outcome(outcome: &Outcome) {
         tracing::info!(resource, kind, count = outcome.pruned.len(), "former versions pruned");
     }
 }
+
+#[cfg(test)]
+mod tests;

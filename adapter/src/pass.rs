@@ -72,6 +72,16 @@ impl PassReport {
         errors
     }
 
+    /// The API's words, if it says that the event's own resource does not exist, or one of a precondition's.
+    #[must_use]
+    pub fn gone(&self) -> Option<&str> {
+        let in_post = self.post.as_ref().and_then(|post| post.gone.as_deref());
+        match &self.verdict {
+            Some(Verdict::ResourceNotFound(message)) => Some(message),
+            Some(Verdict::Met | Verdict::NotMet(_) | Verdict::Failed(_)) | None => in_post,
+        }
+    }
+
     /// How the pass ended.
     #[must_use]
     pub fn status(&self) -> PassStatus {

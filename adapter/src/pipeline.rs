@@ -12,14 +12,15 @@ use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
-use lifecycle_core::params::Resolver;
-use lifecycle_core::plan::{Next, Planner};
+use lifecycle_core::overlay::Account;
+use lifecycle_core::params::{Resolver, Unresolved};
+use lifecycle_core::plan::{Next, Planner, Wanted};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::Phase;
-use lifecycle_core::task::Task;
+use lifecycle_core::task::{Discover, Task};
 use lifecycle_core::template::Template;
 use tokio::time::Instant;
 
@@ -68,16 +69,23 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         self.host.introduce(event, &mut scope);
         let mut execution = Execution::default();
         execution.publish(&self.host, &mut scope);
-        let mut fetcher = Fetcher::new(&self.api, trace, self.keep_account);
+        let mut fetcher = Fetcher::new(&self.api, event, trace, self.keep_account);
         let mut report = PassReport::new();
 
         let (params, resolver) = fetcher
             .drive(Phase::ParamExtraction, Resolver::new(&self.task, &self.host), &mut scope, before_reporting)
             .await;
-        if let Err(error) = params {
-            report.params_error = Some(error);
-            report.is_malformed = !resolver.has_fetched();
-            return report.end(scope, fetcher.calls);
+        match params {
+            Ok(()) => {}
+            Err(Unresolved::Failed(error)) => {
+                report.params_error = Some(error);
+                report.is_malformed = !resolver.has_fetched();
+                return report.end(scope, fetcher.calls);
+            }
+            Err(Unresolved::Gone(message)) => {
+                report.verdict = Some(Verdict::ResourceNotFound(message));
+                return report.end(scope, fetcher.calls);
+            }
         }
 
         let (verdict, evaluator) =
@@ -85,9 +93,16 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         report.preconditions = evaluator.into_results();
         execution.note_verdict(&verdict);
         report.verdict = Some(verdict.clone());
-        match verdict {
+        match &verdict {
             Verdict::ResourceNotFound(_) => return report.end(scope, fetcher.calls),
-            Verdict::NotMet(_) | Verdict::Failed(_) => {}
+            Verdict::NotMet(_) | Verdict::Failed(_) => match self.task.discover {
+                Discover::WhenMet => {}
+                Discover::Always => {
+                    let stamp = self.stamp(event, &scope);
+                    report.outcomes = self.survey(stamp, &mut scope, before_reporting).await;
+                    execution.note_outcomes(&report.outcomes);
+                }
+            },
             Verdict::Met => {
                 execution.publish(&self.host, &mut scope);
                 let stamp = self.stamp(event, &scope);
@@ -97,8 +112,13 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
+        let unread = match (&verdict, self.task.discover) {
+            (Verdict::Failed(error), Discover::WhenMet) if !self.task.resources.is_empty() => Some(error),
+            (Verdict::Failed(_) | Verdict::Met | Verdict::NotMet(_) | Verdict::ResourceNotFound(_), _) => None,
+        };
+        let account = Account { outcomes: &report.outcomes, unread };
         let (post, _) =
-            fetcher.drive(Phase::PostActions, Reporter::new(&self.task, &report.outcomes), &mut scope, deadline).await;
+            fetcher.drive(Phase::PostActions, Reporter::new(&self.task, account), &mut scope, deadline).await;
         report.post = Some(post);
         report.end(scope, fetcher.calls)
     }
@@ -122,6 +142,24 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 }
                 Next::Done => return planner.into_outcomes(),
             }
+        }
+    }
+
+    /// Reads what is live, and neither decides nor writes.
+    async fn survey(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
+        let mut planner = self.planner(stamp);
+        while let Some(wanted) = planner.survey(scope) {
+            self.read(wanted, &mut planner, scope, deadline).await;
+        }
+        planner.into_outcomes()
+    }
+
+    async fn read(&self, wanted: Vec<Wanted>, planner: &mut Planner<'_>, scope: &mut Scope, deadline: Instant) {
+        let (resources, queries): (Vec<_>, _) =
+            wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
+        let observations = find_all(&self.transport, queries, deadline).await;
+        for (resource, observation) in resources.into_iter().zip(observations) {
+            planner.observe(scope, resource, observation);
         }
     }
 

@@ -189,6 +189,16 @@ fn parse(text: &str) -> Result<Value, Failure> {
 fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
     let metadata = mapping(object, "metadata")?;
     let labels = mapping_in(metadata, "labels")?;
+    if labels.contains_key(keys::DISOWNED) {
+        return Err(Failure::new(
+            FailReason::InvalidLabel,
+            format!(
+                "the manifest writes the label `{}`, with which an object is never updated or deleted again; remove the \
+                 label, and use `lifecycle.orphan` to disown the object",
+                keys::DISOWNED
+            ),
+        ));
+    }
     for (key, value) in [
         (keys::ADAPTER, stamp.adapter.as_str()),
         (keys::RESOURCE_ID, stamp.resource_id.as_str()),

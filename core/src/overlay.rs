@@ -1,40 +1,73 @@
-//! What core knows better than a configuration: laid over status payloads before they are sent.
+//! What core knows better than a configuration: laid over statuses before they are sent.
 //!
-//! In: a payload, or the body of a request, and the outcomes of phase 3. Out: the same, corrected. Nothing can fail: what
-//! is no status is left alone. A payload is a status if it has `adapter` and a list of `conditions`.
+//! In: a payload, or the body of a request, as text, and the [`Account`] of phases 2 and 3. Out: the same text, corrected.
+//! Nothing can fail: a text in which the API would find no status is left alone, to the byte. A status has `adapter` and a
+//! list of `conditions`, however their keys are capitalized.
 //!
-//! No configuration can report `Available=True` over a failed write, nor `Finalized=True` over an object that was to be let
-//! go of and could not be read, released or deleted: the API would forget what still stands. Nor can one fail to report
-//! `Finalized=True` when everything was let go of and something was released: nobody else knows that the objects that
-//! still stand are not the adapter's any more.
+//! No configuration can report `Available=True` over a failed write, nor `Finalized=True` while an object could not be read,
+//! or was to go and could not be disowned or deleted: the API would forget what still stands. Nor can one fail to report
+//! `Finalized=True` when every object that was to go is gone or disowned: only the adapter knows that a disowned object is
+//! nobody's any more.
+//!
+//! A condition without a status is sent as `Unknown`, because the API refuses the whole report for it, and with the report
+//! whatever else it had to say.
 
-use serde_json::{Map, Value, json};
+mod status;
 
-use crate::outcome::Outcome;
-use crate::plan::decision::{Decision, Failure, OrphanReason, SkipReason};
-use crate::value;
+pub(crate) use self::status::is_key;
+use self::status::{Condition, Element, Status};
+use crate::outcome::{Outcome, OutcomeResult};
+use crate::plan::decision::{Decision, FailReason, Failure, OrphanReason, SkipReason};
+use crate::plan::row::Row;
+use crate::plan::warning::WarningReason;
+use crate::stage::PhaseError;
 
-/// Corrects a status payload by the outcomes of phase 3; leaves any other payload alone.
-pub fn apply(payload: &mut Value, outcomes: &[Outcome]) {
-    if let Some(failed) = failed(outcomes) {
-        correct(payload, "Available", &failed);
-    }
-    if let Some(unfinished) = unfinished(outcomes) {
-        withdraw(payload, "Finalized", &unfinished);
-    }
-    if let Some(released) = released(outcomes) {
-        correct(payload, "Finalized", &released);
-    }
+/// The reason of a condition whose status has no value.
+pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
+
+/// What phases 2 and 3 came to, as far as a status has to agree with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Account<'a> {
+    /// What became of each resource.
+    pub outcomes: &'a [Outcome],
+    /// Why no resource was read, if an error is the reason.
+    pub unread: Option<&'a PhaseError>,
 }
 
-/// Corrects a text that is the JSON of a status, as a request's body may be without any payload; leaves any other text
-/// as it is, to the byte.
+/// Corrects a text in which the API would find a status; leaves any other text as it is, to the byte.
 #[must_use]
-pub fn apply_to_text(text: String, outcomes: &[Outcome]) -> String {
-    let Ok(written) = serde_json::from_str::<Value>(&text) else { return text };
-    let mut corrected = written.clone();
-    apply(&mut corrected, outcomes);
-    if corrected == written { text } else { value::json::to_string(&corrected) }
+pub fn apply(text: String, account: Account<'_>) -> String {
+    let body = without_mark(&text);
+    let Some(mut status) = Status::read(body) else { return text };
+    let mut corrected = fill_in(&mut status);
+    if let Some(failed) = failed(account) {
+        correct(&mut status, "Available", &failed);
+        corrected = true;
+    }
+    if let Some(unfinished) = unfinished(account) {
+        withdraw(&mut status, "Finalized", &unfinished);
+        corrected = true;
+    }
+    if let Some(disowned) = disowned(account) {
+        match disowned {
+            Disowned::Objects(correction) => correct(&mut status, "Finalized", &correction),
+            Disowned::Nothing(correction) => add(&mut status, "Finalized", &correction),
+        }
+        corrected = true;
+    }
+    // What is sent is what was corrected: in the text as it came, the API may find more than one `conditions`.
+    if corrected { status.write() } else { body.to_owned() }
+}
+
+/// Whether the API would find a status in the text, one that does not say which generation it is about.
+#[must_use]
+pub fn lacks_generation(text: &str) -> bool {
+    Status::read(without_mark(text)).is_some_and(|status| !status.has_generation())
+}
+
+/// The text without a byte order mark, for which the API refuses a body.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// What a condition has to say.
@@ -45,43 +78,95 @@ struct Correction {
 }
 
 /// Any failure makes `Available` false, with the first one's reason and the words of all.
-fn failed(outcomes: &[Outcome]) -> Option<Correction> {
-    failures(outcomes.iter())
+fn failed(account: Account<'_>) -> Option<Correction> {
+    failures(account.outcomes.iter())
 }
 
-/// While what is to be let go of fails, it is not certain to be gone: to an expression, what could not be read looks like
-/// what is not there.
-fn unfinished(outcomes: &[Outcome]) -> Option<Correction> {
-    failures(outcomes.iter().filter(|outcome| outcome.can_be_released || outcome.can_be_deleted))
+/// While an object could not be read, or could not be made to go, it is not certain to be gone: to an expression, an object
+/// that could not be read looks like one that does not exist.
+fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
+    let has_to_go = |outcome: &&Outcome| outcome.can_be_released || outcome.can_be_deleted;
+    failures(outcomes.iter().filter(|outcome| has_to_go(outcome) || is_unread(outcome)))
+        .or_else(|| unread_inside(outcomes))
+        .or_else(|| {
+            let message = unread?.to_string();
+            Some(Correction { status: "False", reason: "PreconditionFailed", message })
+        })
+        .or_else(|| {
+            let terminating: Vec<&str> = outcomes.iter().filter(leaves_terminating).map(name).collect();
+            let message = format!("an object is still terminating beside the disowned one: {}", terminating.join(", "));
+            (!terminating.is_empty()).then_some(Correction { status: "False", reason: "Terminating", message })
+        })
+}
+
+/// What is inside of an object counts as unread where its discovery does not render.
+fn unread_inside(outcomes: &[Outcome]) -> Option<Correction> {
+    let mut warnings = outcomes.iter().flat_map(|outcome| &outcome.warnings);
+    let unread = warnings.find(|warning| warning.reason == WarningReason::NestedUnread)?;
+    Some(Correction { status: "False", reason: FailReason::DiscoveryFailed.as_str(), message: unread.to_string() })
+}
+
+fn is_unread(outcome: &Outcome) -> bool {
+    outcome.row == Row::Unknown && outcome.failure().is_some()
+}
+
+/// Whether every object is disowned but one that is on its way out.
+fn leaves_terminating(outcome: &&Outcome) -> bool {
+    let is_disowned = match &outcome.decision {
+        Decision::Orphan(_) => outcome.result == OutcomeResult::Released,
+        Decision::Skip(reason) => *reason == SkipReason::Disowned,
+        Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Delete
+        | Decision::Wait(_)
+        | Decision::Fail(_) => false,
+    };
+    is_disowned && !outcome.finalized
+}
+
+fn name(outcome: &Outcome) -> &str {
+    &outcome.resource
 }
 
 fn failures<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Option<Correction> {
     let failures: Vec<(&str, &Failure)> =
-        outcomes.filter_map(|outcome| outcome.failure().map(|failure| (outcome.resource.as_str(), failure))).collect();
+        outcomes.filter_map(|outcome| outcome.failure().map(|failure| (name(outcome), failure))).collect();
     let (_, first) = failures.first()?;
     let told: Vec<String> =
         failures.iter().map(|(resource, failure)| format!("resource {resource}: {}", failure.message)).collect();
     Some(Correction { status: "False", reason: first.reason.as_str(), message: told.join("; ") })
 }
 
-/// A release makes `Finalized` true once every resource that can be released or deleted is let go of.
-fn released(outcomes: &[Outcome]) -> Option<Correction> {
+/// What the orphan gates came to.
+enum Disowned {
+    /// Objects still stand that no expression can tell from owned ones, so the author's word does not count.
+    Objects(Correction),
+    /// There was no object. The author's expressions see the same, so that the author's word counts if there is one.
+    Nothing(Correction),
+}
+
+/// A disownment makes `Finalized` true once every resource that can be disowned or deleted needs nothing more.
+fn disowned(account: Account<'_>) -> Option<Disowned> {
+    let outcomes = account.outcomes;
     let is_pending = |outcome: &Outcome| (outcome.can_be_released || outcome.can_be_deleted) && !outcome.finalized;
-    let released: Vec<&Outcome> = outcomes.iter().filter(|outcome| was_released(outcome)).collect();
-    if released.is_empty() || outcomes.iter().any(is_pending) {
+    let fired: Vec<&Outcome> = outcomes.iter().filter(|outcome| orphan_gate_fired(outcome)).collect();
+    if fired.is_empty() || outcomes.iter().any(is_pending) || unfinished(account).is_some() {
         return None;
     }
     let is_there = |outcome: &&&Outcome| outcome.decision != Decision::Skip(SkipReason::NothingToOrphan);
-    let standing: Vec<&str> = released.iter().filter(is_there).map(|outcome| outcome.resource.as_str()).collect();
-    let message = match standing.as_slice() {
-        [] => "there was nothing to release".to_owned(),
-        standing => format!("released, not deleted: {}", standing.join(", ")),
-    };
-    Some(Correction { status: "True", reason: "Released", message })
+    let standing: Vec<&str> = fired.iter().filter(is_there).map(|outcome| name(outcome)).collect();
+    let correction = |message: String| Correction { status: "True", reason: "Released", message };
+    Some(match standing.as_slice() {
+        [] => Disowned::Nothing(correction("there was nothing to release".to_owned())),
+        standing => Disowned::Objects(correction(format!("released, not deleted: {}", standing.join(", ")))),
+    })
 }
 
-/// Whether the orphan gate fired, now or on an event before. What a person marked says nothing about the rest.
-fn was_released(outcome: &Outcome) -> bool {
+/// Whether the orphan gate fired, now or on an event before. A person's mark says nothing about the other resources.
+fn orphan_gate_fired(outcome: &Outcome) -> bool {
     match &outcome.decision {
         Decision::Orphan(OrphanReason::GateHolds) | Decision::Skip(SkipReason::NothingToOrphan) => true,
         Decision::Orphan(OrphanReason::Disowned) | Decision::Skip(SkipReason::Disowned) => outcome.can_be_released,
@@ -97,48 +182,44 @@ fn was_released(outcome: &Outcome) -> bool {
     }
 }
 
-/// Makes every condition of this type say so, and adds one if there is none.
-fn correct(payload: &mut Value, kind: &str, correction: &Correction) {
-    let Some(conditions) = conditions(payload) else { return };
-    let Correction { status, reason, message } = correction;
-    let mut found = false;
-    for condition in of_type(conditions, kind) {
-        found = true;
-        correction.write(condition);
+/// Makes every condition without a status `Unknown`; says whether there was one.
+fn fill_in(status: &mut Status<'_>) -> bool {
+    let mut filled = false;
+    for condition in status.each().filter(|condition| condition.lacks("status")) {
+        let message = "the status has no value".to_owned();
+        Correction { status: "Unknown", reason: NOT_EVALUATED, message }.write(condition);
+        filled = true;
     }
-    if !found {
-        conditions.push(json!({ "type": kind, "status": status, "reason": reason, "message": message }));
+    filled
+}
+
+/// Makes every condition of this type say so, and adds one if there is none.
+fn correct(status: &mut Status<'_>, kind: &str, correction: &Correction) {
+    status.of_type(kind).for_each(|condition| correction.write(condition));
+    add(status, kind, correction);
+}
+
+/// Adds a condition if there is none of this type.
+fn add(status: &mut Status<'_>, kind: &str, correction: &Correction) {
+    if status.of_type(kind).next().is_none() {
+        let mut condition = Condition::new(kind);
+        correction.write(&mut condition);
+        status.conditions.push(Element::Condition(condition));
     }
 }
 
-/// Makes every condition of this type say so that says `True`. What says less has its reason.
-fn withdraw(payload: &mut Value, kind: &str, correction: &Correction) {
-    let Some(conditions) = conditions(payload) else { return };
-    for condition in of_type(conditions, kind) {
-        if condition.get("status").and_then(Value::as_str) == Some("True") {
-            correction.write(condition);
-        }
-    }
+/// Makes every condition of this type say so that says `True`. One that says less has its reason.
+fn withdraw(status: &mut Status<'_>, kind: &str, correction: &Correction) {
+    let claims = |condition: &&mut Condition<'_>| condition.text("status").as_deref() == Some("True");
+    status.of_type(kind).filter(claims).for_each(|condition| correction.write(condition));
 }
 
 impl Correction {
-    fn write(&self, condition: &mut Map<String, Value>) {
-        for (key, value) in [("status", self.status), ("reason", self.reason), ("message", &self.message)] {
-            condition.insert(key.to_owned(), Value::from(value));
+    fn write(&self, condition: &mut Condition<'_>) {
+        for (key, text) in [("status", self.status), ("reason", self.reason), ("message", &self.message)] {
+            condition.set(key, text);
         }
     }
-}
-
-/// The conditions of a status; none if it is no status.
-fn conditions(payload: &mut Value) -> Option<&mut Vec<Value>> {
-    payload.get("adapter")?;
-    payload.get_mut("conditions")?.as_array_mut()
-}
-
-fn of_type<'c>(conditions: &'c mut [Value], kind: &str) -> impl Iterator<Item = &'c mut Map<String, Value>> {
-    let of_type =
-        move |condition: &&mut Map<String, Value>| condition.get("type").and_then(Value::as_str) == Some(kind);
-    conditions.iter_mut().filter_map(Value::as_object_mut).filter(of_type)
 }
 
 #[cfg(test)]

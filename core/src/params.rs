@@ -1,15 +1,28 @@
 //! Phase 1: the variables of an event.
 //!
 //! In: the task's params, the [`Host`] and the event's [`Scope`]. Out: the same scope with a variable for each param
-//! that has a value. It fails if a required param has none; any other param is simply absent then.
+//! that has a value. It fails if a required param has none; any other param is simply absent then. It ends the event if
+//! the API says that the event's own resource does not exist.
 
 use serde_json::Value;
 
 use crate::host::Host;
+use crate::precondition;
 use crate::scope::Scope;
-use crate::stage::{Answer, Need, Phase, PhaseError, Progress, Stage};
+use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage};
 use crate::task::{Param, ParamSource, Task};
 use crate::value::{self, Typed};
+
+/// Why the phase ended before its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unresolved {
+    /// A required param has no value.
+    #[error(transparent)]
+    Failed(#[from] PhaseError),
+    /// The API says that the event's own resource does not exist, so there is nothing to do and nothing to report on.
+    #[error("{0}")]
+    Gone(String),
+}
 
 /// Resolves the params of one event, in order.
 #[derive(Debug)]
@@ -38,13 +51,16 @@ impl<'t> Resolver<'t> {
 }
 
 impl Stage for Resolver<'_> {
-    type Done = Result<(), PhaseError>;
+    type Done = Result<(), Unresolved>;
 
     fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done> {
-        if let (Some(param), Some(answer)) = (self.waiting.take(), answer)
-            && let Err(error) = settle(param, fetched(param, answer).map(Typed::from), scope)
-        {
-            return Progress::Done(Err(error));
+        if let (Some(param), Some(answer)) = (self.waiting.take(), answer) {
+            if let Answer::Called(Err(CallError::Gone(message))) = answer {
+                return Progress::Done(Err(Unresolved::Gone(message)));
+            }
+            if let Err(error) = settle(param, fetched(param, answer).map(Typed::from), scope) {
+                return Progress::Done(Err(error.into()));
+            }
         }
         for param in self.params.by_ref() {
             match extract(param, self.host, scope) {
@@ -55,7 +71,7 @@ impl Stage for Resolver<'_> {
                 }
                 Extraction::Gave(extracted) => {
                     if let Err(error) = settle(param, extracted, scope) {
-                        return Progress::Done(Err(error));
+                        return Progress::Done(Err(error.into()));
                     }
                 }
             }
@@ -106,11 +122,7 @@ fn found(root: &Value, path: &str) -> Result<Value, String> {
 
 fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
     match answer {
-        Answer::Called(Ok(body)) => match serde_json::from_str(&body) {
-            Ok(Value::Object(object)) => Ok(value::as_go_numbers(Value::Object(object))),
-            Ok(_) => Err("the response is not a JSON object".to_owned()),
-            Err(error) => Err(format!("the response is not JSON: {error}")),
-        },
+        Answer::Called(Ok(body)) => precondition::response(&body),
         Answer::Called(Err(error)) => Err(error.to_string()),
         Answer::Read(Ok(text)) => {
             let trims = matches!(param.source, ParamSource::File { trim: true, .. });

@@ -1,6 +1,6 @@
 //! Phase 4: builds the payloads, then runs the actions.
 //!
-//! In: the task's payloads and actions, the event's [`Scope`] with the account of the pass, and the outcomes for the
+//! In: the task's payloads and actions, the event's [`Scope`] with the account of the pass, and the [`Account`] for the
 //! [`overlay`]. Out: a [`PostReport`]. All payloads are built before the first action, so that a
 //! payload that cannot be built sends nothing half-true. The first action that fails ends the phase.
 
@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::outcome::Outcome;
-use crate::overlay;
+use crate::api_call::ApiRequest;
+use crate::overlay::{self, Account};
 use crate::payload;
 use crate::scope::Scope;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
@@ -25,6 +25,8 @@ pub struct PostReport {
     pub error: Option<PhaseError>,
     /// Whether an action met a resource that does not exist any more, which ended the phase.
     pub resource_not_found: bool,
+    /// The API's words, if that was the event's own resource.
+    pub gone: Option<String>,
     /// What the author should know.
     pub warnings: Vec<String>,
 }
@@ -53,7 +55,7 @@ pub enum ActionEnd {
 #[derive(Debug)]
 pub struct Reporter<'t> {
     task: &'t Task,
-    outcomes: &'t [Outcome],
+    account: Account<'t>,
     skipped_payloads: BTreeSet<&'t str>,
     payloads_built: bool,
     position: usize,
@@ -70,12 +72,12 @@ enum Step {
 }
 
 impl<'t> Reporter<'t> {
-    /// Begins phase 4 with what phase 3 did.
+    /// Begins phase 4 with what phases 2 and 3 came to.
     #[must_use]
-    pub fn new(task: &'t Task, outcomes: &'t [Outcome]) -> Self {
+    pub fn new(task: &'t Task, account: Account<'t>) -> Self {
         Self {
             task,
-            outcomes,
+            account,
             skipped_payloads: BTreeSet::new(),
             payloads_built: false,
             position: 0,
@@ -105,11 +107,10 @@ impl<'t> Reporter<'t> {
 
     fn payload_text(&mut self, payload: &Payload, scope: &Scope) -> Result<String, String> {
         let mut warnings = Vec::new();
-        let mut built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
-        overlay::apply(&mut built, self.outcomes);
+        let built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
         let named = warnings.into_iter().map(|warning| format!("payload {}: {warning}", payload.name));
         self.report.warnings.extend(named);
-        Ok(value::json::to_string(&built))
+        Ok(overlay::apply(value::json::to_string(&built), self.account))
     }
 
     /// Why an action does not have to run, if so.
@@ -135,6 +136,17 @@ impl<'t> Reporter<'t> {
         self.end_action(action, ActionEnd::Failed(message));
         Progress::Done(std::mem::take(&mut self.report))
     }
+}
+
+/// Why a report is not sent.
+const NO_GENERATION: &str = "the status has no `observed_generation`, so the API would refuse it; \
+                             give the payload `observed_generation: {expression: event.generation}`";
+
+/// Whether a request sends the API a status that it must refuse. A service of somebody else's may take such a body.
+fn lacks_generation(request: &ApiRequest) -> bool {
+    let path = request.url.split(['?', '#']).next().unwrap_or_default();
+    let is_report = path.trim_end_matches('/').ends_with("/statuses");
+    is_report && request.body.as_deref().is_some_and(overlay::lacks_generation)
 }
 
 impl Stage for Reporter<'_> {
@@ -169,7 +181,10 @@ impl Stage for Reporter<'_> {
                         match call.render(scope) {
                             Ok(mut request) => {
                                 // A body need not come from a payload.
-                                request.body = request.body.map(|body| overlay::apply_to_text(body, self.outcomes));
+                                request.body = request.body.map(|body| overlay::apply(body, self.account));
+                                if lacks_generation(&request) {
+                                    return self.fail_action(action, NO_GENERATION.to_owned());
+                                }
                                 return Progress::Needs(Need::Call(request));
                             }
                             Err(error) => return self.fail_action(action, error.to_string()),
@@ -177,7 +192,8 @@ impl Stage for Reporter<'_> {
                     }
                 }
                 Step::Settle => match answer.take() {
-                    Some(Answer::Called(Err(CallError::ResourceNotFound(_)))) => {
+                    Some(Answer::Called(Err(ref error @ (CallError::Gone(_) | CallError::ResourceNotFound(_))))) => {
+                        self.report.gone = matches!(error, CallError::Gone(_)).then(|| error.to_string());
                         self.end_action(action, ActionEnd::Skipped("ResourceNotFound".to_owned()));
                         self.report.resource_not_found = true;
                         return Progress::Done(std::mem::take(&mut self.report));

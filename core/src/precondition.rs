@@ -116,19 +116,14 @@ impl Stage for Evaluator<'_> {
                         warnings: Vec::new(),
                     };
                     match answer.take() {
-                        Some(Answer::Called(Ok(body))) => match serde_json::from_str::<Value>(&body) {
-                            Ok(response) => {
-                                let response = value::as_go_numbers(response);
-                                if let Err(message) = take_captures(precondition, response, scope, &mut result) {
-                                    return self.end(&precondition.name, &failure(message));
-                                }
+                        Some(Answer::Called(Ok(body))) => {
+                            let taken = response(&body)
+                                .and_then(|response| take_captures(precondition, response, scope, &mut result));
+                            if let Err(message) = taken {
+                                return self.end(&precondition.name, &failure(message));
                             }
-                            Err(error) => {
-                                let error = failure(format!("the response is not JSON: {error}"));
-                                return self.end(&precondition.name, &error);
-                            }
-                        },
-                        Some(Answer::Called(Err(CallError::ResourceNotFound(message)))) => {
+                        }
+                        Some(Answer::Called(Err(CallError::Gone(message) | CallError::ResourceNotFound(message)))) => {
                             result.error = Some(message.clone());
                             self.results.push(result);
                             return Progress::Done(Verdict::ResourceNotFound(message));
@@ -155,6 +150,15 @@ impl Stage for Evaluator<'_> {
             }
         }
         Progress::Done(Verdict::Met)
+    }
+}
+
+/// The object that an API call is answered with. Captures read its members, and nothing is met by an answer without any.
+pub(crate) fn response(body: &str) -> Result<Value, String> {
+    match serde_json::from_str(body) {
+        Ok(Value::Object(object)) => Ok(value::as_go_numbers(Value::Object(object))),
+        Ok(_) => Err("the response is not a JSON object".to_owned()),
+        Err(error) => Err(format!("the response is not JSON: {error}")),
     }
 }
 

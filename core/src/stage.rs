@@ -57,7 +57,10 @@ pub enum Answer {
 /// An HTTP call without a successful response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The API says that the resource does not exist. (A wrong URL is an ordinary failure.)
+    /// The API says that the event's own resource does not exist.
+    #[error("{0}")]
+    Gone(String),
+    /// A server says that some other resource does not exist. (A wrong URL is an ordinary failure.)
     #[error("{0}")]
     ResourceNotFound(String),
     /// Any other failure.

@@ -7,12 +7,13 @@ use lifecycle_core::host::Host;
 use lifecycle_core::id::Generation;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::observation::{Observation, Version};
-use lifecycle_core::params::Resolver;
+use lifecycle_core::overlay::Account;
+use lifecycle_core::params::{Resolver, Unresolved};
 use lifecycle_core::plan::{Next, Planner, Purpose};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::scope::Scope;
-use lifecycle_core::stage::{Answer, Progress, Stage};
+use lifecycle_core::stage::{Answer, CallError, Progress, Stage};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ fn times_stay_times_from_one_expression_to_the_next() {
     let mut scope = scope();
     drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
     assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
-    assert_eq!(drive(Reporter::new(&task, &[]), &mut scope).0.error, None);
+    assert_eq!(drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope).0.error, None);
     let since = "2026-03-01T11:50:00.500Z";
     let expected = json!({
         "grace": "300s",
@@ -140,7 +141,7 @@ fn each_phase_sees_what_came_before_it() {
     assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
 
     scope.set("resources", json!({"job": {}}));
-    let (report, _) = drive(Reporter::new(&task, &[]), &mut scope);
+    let (report, _) = drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope);
     assert_eq!(report.error, None);
     let one = r#"{"kind":"Cluster","resources":{"job":{}},"two":"not yet"}"#;
     assert_eq!(scope.get("one"), Some(&json!(one)));
@@ -156,7 +157,7 @@ fn a_param_that_fails_or_has_no_value_gets_its_default() {
         let task = task(&json!({"params": [param]}));
         let mut scope = scope();
         let (end, _) = drive(Resolver::new(&task, &Host::default()), &mut scope);
-        end.map(|()| scope.get("value").cloned()).map_err(|error| error.message)
+        end.map(|()| scope.get("value").cloned()).map_err(|error| error.to_string())
     };
     for expression in [FAILS, ABSENT, NULL] {
         assert_eq!(param(expression, json!({})), Ok(None), "{expression}");
@@ -202,6 +203,51 @@ fn a_capture_that_fails_or_has_no_value_is_null_and_sees_the_response_alone() {
         let (value, warnings) = capture(expression);
         assert_eq!(value, Some(json!(null)), "{expression}");
         assert!(warnings.len() == 1 && warnings[0].ends_with(cause), "{warnings:?}");
+    }
+}
+
+#[test]
+fn precondition_fails_on_an_answer_that_is_no_object() {
+    let verdict = |body: &str, more: Value| {
+        let mut precondition = json!({"name": "cluster", "api_call": {"method": "GET", "url": "/clusters/c-1"}});
+        precondition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let task = task(&json!({"preconditions": [precondition]}));
+        let mut evaluator = Evaluator::new(&task);
+        let mut scope = scope();
+        assert!(matches!(evaluator.resume(&mut scope, None), Progress::Needs(_)));
+        match evaluator.resume(&mut scope, Some(Answer::Called(Ok(body.to_owned())))) {
+            Progress::Done(verdict) => verdict,
+            Progress::Needs(need) => panic!("{need:?}"),
+        }
+    };
+    for more in [json!({}), json!({"expression": "true"})] {
+        for body in ["[]", "[{}]", r#""ready""#, "5", "true", "null", "", "{} {}"] {
+            assert!(matches!(verdict(body, more.clone()), Verdict::Failed(_)), "{body:?}");
+        }
+        assert_eq!(verdict("{}", more), Verdict::Met);
+    }
+}
+
+#[test]
+fn answer_that_the_own_resource_is_gone_ends_the_params() {
+    let call = json!({"api_call": {"method": "GET", "url": "/clusters/c-1"}});
+    for more in [json!({}), json!({"required": true}), json!({"default": {"spec": 1}})] {
+        let mut param = json!({"name": "cluster", "source": call});
+        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let task = task(&json!({"params": [param]}));
+        let host = Host::default();
+        let end = |error: CallError| {
+            let mut scope = scope();
+            let mut resolver = Resolver::new(&task, &host);
+            assert!(matches!(resolver.resume(&mut scope, None), Progress::Needs(_)));
+            match resolver.resume(&mut scope, Some(Answer::Called(Err(error)))) {
+                Progress::Done(end) => end,
+                Progress::Needs(need) => panic!("{need:?}"),
+            }
+        };
+        assert_eq!(end(CallError::Gone("404".to_owned())), Err(Unresolved::Gone("404".to_owned())), "{more}");
+        let other = end(CallError::ResourceNotFound("404".to_owned()));
+        assert_eq!(other.is_err(), more["required"] == json!(true), "another resource is just absent: {more}");
     }
 }
 
@@ -331,7 +377,7 @@ fn reported(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) 
     let action = json!({"name": "send", "api_call": call, "when": {"expression": when}});
     let task = task(&json!({"post": {"payloads": [built], "post_actions": [action]}}));
     let mut scope = scope();
-    let (report, _) = drive(Reporter::new(&task, &[]), &mut scope);
+    let (report, _) = drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope);
     let payload = scope.get("status").map(|text| serde_json::from_str(text.as_str().unwrap()).unwrap());
     let end = match (report.error, report.actions.first()) {
         (Some(error), _) => error.message,

@@ -15,6 +15,7 @@ use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
 use lifecycle_core::manifest::{self, Stamp};
 use lifecycle_core::observation::{Observation, Version};
+use lifecycle_core::overlay::Account;
 use lifecycle_core::params::Resolver;
 use lifecycle_core::plan::decide::{Gate, GateAnswer, Questions, Seen, Wanted, decide};
 use lifecycle_core::plan::decision::Failure;
@@ -226,7 +227,8 @@ impl World {
         let outcomes = planner.into_outcomes();
         execution.note_outcomes(&outcomes);
         execution.publish(&self.host, &mut scope);
-        let report = self.drive(Reporter::new(&self.task, &outcomes), &mut scope)?;
+        let report =
+            self.drive(Reporter::new(&self.task, Account { outcomes: &outcomes, unread: None }), &mut scope)?;
         ensure!(report.error.is_none(), "{:?}", report.error);
         Ok(writes)
     }

@@ -18,6 +18,10 @@ impl Planner<'_> {
         let resource = self.resource();
         self.note_standing(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope.now());
+        let leaves_terminating = self
+            .versions(self.position, &pending.belonging)
+            .iter()
+            .any(|version| version.is_terminating() && !version.is_disowned());
         let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let Pending { decided, place: (namespace, name), belonging, record, .. } = pending;
         if let After::Now(version) = after {
@@ -48,7 +52,7 @@ impl Planner<'_> {
             row: decided.row,
             can_be_released: resource.gates.orphan.is_some(),
             can_be_deleted: resource.gates.delete.is_some(),
-            finalized: is_finalized(&decided.decision, &result),
+            finalized: is_finalized(&decided.decision, &result, leaves_terminating),
             decision: decided.decision,
             result,
             gates: record.gates,
@@ -98,11 +102,13 @@ fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
     matches!(result, OutcomeResult::Failed(_)) || *decision == Decision::Skip(SkipReason::EarlierFailure)
 }
 
-/// Whether the pass needs nothing more to consider the resource let go of.
-fn is_finalized(decision: &Decision, result: &OutcomeResult) -> bool {
+/// Whether the pass needs nothing more to consider the resource let go of. A version that is on its way out cannot be
+/// disowned, and is not gone yet.
+fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating: bool) -> bool {
     match decision {
-        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToOrphan | SkipReason::Disowned) => true,
-        Decision::Orphan(_) => *result == OutcomeResult::Released,
+        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToOrphan) => true,
+        Decision::Skip(SkipReason::Disowned) => !leaves_terminating,
+        Decision::Orphan(_) => *result == OutcomeResult::Released && !leaves_terminating,
         Decision::Skip(_)
         | Decision::Create
         | Decision::CreateVersion(_)

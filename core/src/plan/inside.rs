@@ -75,7 +75,8 @@ impl Planner<'_> {
                 }
                 Some(Found::Unreadable(cause)) => {
                     is_unknown = true;
-                    look.unreadable.push(left_out(format!("nested discovery {name} could not be rendered: {cause}")));
+                    let message = format!("nested discovery {name} could not be rendered: {cause}");
+                    look.unreadable.push(Warning::new(WarningReason::NestedUnread, message));
                     None
                 }
             };

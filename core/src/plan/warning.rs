@@ -22,11 +22,14 @@ pub enum WarningReason {
     PruneFailed,
     /// A nested discovery was left out.
     NestedLeftOut,
+    /// A nested discovery could not be rendered: nobody knows whether its object is there.
+    NestedUnread,
 }
 
 impl WarningReason {
     /// Every reason, for metrics that start at zero.
-    pub const ALL: [Self; 4] = [Self::StatusMissing, Self::GateConflict, Self::PruneFailed, Self::NestedLeftOut];
+    pub const ALL: [Self; 5] =
+        [Self::StatusMissing, Self::GateConflict, Self::PruneFailed, Self::NestedLeftOut, Self::NestedUnread];
 
     /// The reason as metrics spell it.
     #[must_use]
@@ -36,6 +39,7 @@ impl WarningReason {
             Self::GateConflict => "gate_conflict",
             Self::PruneFailed => "prune_failed",
             Self::NestedLeftOut => "nested_left_out",
+            Self::NestedUnread => "nested_unread",
         }
     }
 }

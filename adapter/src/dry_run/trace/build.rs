@@ -107,11 +107,16 @@ impl Recording<'_> {
     fn phase(&self, phase: Phase) -> PhaseTrace {
         let report = self.report;
         let params_failed = report.params_error.is_some();
+        // A precondition that finds nothing leaves its result behind.
+        let gone_in_params =
+            matches!(report.verdict, Some(Verdict::ResourceNotFound(_))) && report.preconditions.is_empty();
         let (status, detail) = match phase {
             Phase::ParamExtraction if params_failed => (PhaseStatus::Failed, None),
+            Phase::ParamExtraction if gone_in_params => (PhaseStatus::Success, Some(RESOURCE_NOT_FOUND.to_owned())),
             Phase::ParamExtraction => (PhaseStatus::Success, None),
             Phase::Preconditions => match &report.verdict {
                 None => (PhaseStatus::NotRun, None),
+                Some(Verdict::ResourceNotFound(_)) if gone_in_params => (PhaseStatus::NotRun, None),
                 Some(Verdict::Met) if report.preconditions.is_empty() => (PhaseStatus::Success, None),
                 Some(Verdict::Met) => (PhaseStatus::Success, Some("met".to_owned())),
                 Some(Verdict::NotMet(_)) => (PhaseStatus::Success, Some("not met".to_owned())),
@@ -120,7 +125,8 @@ impl Recording<'_> {
             },
             Phase::Resources => match &report.verdict {
                 None => (PhaseStatus::NotRun, None),
-                Some(Verdict::Met) if report.outcomes.iter().any(|outcome| outcome.failure().is_some()) => {
+                // Without its preconditions, only the reads of the phase can have failed.
+                Some(_) if report.outcomes.iter().any(|outcome| outcome.failure().is_some()) => {
                     (PhaseStatus::Failed, None)
                 }
                 Some(Verdict::Met) => (PhaseStatus::Success, None),

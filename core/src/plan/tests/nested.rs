@@ -106,7 +106,7 @@ fn a_nested_discovery_that_does_not_render_is_unknown_to_every_gate() {
         let failed = pass(&task(&[earlier, parent, unread.clone()]), &mut store, 3, &[]);
         assert_eq!(failed.results()[0], ("fail", "GateFailed", "failed", "10"), "{by_name}");
         assert_eq!(failed.results()[1], ("fail", "GateFailed", "failed", "5"), "{by_name}");
-        assert_eq!((failed.warnings(), store.log.len()), (vec!["nested_left_out"], 0), "{by_name}");
+        assert_eq!((failed.warnings(), store.log.len()), (vec!["nested_unread"], 0), "{by_name}");
     }
 }
 

@@ -44,13 +44,17 @@ fn every_version_is_released_and_the_current_one_last() {
 }
 
 #[test]
-fn what_is_on_its_way_out_is_not_released() {
+fn terminating_version_is_not_disowned_and_not_finalized_until_it_is_gone() {
     let task = task(&[gated(selecting("job"), "orphan", "releasing")]);
     let mut store = Store::with(versions("job"));
     store.change("b", &json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
     let released = pass(&task, &mut store, 3, &yes("releasing"));
-    assert!(released.outcomes[0].finalized);
+    assert_eq!((released.result().2, released.outcomes[0].finalized), ("released", false));
     assert_eq!(store.log, ["release a", "release c"]);
+    let waiting = pass(&task, &mut store, 3, &yes("releasing"));
+    assert_eq!((waiting.result().1, waiting.outcomes[0].finalized), ("Disowned", false));
+    store.remove("b");
+    assert!(pass(&task, &mut store, 3, &yes("releasing")).outcomes[0].finalized);
 }
 
 #[test]

@@ -168,3 +168,17 @@ fn what_an_older_adapter_wrote_is_stamped_and_proven_on_its_next_update() {
     assert_eq!(metadata["labels"], labels);
     assert!(metadata["annotations"].get(keys::OWNERSHIP_PROOF).is_some());
 }
+
+#[test]
+fn manifest_that_renders_to_a_disowned_object_is_not_written() {
+    let labels = json!({ "manifest": { "metadata": { "labels": { "{{ .stage }}": "c1" } } } });
+    let task = task(&[with(config_map("settings"), labels)]);
+    for live in [None, Some(live("ConfigMap", "settings", json!({}), Some(2)))] {
+        let mut store = Store::with(live);
+        let refused = pass(&task, &mut store, 3, &[("stage", json!(keys::DISOWNED))]);
+        assert_eq!((refused.result().1, refused.result().2), ("InvalidLabel", "failed"));
+        let failure = refused.outcomes[0].failure().unwrap();
+        assert!(failure.message.contains("use `lifecycle.orphan`"), "{}", failure.message);
+        assert_eq!(store.log.len(), 0);
+    }
+}

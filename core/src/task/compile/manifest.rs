@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use crate::document::{Content, Node};
+use crate::document::{Content, Document, Node};
 use crate::id::GroupVersionKind;
+use crate::keys;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
 use crate::template::{Template, Tree};
@@ -20,6 +21,7 @@ pub(super) fn compile(
         ManifestSpec::Inline(object) => {
             let value = Value::Object(object.clone());
             let kind = inline_kind(checker, &value, place);
+            refuse_mark(checker, &value, place);
             let tree = tree(checker, &value, place, Key::Inherited);
             Some((Manifest::Inline(tree?), kind?))
         }
@@ -54,6 +56,13 @@ fn warn_about_keys_beside_ref(checker: &mut Checker<'_>, place: &Place<'_>) {
 fn text_manifest(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Option<(Manifest, GroupVersionKind)> {
     let known = checker.known;
     let template = checker.template(place, text, known);
+    // Text with templates is no YAML yet: the mark is refused when it is rendered.
+    if !text.contains("{{")
+        && let Ok(document) = Document::parse("manifest", text)
+        && is_marked(&document.root().to_value())
+    {
+        checker.error_with_help(place, MARKED, REMOVE_MARK);
+    }
     let api_version = fixed(checker, text_key(text, "apiVersion"), "apiVersion", place);
     let kind = fixed(checker, text_key(text, "kind"), "kind", place);
     Some((Manifest::Text(template?), GroupVersionKind::new(api_version?, kind?)))
@@ -64,6 +73,21 @@ fn inline_kind(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> 
     let api_version = fixed(checker, read("apiVersion"), "apiVersion", place);
     let kind = fixed(checker, read("kind"), "kind", place);
     Some(GroupVersionKind::new(api_version?, kind?))
+}
+
+const MARKED: &str =
+    "writes the label `hyperfleet.io/disowned`, with which an object is never updated or deleted again";
+const REMOVE_MARK: &str = "remove the label, and use `lifecycle.orphan` to disown the object";
+
+/// Refuses the label of a disowned object, which would freeze the object at its creation.
+fn refuse_mark(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) {
+    if is_marked(object) {
+        checker.error_with_help(&place.key("metadata").key("labels").key(keys::DISOWNED), MARKED, REMOVE_MARK);
+    }
+}
+
+fn is_marked(object: &Value) -> bool {
+    object.pointer("/metadata/labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some())
 }
 
 fn fixed<'t>(checker: &mut Checker<'_>, value: Option<&'t str>, key: &str, place: &Place<'_>) -> Option<&'t str> {

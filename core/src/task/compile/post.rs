@@ -9,6 +9,7 @@ use crate::document::{Document, Path};
 use crate::task::spec::{PayloadSpec, PostActionSpec, WhenSpec};
 use crate::task::{Action, Payload, PayloadNode, PayloadSource};
 use crate::template::Template;
+use crate::value;
 
 pub(super) fn payloads(checker: &mut Checker<'_>, specs: &[PayloadSpec], place: &Place<'_>) -> Vec<Payload> {
     let all = specs.iter().enumerate();
@@ -92,7 +93,7 @@ fn node(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>, key: Key) -
             nodes.into_iter().collect::<Option<_>>().map(PayloadNode::List)
         }
         Value::Object(object) => match definition(object) {
-            Some(definition) => lookup(checker, object, definition, place, key),
+            Some(definition) => lookup(checker, object, &definition, place, key),
             None => mapping(checker, object, place, key),
         },
     }
@@ -112,17 +113,35 @@ fn mapping(checker: &mut Checker<'_>, object: &Map<String, Value>, place: &Place
     entries.into_iter().collect::<Option<_>>().map(PayloadNode::Map)
 }
 
-/// What makes a mapping a value definition: text under `field`, under `expression`, or both.
-fn definition(object: &Map<String, Value>) -> Option<(Option<&str>, Option<&str>)> {
-    let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let definition = (text("field"), text("expression"));
-    (definition != (None, None)).then_some(definition)
+/// What a mapping looks up.
+#[derive(Debug, PartialEq, Eq)]
+struct Definition {
+    field: Option<String>,
+    expression: Option<String>,
+}
+
+/// Reads a value definition: a mapping with a scalar under `field`, `expression`, or both. The Go adapter decodes them as text,
+/// so that `true` and `5` are text, and null is not set.
+fn definition(object: &Map<String, Value>) -> Option<Definition> {
+    let text = |key: &str| match object.get(key)? {
+        scalar @ (Value::Bool(_) | Value::Number(_)) => Some(value::text(scalar)),
+        Value::String(text) => Some(text.clone()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let definition = Definition { field: text("field"), expression: text("expression") };
+    let is_ordinary = ["field", "expression"].iter().any(|key| object.get(*key).is_some_and(is_collection));
+    let names_one = definition.field.is_some() || definition.expression.is_some();
+    (names_one && !is_ordinary).then_some(definition)
+}
+
+fn is_collection(value: &Value) -> bool {
+    value.is_array() || value.is_object()
 }
 
 fn lookup(
     checker: &mut Checker<'_>,
     object: &Map<String, Value>,
-    definition: (Option<&str>, Option<&str>),
+    definition: &Definition,
     place: &Place<'_>,
     of: Key,
 ) -> Option<PayloadNode> {
@@ -131,32 +150,30 @@ fn lookup(
         checker.warn(&place.key(key), "is ignored: the mapping is a value definition", None);
     }
     let default = object.get("default").filter(|default| !default.is_null()).cloned();
-    let source = match definition {
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let source = match (text(&definition.field), text(&definition.expression)) {
         (Some(_), Some(_)) => {
             let message = "'field' and 'expression' are mutually exclusive";
             let help = "remove one of the two: as in the Go adapter, the payload cannot be built".to_owned();
             checker.warn(place, message, Some(help));
             return Some(never_built(message));
         }
-        (Some(field), None) if field.trim().is_empty() => {
-            return Some(PayloadNode::Literal(default.unwrap_or(Value::Null)));
-        }
-        (Some(field), None) => {
-            let path = checker.variable_field(&place.key("field"), field);
+        (Some(field), None) if !field.trim().is_empty() => {
+            let path = checker.variable_field(&place.key("field"), &field);
             if let Some(fault) = path.fault() {
                 return Some(never_built(&fault.to_string()));
             }
             PayloadSource::Field(path)
         }
-        (None, expression) => {
-            let text = expression.unwrap_or_default();
+        (None, Some(text)) => {
             let place = place.key("expression");
-            match (checker.expression(&place, text, known, of), Expression::parse(text)) {
+            match (checker.expression(&place, &text, known, of), Expression::parse(&text)) {
                 (Some(expression), _) => PayloadSource::Expression(expression),
                 (None, Err(fault)) if of == Key::Unchecked => return Some(never_built(&fault.to_string())),
                 (None, Ok(_) | Err(_)) => return None,
             }
         }
+        (Some(_) | None, None) => return Some(PayloadNode::Literal(default.unwrap_or(Value::Null))),
     };
     Some(PayloadNode::Lookup { source, default })
 }

@@ -308,3 +308,23 @@ proptest! {
         prop_assert_eq!(compiled.task.is_none(), compiled.diagnostics.has_errors());
     }
 }
+
+#[test]
+fn manifest_that_writes_the_label_of_a_disowned_object_is_refused() {
+    let with = |manifest: &str| {
+        let text = format!("resources:\n  - name: a\n    discovery: {{by_name: x}}\n    manifest: {manifest}\n");
+        compile("task.yaml", &text, &surroundings()).diagnostics.to_string()
+    };
+    let inline = with("{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {hyperfleet.io/disowned: c1}}}");
+    let text = with(
+        "|\n      apiVersion: v1\n      kind: Pod\n      metadata: {name: x, labels: {hyperfleet.io/disowned: c1}}",
+    );
+    for refused in [&inline, &text] {
+        assert!(refused.contains("remove the label, and use `lifecycle.orphan`"), "{refused}");
+        assert!(refused.contains("1 error"), "{refused}");
+    }
+    assert!(inline.contains(r#"resources[0].manifest.metadata.labels["hyperfleet.io/disowned"]"#), "{inline}");
+    let annotation =
+        with("{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: {hyperfleet.io/disowned: c1}}}");
+    assert!(annotation.contains("0 errors"), "{annotation}");
+}

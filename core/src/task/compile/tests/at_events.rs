@@ -7,7 +7,7 @@ use super::super::compile;
 use super::{sound, surroundings};
 use crate::condition::evaluate;
 use crate::diagnostics::Severity;
-use crate::outcome::Outcome;
+use crate::overlay::Account;
 use crate::post::Reporter;
 use crate::precondition::{Evaluator, Verdict};
 use crate::scope::Scope;
@@ -90,8 +90,8 @@ fn malformed_templates_of_a_resource_fail_when_they_render() {
 
 /// Runs phase 4 without an outcome; every call succeeds.
 fn report(task: &Task) -> crate::post::PostReport {
-    let (mut scope, outcomes) = (scope(), Vec::<Outcome>::new());
-    let mut reporter = Reporter::new(task, &outcomes);
+    let mut scope = scope();
+    let mut reporter = Reporter::new(task, Account { outcomes: &[], unread: None });
     let mut answer = None;
     loop {
         match reporter.resume(&mut scope, answer.take()) {

@@ -1,0 +1,107 @@
+//! Which URL names the event's own API resource.
+//!
+//! In: an event, and a URL as the client resolved it. Out: whether a 404 at that URL says that the resource of the event
+//! does not exist. Where that is uncertain the answer is no, so that a 404 of any other resource ends no event.
+
+use std::borrow::Cow;
+
+use lifecycle_core::event::LifecycleEvent;
+use percent_encoding::percent_decode_str;
+
+/// What a report is sent to, below its resource.
+const STATUSES: &str = "statuses";
+
+/// Whether a resolved URL names the event's own API resource, or its statuses.
+#[must_use]
+pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
+    let path = resolved.split(['?', '#']).next().unwrap_or_default();
+    // What is left absolute is on another host than the API.
+    if event.resource_id.is_empty() || path.contains("://") {
+        return false;
+    }
+    let is_resource = |segments: &[Cow<'_, str>]| match segments {
+        [.., collection, id] => *id == event.resource_id && is_collection_of(event, collection),
+        [] | [_] => false,
+    };
+    match segments(path).as_slice() {
+        [above @ .., last] if last == STATUSES && is_resource(above) => true,
+        segments => is_resource(segments),
+    }
+}
+
+/// Whether the event's resource is one of a collection: the one in its `href`, else the plural of its kind.
+fn is_collection_of(event: &LifecycleEvent, collection: &str) -> bool {
+    if let [.., own, id] = segments(&event.href).as_slice()
+        && *id == event.resource_id
+    {
+        return own == collection;
+    }
+    let (collection, kind) = (collection.to_lowercase(), event.kind.to_lowercase());
+    let plural = |ending: &str, plural: &str| {
+        kind.strip_suffix(ending).is_some_and(|stem| collection.strip_prefix(stem) == Some(plural))
+    };
+    !kind.is_empty() && (plural("", "s") || plural("", "es") || plural("y", "ies"))
+}
+
+/// The segments of a path, decoded.
+fn segments(path: &str) -> Vec<Cow<'_, str>> {
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lifecycle_core::id::Generation;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn event(id: &str, kind: &str, href: &str) -> LifecycleEvent {
+        LifecycleEvent {
+            event_id: "e".to_owned(),
+            source: "test".to_owned(),
+            event_type: "test".to_owned(),
+            time: None,
+            traceparent: None,
+            tracestate: None,
+            resource_id: id.to_owned(),
+            kind: kind.to_owned(),
+            href: href.to_owned(),
+            generation: Generation(1),
+            owner: None,
+            data: Value::Null,
+        }
+    }
+
+    #[test]
+    fn only_the_own_resource_and_its_statuses_are_own() {
+        let cluster = || event("c-1", "Cluster", "/api/hyperfleet/v1/clusters/c-1");
+        let pool = || event("n-1", "NodePool", "/api/hyperfleet/v1/clusters/c-1/nodepools/n-1");
+        let bare = |kind: &str| event("c-1", kind, "");
+        let cases = [
+            ("the resource", cluster(), "/api/hyperfleet/v1/clusters/c-1", true),
+            ("its statuses", cluster(), "/api/hyperfleet/v1/clusters/c-1/statuses", true),
+            ("with a query", cluster(), "/api/hyperfleet/v1/clusters/c-1?fields=id", true),
+            ("another resource", cluster(), "/api/hyperfleet/v1/clusters/c-2", false),
+            ("a namesake of another kind", cluster(), "/api/hyperfleet/v1/channels/c-1", false),
+            ("below it", cluster(), "/api/hyperfleet/v1/clusters/c-1/nodepools", false),
+            ("a child of its own name", cluster(), "/api/hyperfleet/v1/clusters/c-1/nodepools/c-1", false),
+            ("its collection", cluster(), "/api/hyperfleet/v1/clusters", false),
+            ("the id in a query alone", cluster(), "/api/hyperfleet/v1/x?y=/clusters/c-1", false),
+            ("another host", cluster(), "https://else.example/clusters/c-1", false),
+            ("the event of a child, at its parent", pool(), "/api/hyperfleet/v1/clusters/c-1", false),
+            ("the event of a child, by another path", pool(), "/api/hyperfleet/v1/nodepools/n-1", true),
+            ("without href, by the kind", bare("Cluster"), "/api/hyperfleet/v1/clusters/c-1/statuses", true),
+            ("without href, a plural in -es", bare("Box"), "/boxes/c-1", true),
+            ("without href, a plural in -ies", bare("Policy"), "/policies/c-1", true),
+            ("without href, another kind", bare("Channel"), "/clusters/c-1", false),
+            ("without href and kind", bare(""), "/clusters/c-1", false),
+            ("without id", event("", "Cluster", ""), "/clusters/", false),
+            ("an id that has to be escaped", event("a b%", "Cluster", ""), "/clusters/a%20b%25", true),
+            ("an id like the word for reports", event("statuses", "Cluster", ""), "/clusters/statuses", true),
+        ];
+        for (name, event, url, expected) in cases {
+            assert_eq!(names_resource_of(&event, url), expected, "{name}");
+        }
+    }
+}

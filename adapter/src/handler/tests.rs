@@ -1,0 +1,264 @@
+//! Whole passes, as an operator sees them: what was called, what was logged, what was counted.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::id::Generation;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use serde_json::{Value, json};
+use tracing::field::{Field, Visit};
+use tracing::instrument::WithSubscriber as _;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+use super::*;
+use crate::api::{CallContext, resolve};
+use crate::metrics::MetricIdentity;
+use crate::transport::memory::MemoryTransport;
+
+/// Answers the calls to some paths, and every other one with an empty object.
+#[derive(Debug)]
+struct FakeApi {
+    answers: Vec<(&'static str, u16, Value)>,
+    requests: Requests,
+}
+
+/// Every call with its body, in order.
+type Requests = Arc<Mutex<Vec<(String, Option<String>)>>>;
+
+impl Api for FakeApi {
+    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<ApiResponse, ApiFailure> {
+        let call = format!("{} {}", request.method.as_str(), self.resolve_url(&request.url));
+        let answer = self.answers.iter().find(|(of, ..)| call.ends_with(of));
+        let (status, body) = answer.map_or((200, json!({})), |(_, status, body)| (*status, body.clone()));
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push((call, request.body.clone()));
+        Ok(ApiResponse { status, body: body.to_string(), attempts: 1 })
+    }
+
+    fn resolve_url(&self, url: &str) -> String {
+        resolve(url, reqwest::Url::parse("http://api.example").ok().as_ref(), "v1")
+    }
+}
+
+/// Keeps the lines that are logged at info or above.
+#[derive(Debug, Clone, Default)]
+struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        struct Message(String);
+        impl Visit for Message {
+            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                if field.name() == "message" {
+                    self.0 = format!("{value:?}");
+                }
+            }
+        }
+        if *event.metadata().level() <= Level::INFO {
+            let mut message = Message(String::new());
+            event.record(&mut message);
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push((*event.metadata().level(), message.0));
+        }
+    }
+}
+
+/// What one event came to.
+struct Seen {
+    handled: Handled,
+    calls: Vec<String>,
+    lines: Vec<(Level, String)>,
+    /// The last body that was sent.
+    sent: Value,
+    metrics: String,
+    objects: Vec<Value>,
+}
+
+impl Seen {
+    /// Whether a series of the family ends in these labels and this value.
+    fn counted(&self, family: &str, end: &str) -> bool {
+        self.metrics.lines().any(|line| line.starts_with(family) && line.ends_with(end))
+    }
+}
+
+/// Runs the event of a cluster through a task.
+async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16, Value)>) -> Seen {
+    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
+    let compiled = compile("task.yaml", &task.to_string(), &surroundings);
+    let task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
+    let start: Timestamp = "2026-09-14T08:00:00Z".parse().unwrap();
+    let requests = Requests::default();
+    let pipeline = Pipeline {
+        task: Arc::new(task),
+        host: lifecycle_core::host::Host { name: "tester".to_owned(), ..Default::default() },
+        resource_id: None,
+        signer: None,
+        transport: MemoryTransport::new(start).with_objects(objects.iter().cloned()).unwrap(),
+        api: FakeApi { answers, requests: Arc::clone(&requests) },
+        keep_account: false,
+    };
+    let identity = MetricIdentity { adapter: "tester".to_owned(), version: String::new(), commit: String::new() };
+    let metrics = Arc::new(Metrics::new(&identity));
+    let handler = PassHandler::new(pipeline, Arc::clone(&metrics), "tests".to_owned(), Timestamp::now);
+    let event = LifecycleEvent {
+        event_id: "e-1".to_owned(),
+        source: "tests".to_owned(),
+        event_type: "reconcile".to_owned(),
+        time: None,
+        traceparent: None,
+        tracestate: None,
+        resource_id: "c-1".to_owned(),
+        kind: "Cluster".to_owned(),
+        href: "/api/hyperfleet/v1/clusters/c-1".to_owned(),
+        generation: Generation(3),
+        owner: None,
+        data: json!({ "id": "c-1", "kind": "Cluster", "generation": 3.0 }),
+    };
+    let lines = Lines::default();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let subscriber = tracing_subscriber::registry().with(lines.clone());
+    let handled = handler.handle(event, deadline).with_subscriber(subscriber).await;
+    let requests = requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let body = requests.iter().rev().find_map(|(_, body)| body.as_deref());
+    Seen {
+        handled,
+        sent: body.map_or(Value::Null, |body| serde_json::from_str(body).unwrap()),
+        calls: requests.into_iter().map(|(call, _)| call).collect(),
+        lines: lines.0.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        metrics: metrics.expose(lifecycle_service::metrics::Exposition::Classic),
+        objects: handler.pipeline.transport.objects(),
+    }
+}
+
+const CLUSTER: &str = "/api/hyperfleet/v1/clusters/c-1";
+
+fn get(url: &str) -> Value {
+    json!({ "api_call": { "method": "GET", "url": url } })
+}
+
+/// A namespace for the cluster, and a report that says whether it is there.
+fn task(more: &Value) -> Value {
+    let condition = |kind: &str| json!({ "type": kind, "status": { "expression": "resources.?space.hasValue() ? 'True' : 'False'" } });
+    let gone =
+        json!({ "type": "Finalized", "status": { "expression": "resources.?space.hasValue() ? 'False' : 'True'" } });
+    let build = json!({
+        "adapter": "tester",
+        "observed_generation": { "expression": "event.generation" },
+        "conditions": [condition("Applied"), condition("Available"), gone],
+    });
+    let call = json!({ "method": "PUT", "url": "/clusters/c-1/statuses", "body": "{{ .status }}" });
+    let mut task = json!({
+        "resources": [{
+            "name": "space",
+            "manifest": { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "c-1" } },
+            "discovery": { "by_name": "c-1" },
+        }],
+        "post": {
+            "payloads": [{ "name": "status", "build": build }],
+            "post_actions": [{ "name": "report", "api_call": call }],
+        },
+    });
+    task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    task
+}
+
+fn namespace() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": "c-1", "annotations": { "hyperfleet.io/generation": "3" } },
+    })
+}
+
+fn status_of(seen: &Seen, kind: &str) -> String {
+    let conditions = seen.sent["conditions"].as_array().into_iter().flatten();
+    let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind));
+    condition.map_or_else(String::new, |condition| condition["status"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn event_of_a_resource_that_is_gone_ends_with_one_line() {
+    let param = |more: Value| {
+        let mut param = json!({ "name": "cluster", "source": get("/clusters/c-1") });
+        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "params": [param], "preconditions": [{ "name": "ready", "expression": "cluster.ready" }] })
+    };
+    let precondition =
+        json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
+    let gone = || (404, json!({ "code": "HYPERFLEET-NTF-001" }));
+    let of_report = "PUT /api/hyperfleet/v1/clusters/c-1/statuses";
+    for (name, more, at, calls) in [
+        ("in a param", param(json!({})), CLUSTER, 1),
+        ("in a required param", param(json!({ "required": true })), CLUSTER, 1),
+        ("in a param with a default", param(json!({ "default": {} })), CLUSTER, 1),
+        ("in a precondition", precondition, CLUSTER, 1),
+        ("on the report", json!({ "resources": [] }), of_report, 1),
+    ] {
+        let (status, body) = gone();
+        let seen = handle(&task(&more), &[], vec![(at, status, body)]).await;
+        assert_eq!((&seen.handled, seen.calls.len()), (&Handled::Done, calls), "{name}: {:?}", seen.calls);
+        assert_eq!(seen.lines, [(Level::INFO, "the API resource is gone".to_owned())], "{name}");
+        assert!(seen.counted("hyperfleet_adapter_events_processed_total", "status=\"skipped\"} 1"), "{name}");
+        assert_eq!(seen.objects, Vec::<Value>::new(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn param_whose_other_resource_is_missing_is_absent() {
+    let zone = json!({ "name": "zone", "source": get("/zones/c-1") });
+    let missing = || vec![("/zones/c-1", 404, json!({ "code": "HYPERFLEET-NTF-001" }))];
+    let seen = handle(&task(&json!({ "params": [zone] })), &[], missing()).await;
+    assert_eq!((seen.calls.len(), seen.objects.len()), (2, 1), "{:?}", seen.calls);
+    let wrong_url = vec![(CLUSTER, 404, json!({ "code": "HYPERFLEET-NTF-000" }))];
+    let cluster = json!({ "name": "cluster", "source": get("/clusters/c-1") });
+    let seen = handle(&task(&json!({ "params": [cluster] })), &[], wrong_url).await;
+    assert_eq!((seen.calls.len(), seen.objects.len()), (2, 1), "a wrong URL says nothing of the cluster");
+}
+
+#[tokio::test]
+async fn status_without_a_generation_is_a_failure_that_is_counted_and_logged() {
+    let mut task = task(&json!({}));
+    task["post"]["payloads"][0]["build"].as_object_mut().unwrap().remove("observed_generation");
+    let seen = handle(&task, &[namespace()], Vec::new()).await;
+    assert_eq!(seen.calls, Vec::<String>::new());
+    assert!(seen.lines.contains(&(Level::ERROR, "post action failed".to_owned())), "{:?}", seen.lines);
+    assert!(seen.counted("hyperfleet_adapter_errors_total", "error_type=\"post_actions\"} 1"), "{}", seen.metrics);
+}
+
+#[tokio::test]
+async fn live_objects_are_reported_although_a_precondition_is_not_met() {
+    for (precondition, discover, available) in [
+        ("false", json!({}), "False"),
+        ("false", json!({ "discover": "when_met" }), "False"),
+        ("false", json!({ "discover": "always" }), "True"),
+        ("event.nope.nope == 1", json!({ "discover": "always" }), "True"),
+    ] {
+        let mut more = json!({ "preconditions": [{ "name": "stale", "expression": precondition }] });
+        more.as_object_mut().unwrap().extend(discover.as_object().unwrap().clone());
+        let seen = handle(&task(&more), &[namespace()], Vec::new()).await;
+        assert_eq!(status_of(&seen, "Available"), available, "{more}: {}", seen.sent);
+        let empty = handle(&task(&more), &[], Vec::new()).await;
+        assert_eq!((status_of(&empty, "Available").as_str(), empty.objects.len()), ("False", 0), "nothing is written");
+    }
+}
+
+#[tokio::test]
+async fn failed_precondition_reports_nothing_as_finalized() {
+    let failing = json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
+    for (discover, finalized, objects) in
+        [(None, "False", 0), (Some("always"), "True", 0), (Some("always"), "False", 1)]
+    {
+        let mut more = failing.clone();
+        if let Some(discover) = discover {
+            more["discover"] = json!(discover);
+        }
+        let objects = if objects == 0 { Vec::new() } else { vec![namespace()] };
+        let seen = handle(&task(&more), &objects, vec![(CLUSTER, 500, json!({}))]).await;
+        assert_eq!(status_of(&seen, "Finalized"), finalized, "{discover:?}: {}", seen.sent);
+    }
+    let unmet = json!({ "preconditions": [{ "name": "ours", "expression": "false" }] });
+    let seen = handle(&task(&unmet), &[], Vec::new()).await;
+    assert_eq!(status_of(&seen, "Finalized"), "True", "an author may skip what was never this adapter's");
+}

@@ -1,0 +1,189 @@
+//! A status as the API reads it.
+//!
+//! In: the text of a request's body. Out: its members, as the API's decoder (Go's `encoding/json`) finds them, or nothing if
+//! the API would find no status there. The decoder matches the keys that it knows regardless of case, lets the last of
+//! several equal keys win, and ignores whatever follows the first value.
+//!
+//! Values are kept as text and are not parsed: the API skips what it does not know, whatever its depth or range.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde_json::{Deserializer, Value};
+
+use crate::value;
+
+/// The members of a status whose key is matched regardless of case.
+const STATUS: [&str; 6] = ["adapter", "conditions", "data", "metadata", "observed_generation", "observed_time"];
+/// The members of a condition whose key is matched regardless of case.
+const CONDITION: [&str; 4] = ["message", "reason", "status", "type"];
+
+/// The body of a report: an object with `adapter` and a list of `conditions`.
+#[derive(Debug)]
+pub(super) struct Status<'t> {
+    members: Object<'t>,
+    pub(super) conditions: Vec<Element<'t>>,
+}
+
+/// An element of `conditions`.
+#[derive(Debug)]
+pub(super) enum Element<'t> {
+    /// A condition.
+    Condition(Condition<'t>),
+    /// Anything else, for which the API refuses the status.
+    Other(&'t str),
+}
+
+/// One condition.
+#[derive(Debug)]
+pub(super) struct Condition<'t>(Object<'t>);
+
+/// An object's members, all as JSON text. The keys that the API knows have the API's spelling.
+type Object<'t> = BTreeMap<Cow<'t, str>, Cow<'t, str>>;
+
+impl<'t> Status<'t> {
+    /// Reads a body; nothing if the API would find no status there.
+    pub(super) fn read(text: &'t str) -> Option<Self> {
+        let mut members = object(text, &STATUS)?;
+        members.get("\"adapter\"")?;
+        let Cow::Borrowed(conditions) = members.remove("\"conditions\"")? else { return None };
+        let conditions = list(conditions)?.into_iter().map(|element| match object(element, &CONDITION) {
+            Some(members) => Element::Condition(Condition(members)),
+            None => Element::Other(element),
+        });
+        let conditions = conditions.collect();
+        Some(Self { members, conditions })
+    }
+
+    /// Whether it says which generation it is about.
+    pub(super) fn has_generation(&self) -> bool {
+        self.members.get("\"observed_generation\"").is_some_and(|generation| generation != "null")
+    }
+
+    /// The conditions of a type.
+    pub(super) fn of_type<'s>(&'s mut self, kind: &'s str) -> impl Iterator<Item = &'s mut Condition<'t>> {
+        self.each().filter(move |condition| condition.text("type").as_deref() == Some(kind))
+    }
+
+    /// Every condition.
+    pub(super) fn each<'s>(&'s mut self) -> impl Iterator<Item = &'s mut Condition<'t>> {
+        self.conditions.iter_mut().filter_map(|element| match element {
+            Element::Condition(condition) => Some(condition),
+            Element::Other(_) => None,
+        })
+    }
+
+    /// The JSON text, in which every key stands once.
+    pub(super) fn write(mut self) -> String {
+        let conditions = self.conditions.into_iter().map(|element| match element {
+            Element::Condition(Condition(members)) => Cow::Owned(written(&members)),
+            Element::Other(text) => Cow::Borrowed(text),
+        });
+        let conditions = conditions.collect::<Vec<_>>().join(",");
+        self.members.insert(Cow::Borrowed("\"conditions\""), Cow::Owned(format!("[{conditions}]")));
+        written(&self.members)
+    }
+}
+
+impl Condition<'_> {
+    /// A condition of this type that says nothing yet.
+    pub(super) fn new(kind: &str) -> Self {
+        let mut condition = Self(Object::new());
+        condition.set("type", kind);
+        condition
+    }
+
+    /// The text of a member; nothing if it is no text.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        serde_json::from_str(self.0.get(quoted(key).as_str())?).ok()
+    }
+
+    /// Whether the member is absent or null.
+    pub(super) fn lacks(&self, key: &str) -> bool {
+        self.0.get(quoted(key).as_str()).is_none_or(|value| value == "null")
+    }
+
+    /// Sets a member to a text.
+    pub(super) fn set(&mut self, key: &str, text: &str) {
+        self.0.insert(Cow::Owned(quoted(key)), Cow::Owned(quoted(text)));
+    }
+}
+
+/// Whether the API's decoder takes a key for the one that it knows by the name `known`, which is in lower case.
+pub(crate) fn is_key(key: &str, known: &str) -> bool {
+    // The two letters outside of ASCII that Unicode folds onto ASCII ones.
+    let fold = |letter: char| match letter {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        letter => letter.to_ascii_lowercase(),
+    };
+    key.chars().map(fold).eq(known.chars())
+}
+
+fn quoted(text: &str) -> String {
+    value::json::to_string(&Value::from(text))
+}
+
+fn written(members: &Object<'_>) -> String {
+    let members: Vec<String> = members.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// The members of the object that the text begins with; whatever follows the object is ignored.
+fn object<'t>(text: &'t str, known: &[&str]) -> Option<Object<'t>> {
+    let mut rest = text.trim_start_matches(SPACE).strip_prefix('{')?.trim_start_matches(SPACE);
+    let mut members = Object::new();
+    if rest.starts_with('}') {
+        return Some(members);
+    }
+    loop {
+        let (key, after) = first_value(rest).filter(|(key, _)| key.starts_with('"'))?;
+        let (value, after) = first_value(after.strip_prefix(':')?)?;
+        // A key with half a surrogate pair is none that the API knows.
+        let name: Option<String> = serde_json::from_str(key).ok();
+        let known = known.iter().find(|known| name.as_deref().is_some_and(|name| is_key(name, known)));
+        match known {
+            // To Go's decoder null leaves a text as it was, and makes a list no list.
+            Some(known) if value == "null" && *known != "conditions" => {
+                members.entry(Cow::Owned(quoted(known))).or_insert(Cow::Borrowed(value));
+            }
+            Some(known) => drop(members.insert(Cow::Owned(quoted(known)), Cow::Borrowed(value))),
+            None => drop(members.insert(Cow::Borrowed(key), Cow::Borrowed(value))),
+        }
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return after.starts_with('}').then_some(members),
+        }
+    }
+}
+
+/// The elements of the list that the text is.
+fn list(text: &str) -> Option<Vec<&str>> {
+    let mut rest = text.strip_prefix('[')?.trim_start_matches(SPACE);
+    let mut elements = Vec::new();
+    if rest.starts_with(']') {
+        return Some(elements);
+    }
+    loop {
+        let (element, after) = first_value(rest)?;
+        elements.push(element);
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return after.starts_with(']').then_some(elements),
+        }
+    }
+}
+
+/// JSON's white space.
+const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// The value that the text begins with, and what comes after it; white space is dropped around both.
+fn first_value(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches(SPACE);
+    // Skipping a value takes no recursion, and looks at neither numbers' ranges nor halves of surrogate pairs.
+    let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let (value, rest) = text.split_at_checked(values.byte_offset())?;
+    Some((value, rest.trim_start_matches(SPACE)))
+}
