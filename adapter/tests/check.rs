@@ -87,7 +87,7 @@ task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: can never 
             "task.yaml:11:25: warning: post.payloads[0].build.observed_time: template parse error: unclosed action: `}}` is missing
   11 |         observed_time: \"{{ .now\"
      |                         ^
-  help: the file loads as in the Go adapter, and every event that comes here fails here
+  help: as in the Go adapter, the file loads, and an event fails where it needs this value
 0 errors, 1 warning
 ",
         ),

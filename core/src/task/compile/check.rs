@@ -45,7 +45,7 @@ pub(super) enum Key {
 }
 
 /// What becomes of text that the Go adapter accepts at load, and fails to parse at an event.
-const FAILS_LATER: &str = "the file loads as in the Go adapter, and every event that comes here fails here";
+const FAILS_LATER: &str = "as in the Go adapter, the file loads, and an event fails where it needs this value";
 
 /// Collects mistakes, and the environment variables that the task names.
 pub(super) struct Checker<'c> {
