@@ -3,8 +3,8 @@
 //! In go a tree, what is certain of the entries of `resources`, and which variables are other expressions; out comes a
 //! formula. `&&`, `||`, `!`, conditionals, comparisons with constants and tests of presence are understood. Any other part is
 //! an atom, which may be true or not, but the same part is the same atom. So what a formula excludes is certain; what it
-//! does not exclude may still be impossible for reasons that the text does not tell. The cost is bounded: of a
-//! formula with more than a dozen atoms nothing is said.
+//! does not exclude may still be impossible for reasons that the text does not tell. A formula takes every part that is
+//! asked for truth as a boolean. The cost is bounded: of a formula with more than a dozen atoms nothing is said.
 
 mod worlds;
 

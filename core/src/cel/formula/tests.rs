@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-/// True, or without an answer: an implication says nothing of what fails.
+/// True, an error, or no boolean: a formula describes expressions that give booleans, and `y != false` is true of a list.
 fn is_not_false(source: &str, scope: &Scope) -> bool {
-    parse(source).evaluate(scope).map_or(true, |answer| answer.is_truthy())
+    !matches!(parse(source).evaluate(scope), Ok(crate::cel::Answer::Value(Value::Bool(false))))
 }
