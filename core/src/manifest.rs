@@ -124,7 +124,7 @@ impl Identity {
 /// Renders and stamps a resource's manifest.
 ///
 /// # Errors
-/// One of [`FAILURES`].
+/// The manifest does not render, its stamp is no label or generation, or it renders to a disowned object.
 pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;

@@ -16,7 +16,7 @@
 //! 100 deep.
 //!
 //! # The clock
-//! `{{ now }}` gives the event's one clock reading, as a time that has Go's methods ([`typed`]); `{{ .now }}` is its text. A
+//! `{{ now }}` gives the event's one clock reading, as a time that has Go's methods (see `template/typed.rs`); `{{ .now }}` is its text. A
 //! function of the engine sees its arguments and
 //! nothing else, so a template that calls `now` is copied for the rendering and the copy's `now`
 //! is bound to the reading. The copy is a few microseconds, for the few templates that need it; there

@@ -1,6 +1,6 @@
 //! Scalars, read as the Go adapter's YAML libraries read them.
 //!
-//! Quotes and tags decide here; what plain text means is decided by [`plain`](super::plain) alone. `yes` and `on` in a file
+//! Quotes and tags decide here; what plain text means is decided by [`plain`] alone. `yes` and `on` in a file
 //! are text, except where a boolean is wanted ([`Scalar::as_bool`]).
 
 use serde_json::{Number, Value};
