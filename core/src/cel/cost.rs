@@ -23,6 +23,12 @@ pub(super) const MAX_WORK: usize = 32 << 20;
 /// The variable that holds the budget; no author can write its name.
 pub(super) const BUDGET: &str = "@budget";
 
+#[cfg(test)]
+thread_local! {
+    /// What evaluations on this thread have spent.
+    pub(super) static SPENT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// What is left of [`MAX_WORK`] in one evaluation.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<AtomicUsize>);
@@ -46,6 +52,8 @@ impl Budget {
     /// Takes from the budget; what does not fit empties it.
     pub(super) fn spend(&self, work: usize) -> Result<(), ExecutionError> {
         let left = self.left().checked_sub(work);
+        #[cfg(test)]
+        SPENT.set(SPENT.get() + left.map_or(0, |_| work));
         self.0.store(left.unwrap_or(0), Ordering::Relaxed);
         left.map(|_| ()).ok_or_else(|| ExecutionError::InternalError(over_budget()))
     }

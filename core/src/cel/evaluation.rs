@@ -26,13 +26,35 @@ use super::{EvaluationErrorKind, walk};
 use crate::scope::Scope;
 use crate::value::Typed;
 
+#[cfg(test)]
+thread_local! {
+    /// How many turns the loops of this thread have asked for: what an evaluation costs, without a clock.
+    pub(super) static TURNED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// What one evaluation may cost; the search for the side that failed has what the evaluation left.
+struct Allowance {
+    /// The turns that loops have made.
+    turns: AtomicUsize,
+    budget: Internal<Budget>,
+}
+
+impl Allowance {
+    fn new() -> Self {
+        Self { turns: AtomicUsize::new(0), budget: Internal(Budget::new()) }
+    }
+
+    fn is_spent(&self) -> bool {
+        let Internal(budget) = &self.budget;
+        self.turns.load(Ordering::Relaxed) > MAX_TURNS || budget.left() == 0
+    }
+}
+
 /// The scope's variables, as the interpreter asks for them.
 struct Variables<'s> {
     scope: &'s Scope,
     views: Views<'s>,
-    /// The turns that loops have made.
-    turns: AtomicUsize,
-    budget: Internal<Budget>,
+    allowance: &'s Allowance,
     patterns: &'s [Compiled],
 }
 
@@ -42,11 +64,13 @@ impl VariableResolver for Variables<'_> {
             return Some(CowVal::owned(CelString::from(self.scope.now_text())));
         }
         if name == TURN {
-            let within = self.turns.fetch_add(1, Ordering::Relaxed) < MAX_TURNS;
+            #[cfg(test)]
+            TURNED.set(TURNED.get() + 1);
+            let within = self.allowance.turns.fetch_add(1, Ordering::Relaxed) < MAX_TURNS;
             return within.then(|| CowVal::owned(CelBool::from(true)));
         }
         if name == BUDGET {
-            return Some(CowVal::Borrowed(&self.budget));
+            return Some(CowVal::Borrowed(&self.allowance.budget));
         }
         if let Some(pattern) = dialect::pattern(name, self.patterns) {
             return Some(CowVal::Borrowed(pattern));
@@ -67,39 +91,46 @@ pub(super) struct Failure {
 
 /// Evaluates a [program](super::meter::program).
 pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
-    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope);
-    // The interpreter tells of two sides that fail the right one.
-    resolve(&program.tree).map_err(|failure| first_failure(answer::unwrap(&program.tree), failure, &resolve))
+    let allowance = Allowance::new();
+    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, &allowance);
+    resolve(&program.tree).map_err(|failure| {
+        // The interpreter tells of two sides that fail the right one.
+        let is_over_limit = allowance.is_spent();
+        first_failure(answer::unwrap(&program.tree), failure, is_over_limit, &resolve)
+    })
 }
 
 /// How many changes between `&&` and `||` are followed to the side that is told: each evaluates sides once more.
 const MAX_CHANGES: usize = 4;
 
-/// Of a chain of `&&` or `||` that failed, the failure of its first side that fails alone.
-fn first_failure(tree: &IdedExpr, failure: Box<Failure>, resolve: &dyn Fn(&IdedExpr) -> Resolved) -> Box<Failure> {
+/// Of a chain of `&&` or `||` that failed, the failure of its first side that fails alone. The search ends where the limits of the
+/// evaluation end the search: then the failure that is known is told, unless the evaluation itself `is_over_limit`.
+fn first_failure(
+    tree: &IdedExpr,
+    failure: Box<Failure>,
+    is_over_limit: bool,
+    resolve: &dyn Fn(&IdedExpr) -> Resolved,
+) -> Box<Failure> {
     let (mut tree, mut failure) = (tree, failure);
     for _ in 0..MAX_CHANGES {
+        if failure.is_of_a_limit() {
+            break;
+        }
         let mut sides = Vec::new();
         walk::sides(tree, &mut sides);
         let first = sides.into_iter().find_map(|side| resolve(side).err().map(|failure| (side, failure)));
         match first {
-            Some((side, told)) if !failure.is_of_a_limit() => (tree, failure) = (side, told),
+            Some((side, told)) if is_over_limit || !told.is_of_a_limit() => (tree, failure) = (side, told),
             Some(_) | None => break,
         }
     }
     failure
 }
 
-fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope) -> Resolved {
+fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, allowance: &Allowance) -> Resolved {
     let session = Session::new(scope.kinds());
     let result = {
-        let variables = Variables {
-            scope,
-            views: Views::new(&session),
-            turns: AtomicUsize::new(0),
-            budget: Internal(Budget::new()),
-            patterns,
-        };
+        let variables = Variables { scope, views: Views::new(&session), allowance, patterns };
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         context.set_variable_resolver(&variables);
         // Not `resolve_val`: that is compiled into this crate, recursion and all, and unoptimised seventy

@@ -1,7 +1,10 @@
 //! Text that tries to take the process down, on the stack that a worker thread has.
 
 use super::*;
+use crate::cel::cost::{MAX_WORK, SPENT};
+use crate::cel::evaluation::TURNED;
 use crate::cel::limits::{MAX_BRACKETS, MAX_BYTES, MAX_DEPTH, MAX_ESTIMATE};
+use crate::cel::meter::MAX_TURNS;
 
 /// Runs on a worker's stack; an overflow would abort the whole test run.
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -302,4 +305,34 @@ fn large_data_as_people_use_it_is_within_the_bounds() {
     scope.set("path", json!(". ".repeat(600)));
     let error = Expression::parse("dig(objects, path)").unwrap().evaluate(&scope).unwrap_err();
     assert_eq!(error.message, "dig: a path has at most 1024 bytes");
+}
+
+#[test]
+fn search_for_the_side_that_failed_stays_within_the_limits() {
+    const TURNS: &str = "loops make more than 100000 turns";
+    const ABSENT: &str = "no such key: objects.0.absent";
+    let scope = large();
+    // 20,000 turns, and about 20 MiB.
+    let (turns, work) = ("list.exists(i, i < 0)", "text + text + text + text + text == text");
+    let cases = [
+        ("the last side fails", format!("{turns} || {turns} || {turns} || {turns} || objects[0].absent"), ABSENT),
+        (
+            "a side within sides fails",
+            format!(
+                "{turns} || (true && ({turns} || (true && ({turns} || (true && ({turns} || objects[0].absent))))))"
+            ),
+            ABSENT,
+        ),
+        ("a limit is reached", vec![turns; 12].join(" || "), TURNS),
+        ("a limit is reached first", format!("list.exists(i, {turns}) || objects[0].absent"), TURNS),
+        ("a side is spent on copies", format!("{work} || objects[0].absent"), ABSENT),
+        ("two sides fail", format!("objects[0].absent || (1 / 0 > 0 && {turns})"), ABSENT),
+    ];
+    for (name, source, expected) in cases {
+        let (turned, spent) = (TURNED.get(), SPENT.get());
+        let error = Expression::parse(&source).unwrap().evaluate(&scope).unwrap_err();
+        assert_eq!(error.message, expected, "{name}");
+        assert!(TURNED.get() - turned <= MAX_TURNS + 100, "{name}: {} turns", TURNED.get() - turned);
+        assert!(SPENT.get() - spent <= MAX_WORK, "{name}: {} bytes", SPENT.get() - spent);
+    }
 }
