@@ -42,10 +42,11 @@ impl Pattern {
     /// # Errors
     /// The pattern is not RE2's syntax, or too large.
     pub fn parse(pattern: &str) -> Result<Self, PatternError> {
-        let translation = translate::translate(pattern)?;
-        if translation.size > MAX_SIZE {
+        // Every character takes a state, bar those that group, so that a longer text is not worth the time to read.
+        if pattern.len() > MAX_SIZE {
             return Err(PatternError::TooLarge);
         }
+        let translation = translate::translate(pattern)?;
         let regex = Regex::new(&translation.text).map_err(|error| {
             if let regex::Error::CompiledTooBig(_) = error {
                 return PatternError::TooLarge;

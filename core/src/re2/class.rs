@@ -32,6 +32,18 @@ const CATEGORIES: [&str; 37] = [
     "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs", "Any",
 ];
 
+#[cfg(test)]
+thread_local! {
+    /// How many names of Unicode classes this thread has compiled.
+    pub(super) static CHECKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+fn is_unicode_class(class: &str) -> bool {
+    #[cfg(test)]
+    CHECKED.set(CHECKED.get() + 1);
+    regex::Regex::new(class).is_ok()
+}
+
 /// A class that an escape names; nothing is read if there is none. The backslash is read already.
 pub(super) fn escaped<'p>(
     reader: &mut Reader<'p>,
@@ -75,9 +87,10 @@ pub(super) fn escaped<'p>(
     let class = format!("\\{letter}{{{kind}{name}}}");
     let is_name = name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    if !is_name || regex::Regex::new(&class).is_err() {
+    if !is_name || !(reader.unicode.contains(name) || is_unicode_class(&class)) {
         return Err(reader.mistake(start, "not a general category or script of Unicode"));
     }
+    reader.unicode.insert(name);
     text.push_str(&class);
     Ok(Some(UNICODE))
 }
@@ -130,7 +143,12 @@ pub(super) fn brackets<'p>(reader: &mut Reader<'p>, start: &'p str, text: &mut S
 /// `[:alpha:]`, `[:^alpha:]`.
 fn posix<'p>(reader: &mut Reader<'p>, start: &'p str) -> Result<Option<&'p str>, PatternError> {
     let class = reader.rest;
-    let Some(end) = class.strip_prefix("[:").and_then(|rest| rest.find(":]")) else { return Ok(None) };
+    let Some(rest) = class.strip_prefix("[:").filter(|_| !reader.has_no_named_class) else { return Ok(None) };
+    let Some(end) = rest.find(":]") else {
+        // The search has read the rest of the text, and no later search would find more.
+        reader.has_no_named_class = true;
+        return Ok(None);
+    };
     let name = &class[2..end + 2];
     let length = end + 4;
     reader.rest = &class[length..];

@@ -169,3 +169,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn too_long_patterns_are_refused_before_they_are_read() {
+    for part in ["{", "{1", r"\pL", r"\p{Lu}", "[:", "[[:", r"[\pL", "(", "a|", "(?i)"] {
+        let checked = class::CHECKED.get();
+        let pattern = part.repeat((1 << 20) / part.len());
+        assert_eq!(Pattern::parse(&pattern).unwrap_err(), PatternError::TooLarge, "{part}");
+        assert_eq!(class::CHECKED.get(), checked, "{part}");
+    }
+}
+
+#[test]
+fn names_of_unicode_classes_are_checked_once() {
+    for pattern in [r"\pL".repeat(16_000), format!(r"[{}]", r"\pL".repeat(16_000)), r"\pL\p{Greek}".repeat(5_000)] {
+        let checked = class::CHECKED.get();
+        let _ = Pattern::parse(&pattern);
+        assert!(class::CHECKED.get() - checked <= 2, "{}", class::CHECKED.get() - checked);
+    }
+}
+
+#[test]
+fn reading_of_a_pattern_ends_where_the_pattern_is_too_large() {
+    // The mistake stands behind the bound.
+    assert_eq!(Pattern::parse(&format!("{})", r"\pL".repeat(1000))).unwrap_err(), PatternError::TooLarge);
+    assert!(Pattern::parse(&"{".repeat(40_000)).is_ok());
+    assert!(matches!(Pattern::parse("[[:x] and [y:]"), Err(PatternError::Syntax { .. })));
+}

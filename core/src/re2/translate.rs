@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::PatternError;
 use super::class;
+use super::{MAX_SIZE, PatternError};
 
 /// RE2's bound on a count, and on the product of counts that are nested.
 const MAX_COUNT: usize = 1000;
@@ -41,9 +41,17 @@ struct Item {
 /// A reader of one pattern.
 pub(super) struct Reader<'p> {
     pub(super) rest: &'p str,
+    /// The names of Unicode classes that were checked, for a check compiles the class.
+    pub(super) unicode: BTreeSet<&'p str>,
+    /// No `:]` follows, so that no `[:` begins a named class.
+    pub(super) has_no_named_class: bool,
 }
 
 impl<'p> Reader<'p> {
+    fn new(pattern: &'p str) -> Self {
+        Self { rest: pattern, unicode: BTreeSet::new(), has_no_named_class: false }
+    }
+
     pub(super) fn next(&mut self) -> Option<char> {
         let character = self.rest.chars().next()?;
         self.rest = &self.rest[character.len_utf8()..];
@@ -120,19 +128,22 @@ impl<'p> Reader<'p> {
 /// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Result<Translation, PatternError> {
     let mut translator = Translator {
-        reader: Reader { rest: pattern },
+        reader: Reader::new(pattern),
         text: String::with_capacity(pattern.len() * 2),
         groups: vec![Group::default()],
         names: BTreeSet::new(),
+        size: 1,
     };
     while !translator.reader.rest.is_empty() {
         translator.element()?;
+        if translator.size > MAX_SIZE {
+            return Err(PatternError::TooLarge);
+        }
     }
     if translator.groups.len() > 1 {
         return Err(PatternError::Syntax { part: pattern.to_owned(), reason: "a `(` is not closed" });
     }
-    let size = translator.groups.pop().map_or(0, |group| group.size);
-    Ok(Translation { text: translator.text, size: size + 1 })
+    Ok(Translation { text: translator.text, size: translator.size })
 }
 
 struct Translator<'p> {
@@ -141,6 +152,8 @@ struct Translator<'p> {
     /// Never empty.
     groups: Vec<Group>,
     names: BTreeSet<&'p str>,
+    /// The size of what was read so far, in all groups.
+    size: usize,
 }
 
 impl<'p> Translator<'p> {
@@ -292,6 +305,8 @@ impl<'p> Translator<'p> {
         }
         self.text.push(')');
         let closed = self.groups.pop().unwrap_or_default();
+        // The translator has counted the parts of the group already.
+        self.size = self.size.saturating_sub(closed.size);
         self.add(closed.size + 1, closed.counts);
         Ok(())
     }
@@ -312,8 +327,10 @@ impl<'p> Translator<'p> {
         self.text.push_str(text);
         self.text.push_str(if is_lazy { "?" } else { "" });
         let copies = most.unwrap_or(least).max(1);
+        let added = item.size.saturating_mul(copies - 1) + 1;
+        self.size = self.size.saturating_add(added);
         let group = self.group();
-        group.size = group.size.saturating_add(item.size.saturating_mul(copies - 1) + 1);
+        group.size = group.size.saturating_add(added);
         group.counts = group.counts.max(counts);
         group.last = Some(Item { size: item.size * copies, counts, is_repeated: true });
         Ok(())
@@ -325,6 +342,7 @@ impl<'p> Translator<'p> {
     }
 
     fn add(&mut self, size: usize, counts: usize) {
+        self.size = self.size.saturating_add(size);
         let group = self.group();
         group.size = group.size.saturating_add(size);
         group.counts = group.counts.max(counts);
@@ -348,7 +366,10 @@ pub(super) fn write_character(character: char, text: &mut String) {
 
 /// `{n}`, `{n,}` or `{n,m}` at the start of a text, and its length. Any other brace stands for itself.
 fn count(text: &str) -> Option<(usize, Option<usize>, usize)> {
-    let (inner, _) = text.strip_prefix('{')?.split_once('}')?;
+    let inner = text.strip_prefix('{')?;
+    // A search for `}` would read the rest of the text at every `{`.
+    let end = inner.find(|next: char| !next.is_ascii_digit() && next != ',')?;
+    let inner = inner[end..].starts_with('}').then_some(&inner[..end])?;
     let number = |digits: &str| {
         let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
