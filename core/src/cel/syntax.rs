@@ -14,7 +14,8 @@ pub(super) struct Fault {
 
 /// Puts the parser's message about `source` into plain words.
 pub(super) fn explain(message: &str, source: &str) -> Fault {
-    if source.contains("{{ .") || source.contains("{{.") {
+    let code = without_texts(source);
+    if code.contains("{{ .") || code.contains("{{.") {
         let found = "a template stands where an expression is expected".to_owned();
         return Fault { found, cure: Some("write the variable alone: `clusterId` for `{{ .clusterId }}`") };
     }
@@ -22,6 +23,23 @@ pub(super) fn explain(message: &str, source: &str) -> Fault {
     let known = [mismatched, missing, no_character, incomplete, literal, words].into_iter();
     let mut known = known.filter_map(|explanation| explanation(message));
     known.next().unwrap_or_else(|| Fault { found: message.to_owned(), cure: None })
+}
+
+/// The expression without what stands in quotes; a text that has no end is left out up to the end.
+fn without_texts(source: &str) -> String {
+    let mut code = String::new();
+    let mut characters = source.chars();
+    while let Some(character) = characters.next() {
+        code.push(character);
+        if matches!(character, '\'' | '"') {
+            while let Some(quoted) = characters.next().filter(|next| *next != character) {
+                if quoted == '\\' {
+                    characters.next();
+                }
+            }
+        }
+    }
+    code
 }
 
 const END: &str = "<EOF>";
@@ -182,6 +200,8 @@ mod tests {
             ("a word that CEL keeps for itself", "namespace == 'x'"),
             ("a dollar", "$a == 1"),
             ("a template", "{{ .a }} == 1"),
+            ("a template in quotes", "name == '{{ .x }}' & b"),
+            ("a template behind text in quotes", "'it\\'s' == {{ .x }}"),
             ("nothing after a dot", "a. == 1"),
             ("a loop without its variable", "[1].all(1, x)"),
             ("has() of what is no field", "has(a)"),
