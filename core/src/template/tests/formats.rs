@@ -21,7 +21,8 @@ fn scope() -> Result<Scope, jiff::Error> {
         "bin": "\u{0}\u{7f}\u{80}\u{feff}😀", "deep": {"l": [{"x": "y"}]},
     });
     // Numbers of the API are doubles, those of a template and of `type: int` are integers.
-    let integers = json!({"int": 5, "nint": -42, "big": 1_234_567, "code": 9786, "esc": 120});
+    let integers =
+        json!({"int": 5, "nint": -42, "big": 1_234_567, "code": 9786, "esc": 120, "unsigned": [u64::MAX, "a"]});
     for (name, value) in as_go_numbers(answered).as_object().into_iter().chain(integers.as_object()).flatten() {
         scope.set(name, value.clone());
     }

@@ -60,8 +60,9 @@ impl Printer {
                 self.integer(integer.unsigned_abs(), *integer < 0, integer.cast_unsigned(), verb);
             }
             (Value::Uint(integer), 'v') if self.flags.as_source => {
-                self.flags.sharp = true;
+                let sharp = std::mem::replace(&mut self.flags.sharp, true);
                 self.integer(*integer, false, *integer, 'x');
+                self.flags.sharp = sharp;
             }
             (Value::Uint(integer), _) if is_integer_verb(verb) => self.integer(*integer, false, *integer, verb),
             (Value::Float(float), _) if is_float_verb(verb) => self.float(*float, verb),
