@@ -37,6 +37,7 @@ use crate::scope::Scope;
 
 mod check;
 mod functions;
+mod origin;
 mod rewrite;
 mod text;
 mod time;

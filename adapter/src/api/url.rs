@@ -105,6 +105,7 @@ mod tests {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         scope.set("id", id.into());
         scope.set("base", "https://else.example/fleet".into());
+        scope.set("none", "".into());
         let url = UrlTemplate::new(Template::parse(template).expect("a template")).render(&scope).ok()?;
         locate(&resolve(&url, Some(at), "v1"), at)
     }
@@ -228,6 +229,10 @@ mod tests {
                 ("http://api:8000/fleet/clusters/{{ .id }}", "/fleet/clusters/", ""),
                 ("{{ .base }}/{{ .id }}/x", "/fleet/", "/x"),
                 ("https://else.example/{{ .id }}", "/", ""),
+                (r#"{{ printf "/clusters/%s" .id }}/statuses"#, "/fleet/api/hyperfleet/v1/clusters/", "/statuses"),
+                (r#"{{ printf "%s/%s" .base .id }}/x"#, "/fleet/", "/x"),
+                (r#"{{ $url := print "/clusters/" .id }}{{ $url }}/x"#, "/fleet/api/hyperfleet/v1/clusters/", "/x"),
+                ("{{ .base }}{{ .none }}/{{ .id }}/x", "/fleet/", "/x"),
             ];
             for (template, before, behind) in cases {
                 let Some(url) = called(template, &id, &at) else { continue };

@@ -31,7 +31,7 @@ pub(super) const ORDERED: &str = "\u{0}ordered";
 pub(super) const JUDGED: &str = "\u{0}judged";
 /// A value that has items.
 pub(super) const COLLECTION: &str = "\u{0}collection";
-/// What an action prints.
+/// What an action prints, behind its [`Origin`](super::origin::Origin).
 pub(super) const SHOW: &str = "\u{0}show";
 /// Nothing.
 pub(super) const NIL: &str = "\u{0}nil";
@@ -233,10 +233,10 @@ fn collection(values: &[Value]) -> Result {
 
 fn show(values: &[Value]) -> Result {
     match values {
-        [value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_))] => {
+        [_, value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_))] => {
             Ok(value.clone())
         }
-        [value] => string(text(value)?.into_owned()),
+        [_, value] => string(text(value)?.into_owned()),
         _ => failure("nothing to show"),
     }
 }

@@ -16,6 +16,7 @@ use gotmpl::parse::{
 };
 
 use super::check::Parsed;
+use super::origin::Origin;
 use super::{MAIN, engine, functions};
 
 /// Builds the engine.
@@ -42,7 +43,9 @@ fn node(node: &Node, at_root: bool) -> Node {
         Node::Action(action) => {
             let mut pipe = self::pipe(&action.pipe, at_root);
             if pipe.decl.is_empty() {
-                pipe.commands.push(call(action.pos, functions::SHOW, Vec::new()));
+                let origin = Origin::of(&action.pipe, at_root).written();
+                let origin = Expr::String(action.pos, Arc::from(origin));
+                pipe.commands.push(call(action.pos, functions::SHOW, vec![origin]));
             }
             Node::Action(ActionNode { pos: action.pos, pipe })
         }

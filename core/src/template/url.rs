@@ -8,7 +8,9 @@
 //!
 //! * A value behind the author's first character is one segment of the path, or a part of one: it holds none of
 //!   `/ \ ? # %`, it completes no percent-encoding, and the segment is neither empty nor a dot segment. In the host it holds no `@` either.
-//! * A value in front of the author's text (a base URL, an `href`) holds what it likes but dot segments in its path.
+//! * A value that begins the URL (a base URL, an `href`) holds what it likes but dot segments in its path.
+//! * Where the author's functions make such a value of several fields, each field is held to one segment, as behind the author's text. Free
+//!   are the field that the value begins with, and a field behind the author's `?`.
 //! * A value in the query holds what it likes.
 //! * No value holds a control character: URL parsers drop some of them, and Go refuses them all.
 
@@ -16,13 +18,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gotmpl::TemplateError;
+use serde_json::Value;
 
+use super::origin::Origin;
 use super::{Body, Compiled, RenderError, Template, functions};
 use crate::scope::Scope;
 
-/// Stand around each value in the marked text. No value holds one, because a value holds no control character.
+/// Stand around each value in the marked text, which begins with its origin. No value holds one, because a value holds no control character.
 const BEGIN: char = '\u{1}';
 const END: char = '\u{2}';
+/// Stands between the origin of a value and the value.
+const MIDDLE: char = '\u{3}';
+/// What ends a segment of a path or a path, or begins an encoded character.
+const RESERVED: [char; 5] = ['/', '\\', '?', '#', '%'];
 /// How much of a value is quoted in an error.
 const MAX_QUOTED: usize = 64;
 
@@ -47,7 +55,8 @@ impl UrlTemplate {
                 let message = format!("the value {} holds a control character, which no URL can", quoted(&value));
                 return Err(TemplateError::Exec(message));
             }
-            Ok(gotmpl::Value::String(format!("{BEGIN}{value}{END}").into()))
+            let origin = values.first().and_then(gotmpl::Value::as_str).unwrap_or_default();
+            Ok(gotmpl::Value::String(format!("{BEGIN}{origin}{MIDDLE}{value}{END}").into()))
         });
         let Compiled { reads, reads_clock, doubts, .. } = &**compiled;
         let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock, doubts: doubts.clone() };
@@ -76,25 +85,56 @@ impl UrlTemplate {
             return Ok(literal.to_owned());
         }
         let failed = |message: String| RenderError { message: format!("URL {}: {message}", self.written.source()) };
-        if self.written.source().contains([BEGIN, END]) {
+        if self.written.source().contains([BEGIN, MIDDLE, END]) {
             return Err(failed("it holds a control character".to_owned()));
         }
         let marked = self.marked.render(scope).map_err(|error| failed(error.message))?;
         let (url, values) = unmarked(&marked);
-        check(&url, &values).map_err(failed)?;
+        check(&url, &values, |origin| self.texts(origin, scope)).map_err(failed)?;
         Ok(url)
+    }
+
+    /// The texts that may be in a value of this origin; none for a value that is one field.
+    fn texts<'s>(&self, origin: &Origin, scope: &'s Scope) -> Option<Vec<&'s str>> {
+        let paths = match origin {
+            Origin::Field => return None,
+            Origin::Fields(paths) => paths,
+            Origin::Unknown if self.written.reads_root() => {
+                let mut texts = Vec::new();
+                scope.variables().for_each(|(_, value)| collect_texts(value, &mut texts));
+                return Some(texts);
+            }
+            Origin::Unknown => self.written.variables(),
+        };
+        let mut texts = Vec::new();
+        for path in paths {
+            let (variable, path) = path.split_once('.').unwrap_or((path, ""));
+            let Some(mut value) = scope.get(variable) else { continue };
+            for field in path.split('.') {
+                value = value.get(field).unwrap_or(value);
+            }
+            collect_texts(value, &mut texts);
+        }
+        Some(texts)
     }
 }
 
+/// A value in the URL.
+struct Inserted {
+    place: Range<usize>,
+    origin: Origin,
+}
+
 /// Takes the marks off, and says where the values stand.
-fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
+fn unmarked(marked: &str) -> (String, Vec<Inserted>) {
     let mut url = String::with_capacity(marked.len());
     let mut values = Vec::new();
     let mut rest = marked;
     while let Some((text, tail)) = rest.split_once(BEGIN) {
         url.push_str(text);
         let (value, behind) = tail.split_once(END).unwrap_or((tail, ""));
-        values.push(url.len()..url.len() + value.len());
+        let (origin, value) = value.split_once(MIDDLE).unwrap_or(("", value));
+        values.push(Inserted { place: url.len()..url.len() + value.len(), origin: Origin::read(origin) });
         url.push_str(value);
         rest = behind;
     }
@@ -102,27 +142,39 @@ fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
     (url, values)
 }
 
-/// Says which value does not fit into its place.
-fn check(url: &str, values: &[Range<usize>]) -> Result<(), String> {
-    let mut front = 0;
-    let leading = values.iter().take_while(|value| value.start == std::mem::replace(&mut front, value.end)).count();
-    let (leading, inner) = values.split_at(leading);
-    let misfit = |value: &Range<usize>| {
-        format!(
-            "the value {} does not fit into the path, where it has to be one segment: not empty, without / \\ ? # % \
-             (or @ in a host), and neither . nor ..",
-            quoted(&url[value.clone()])
-        )
-    };
+/// Every text within a value, keys included.
+fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            texts.push(key);
+            collect_texts(value, texts);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
 
-    for value in inner {
+/// Says which value does not fit into its place.
+fn check<'s>(url: &str, values: &[Inserted], texts: impl Fn(&Origin) -> Option<Vec<&'s str>>) -> Result<(), String> {
+    let leading = values.first().filter(|value| value.place.start == 0);
+    let inner: Vec<_> = values[usize::from(leading.is_some())..].iter().map(|value| &value.place).collect();
+    if let Some(value) = leading
+        && let Some(texts) = texts(&value.origin)
+        && let Some(text) = misplaced(&url[value.place.clone()], &texts)
+    {
+        return Err(format!("{} unless the URL begins with it", misfit(text)));
+    }
+    let misfit = |value: &Range<usize>| misfit(&url[value.clone()]);
+
+    for value in &inner {
         let before = &url[..value.start];
         if before.contains(['?', '#']) {
             // The query, where a value is free.
             break;
         }
-        let text = &url[value.clone()];
-        if text.contains(['/', '\\', '?', '#', '%']) || ends_within_encoding(before) {
+        let text = &url[(*value).clone()];
+        if text.contains(RESERVED) || ends_within_encoding(before) {
             return Err(misfit(value));
         }
         if text.contains('@') && is_in_authority(before) {
@@ -134,18 +186,59 @@ fn check(url: &str, values: &[Range<usize>]) -> Result<(), String> {
     let mut start = 0;
     for segment in path.split(['/', '\\']) {
         let end = start + segment.len();
-        let touches = |value: &&Range<usize>| value.start <= end && value.end >= start;
-        if let Some(value) = inner.iter().find(touches)
+        let touches = |value: &Range<usize>| value.start <= end && value.end >= start;
+        if let Some(value) = inner.iter().find(|value| touches(value))
             && (segment.trim().is_empty() || is_dot_segment(segment))
         {
             return Err(misfit(value));
         }
-        if leading.iter().any(|value| touches(&value)) && is_dot_segment(segment) {
+        if leading.is_some_and(|value| touches(&value.place)) && is_dot_segment(segment) {
             return Err(format!("a value brings the dot segment {segment:?} into the path"));
         }
         start = end + 1;
     }
     Ok(())
+}
+
+fn misfit(value: &str) -> String {
+    format!(
+        "the value {} does not fit into the path, where it has to be one segment: not empty, without / \\ ? # % \
+         (or @ in a host), and neither . nor ..",
+        quoted(value)
+    )
+}
+
+/// Which text cannot be in a value that functions made and that begins the URL. Upper and lower case count as equal, for a function may
+/// have changed the case.
+fn misplaced<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
+    let value = value.to_lowercase();
+    let lowered: Vec<_> = texts.iter().map(|text| text.to_lowercase()).collect();
+    // Only where no text brings one is the question mark the author's.
+    let is_authors = !lowered.iter().any(|text| text.contains(['?', '#']));
+    let (path, query) = match value.find(['?', '#']).filter(|_| is_authors) {
+        Some(end) => value.split_at(end),
+        None => (&*value, ""),
+    };
+    let (authority, segments) = match path.split_once("://").filter(|(scheme, _)| !scheme.contains('/')) {
+        Some((_, rest)) => (rest.split(['/', '\\']).next().unwrap_or_default(), rest),
+        None => ("", path.split_once(['/', '\\']).map_or("none", |(_, rest)| rest)),
+    };
+    let has_empty_segment = segments.split(['/', '\\']).any(|segment| segment.trim().is_empty());
+    let is_blank = |text: &String| text.trim().is_empty();
+    if lowered.iter().any(|text| text.contains(&value)) && !(has_empty_segment && lowered.iter().any(is_blank)) {
+        // The value is one text, perhaps trimmed.
+        return None;
+    }
+    let is_misplaced = |text: &str| {
+        if text.trim().is_empty() {
+            return has_empty_segment;
+        }
+        let is_unsafe = text.contains(RESERVED) || text.contains('@') && authority.contains('@');
+        let is_first = value.rfind(text) == Some(0);
+        let is_in_query = query.contains(text) && !path.contains(text);
+        is_unsafe && !is_first && !is_in_query
+    };
+    texts.iter().zip(&lowered).find(|(_, lowered)| is_misplaced(lowered)).map(|(text, _)| *text)
 }
 
 /// Whether the next character would be taken for a part of `%2F`.

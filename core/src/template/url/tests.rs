@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn a_value_at_the_start_or_in_the_query_is_free() {
     let cases = [
         ("an href", "{{ .href }}", Some("/api/hyperfleet/v1/clusters/c-1")),
         ("an href with a path behind it", "{{ .href }}/statuses", Some("/api/hyperfleet/v1/clusters/c-1/statuses")),
-        ("two values", "{{ .empty }}{{ .href }}", Some("/api/hyperfleet/v1/clusters/c-1")),
+        ("a path behind an empty value", "{{ .empty }}{{ .href }}", None),
         ("an empty base", "{{ .empty }}/clusters", Some("/clusters")),
         (
             "the query of a base",
@@ -112,4 +112,76 @@ fn errors_quote_the_template_and_the_value() {
     assert!(long.len() < 400, "{long}");
     let missing = rendered("/clusters/{{ .id }}", &json!({})).unwrap_err();
     assert_eq!(missing, "URL /clusters/{{ .id }}: map has no entry for key \"id\"");
+}
+
+#[test]
+fn a_field_within_a_leading_value_is_one_segment() {
+    let templates = [
+        r#"{{ printf "/clusters/%s" .id }}/statuses"#,
+        r#"{{ .id | printf "/clusters/%s" }}/statuses"#,
+        r#"{{ printf "/clusters/%s/statuses" (upper .event.id) }}"#,
+        r#"{{ print "/clusters/" .id "/statuses" }}"#,
+        r#"{{ printf "%s/clusters/%s" .base .id }}/statuses"#,
+        r#"{{ printf "%s/clusters/%s?x=1" .base .id }}"#,
+        r#"{{ printf "%s%s" .prefix .id }}/statuses"#,
+        r#"{{ .prefix }}{{ .id }}/statuses"#,
+        r#"{{ $path := printf "/clusters/%s" .id }}{{ $path }}/statuses"#,
+        r#"{{ with printf "/clusters/%s" .id }}{{ . }}/statuses{{ end }}"#,
+        r#"{{ define "path" }}{{ printf "/clusters/%s" .id }}{{ end }}{{ template "path" . }}/statuses"#,
+        r#"{{ replace (printf "/x/%s" .id) "/x/" "/clusters/" }}/statuses"#,
+    ];
+    for template in templates {
+        let with = |id: &str| {
+            let variables = json!({ "id": id, "event": { "id": id }, "base": "http://api/v1", "prefix": "/clusters/" });
+            rendered(template, &variables)
+        };
+        // The value of a define's field is not known here: the author can write the field in front.
+        if !template.contains("define") {
+            assert!(
+                with("c-1").is_ok_and(|url| url.to_lowercase().contains("/clusters/c-1")),
+                "{template} {:?}",
+                with("c-1")
+            );
+        }
+        for id in [
+            "c1/nodepools/n1",
+            "../x",
+            "..",
+            ".",
+            "a?b",
+            "a#b",
+            "a%2Fb",
+            "a\\b",
+            "",
+            " ",
+            "/",
+            "/clusters/",
+            "/clusters",
+        ] {
+            let url = with(id);
+            assert!(url.is_err(), "{template} {id:?} {url:?}");
+        }
+    }
+}
+
+#[test]
+fn a_leading_value_that_one_field_brings_is_free() {
+    let variables = json!({ "base": "http://API.example/v1/", "id": "c-1", "search": "a='b/c' and 5%", "none": "" });
+    let cases = [
+        (r#"{{ trimSuffix .base "/" }}/clusters"#, "http://API.example/v1/clusters"),
+        ("{{ .base | lower }}clusters", "http://api.example/v1/clusters"),
+        (r#"{{ printf "%s" .base }}clusters"#, "http://API.example/v1/clusters"),
+        (r#"{{ printf "%sclusters/%s/%d" .base .id 5 }}"#, "http://API.example/v1/clusters/c-1/5"),
+        (r#"{{ default "http://elsewhere" .none }}/clusters"#, "http://elsewhere/clusters"),
+        (
+            "{{ $base := .base }}{{ $base }}clusters?search={{ .search }}",
+            "http://API.example/v1/clusters?search=a='b/c' and 5%",
+        ),
+        (r#"{{ define "base" }}{{ .base }}{{ end }}{{ template "base" . }}clusters"#, "http://API.example/v1/clusters"),
+        (r#"{{ printf "/clusters?search=%s" .search }}"#, "/clusters?search=a='b/c' and 5%"),
+        (r#"{{ printf "/clusters" }}?search={{ .search }}"#, "/clusters?search=a='b/c' and 5%"),
+    ];
+    for (template, expected) in cases {
+        assert_eq!(rendered(template, &variables).as_deref(), Ok(expected), "{template}");
+    }
 }
