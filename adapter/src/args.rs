@@ -226,11 +226,7 @@ fn switch(arg: Arg) -> Arg {
 
 /// Reads what Go reads as a boolean.
 fn go_boolean(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-        _ => Err("write true or false".to_owned()),
-    }
+    lifecycle_core::value::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
 }
 
 fn with_config(command: Command) -> Command {

@@ -19,7 +19,7 @@ pub mod number;
 pub mod text;
 pub mod typed;
 
-pub use convert::{ConvertError, convert};
+pub use convert::{ConvertError, convert, parse_boolean};
 pub use text::text;
 pub use typed::{Kind, Typed};
 

@@ -4,6 +4,7 @@
 //! fall back and never stop the process. The OTLP exporter itself reads its headers, time-outs and compression from
 //! the variables that the OpenTelemetry specification names.
 
+use lifecycle_core::value::parse_boolean;
 use opentelemetry_sdk::trace::Sampler;
 
 /// How spans are made and where they go.
@@ -47,7 +48,7 @@ impl TracingSettings {
         let mut warnings = Vec::new();
         let enabled = match variable("HYPERFLEET_TRACING_ENABLED") {
             None => true,
-            Some(text) => parse_bool(&text).unwrap_or_else(|| {
+            Some(text) => parse_boolean(&text).unwrap_or_else(|| {
                 warnings.push(format!("HYPERFLEET_TRACING_ENABLED is `{text}`, which is no boolean: taken as true"));
                 true
             }),
@@ -56,15 +57,6 @@ impl TracingSettings {
             .is_none_or(|names| names.split(',').any(|name| name.trim().eq_ignore_ascii_case("tracecontext")));
         let export = enabled.then(|| Export::from_environment(&variable, adapter, &mut warnings)).flatten();
         Self { export, propagate, warnings }
-    }
-}
-
-/// The spellings of a boolean that Go's `strconv.ParseBool` takes.
-fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
     }
 }
 

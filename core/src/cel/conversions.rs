@@ -44,11 +44,9 @@ fn boolean<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
         return Ok(value);
     }
     let Some(text) = value.downcast_ref::<CelString<'_>>() else { return Err(no_overload("bool", &[value])) };
-    match text.inner() {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(CowVal::owned(CelBool::from(true))),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(CowVal::owned(CelBool::from(false))),
-        _ => Err(ExecutionError::function_error("bool", "not a boolean such as true or false")),
-    }
+    let flag = crate::value::parse_boolean(text.inner());
+    let flag = flag.ok_or_else(|| ExecutionError::function_error("bool", "not a boolean such as true or false"))?;
+    Ok(CowVal::owned(CelBool::from(flag)))
 }
 
 fn text(value: &dyn Val) -> Result<Option<String>, ExecutionError> {

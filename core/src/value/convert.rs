@@ -72,16 +72,22 @@ fn to_boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
         Value::Number(number) => Some(number.as_f64() != Some(0.0)),
-        Value::String(text) => match text.as_str() {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-            "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-            text => match text.to_lowercase().as_str() {
-                "y" | "yes" | "on" => Some(true),
-                "n" | "no" | "off" => Some(false),
-                _ => None,
-            },
-        },
+        Value::String(text) => parse_boolean(text).or_else(|| match text.to_lowercase().as_str() {
+            "y" | "yes" | "on" => Some(true),
+            "" | "n" | "no" | "off" => Some(false),
+            _ => None,
+        }),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads what Go's `strconv.ParseBool` takes for a boolean.
+#[must_use]
+pub fn parse_boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
     }
 }
 
