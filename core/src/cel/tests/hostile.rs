@@ -323,7 +323,7 @@ fn search_for_the_side_that_failed_stays_within_the_limits() {
             ),
             ABSENT,
         ),
-        ("a limit is reached", vec![turns; 12].join(" || "), TURNS),
+        ("a limit is reached", [turns; 12].join(" || "), TURNS),
         ("a limit is reached first", format!("list.exists(i, {turns}) || objects[0].absent"), TURNS),
         ("a side is spent on copies", format!("{work} || objects[0].absent"), ABSENT),
         ("two sides fail", format!("objects[0].absent || (1 / 0 > 0 && {turns})"), ABSENT),
