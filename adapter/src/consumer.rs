@@ -24,8 +24,8 @@ pub mod rabbitmq;
 
 /// A subscription at a broker.
 pub trait Input: Send + 'static {
-    /// Hands events to `inbox` until `stop`, then unsubscribes and waits until every one of them is settled. It can run
-    /// again, and subscribes anew.
+    /// Hands events to `inbox` until `stop`, then unsubscribes, is [`InputState::Disconnected`], and waits until every one
+    /// of them is settled. It can run again, and subscribes anew.
     ///
     /// An input does not fail: what it lost it tries to regain for ever, and says so in its [`InputState`].
     fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> impl Future<Output = ()> + Send;

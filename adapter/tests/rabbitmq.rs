@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::consumer::rabbitmq::{ExchangeType, RabbitMqInput, RabbitMqOptions, Topology};
-use hyperfleet_adapter::consumer::{Input, InputState};
+use hyperfleet_adapter::consumer::{Disposition, Input, InputState};
 use hyperfleet_adapter::dispatch::{DispatchOptions, Dispatcher, Drained, Handled, Handler, NoMetrics};
 use lapin::BasicProperties;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions};
@@ -303,6 +303,34 @@ async fn a_lost_connection_is_regained_and_what_ran_meanwhile_runs_again_afterwa
     assert_eq!(handler.until_started(3).await?.last(), Some(&pass("a", 1)));
     adapter.stop().await?;
     await_ready(&broker, &topic.queue_name(SUBSCRIPTION), 0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_that_unsubscribes_is_disconnected_while_passes_run() -> Result<()> {
+    let broker = Broker::shared().await?;
+    let topic = broker.topic().await?;
+    let sender = watch::Sender::new(InputState::Disconnected);
+    let mut state = sender.subscribe();
+    let mut input =
+        RabbitMqInput::connect(options(&broker, topology(topic.name(), ExchangeType::Topic)), sender).await?;
+    let (inbox, mut events) = mpsc::channel(32);
+    let (first, second) = (CancellationToken::new(), CancellationToken::new());
+    let running = tokio::spawn({
+        let (first, second) = (first.clone(), second.clone());
+        async move {
+            input.run(&inbox, &first).await;
+            input.run(&inbox, &second).await;
+        }
+    });
+    assert_eq!(*state.borrow_and_update(), InputState::Connected);
+    topic.publish(&Event::cluster("a", 1)).await?;
+    let unsettled = timeout(PATIENCE, events.recv()).await?.context("no event")?;
+    first.cancel();
+    timeout(PATIENCE, state.wait_for(|state| *state == InputState::Disconnected)).await??;
+    unsettled.settlement.settle(Disposition::Ack);
+    timeout(PATIENCE, state.wait_for(|state| *state == InputState::Connected)).await??;
+    second.cancel();
+    Ok(timeout(PATIENCE, running).await??)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,12 +159,15 @@ impl HttpApi {
         })
     }
 
-    /// Asks the API's root for any answer, without the token: a refusal is an answer.
+    /// Asks the root of the API's version for any answer, without the token: a refusal is an answer.
+    ///
+    /// A router may serve that prefix alone and answer 503 elsewhere, so `base_url` itself tells nothing about the API.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let mut headers = self.default_headers.clone();
         headers.entry(USER_AGENT).or_insert_with(|| self.user_agent.clone());
-        let request = self.client.get(self.base.clone()).headers(headers);
+        let root = locate(&resolve("", Some(&self.base), &self.version), &self.base);
+        let request = self.client.get(root.unwrap_or_else(|| self.base.clone())).headers(headers);
         Box::new(move || {
             let request = request.try_clone();
             Box::pin(async move {

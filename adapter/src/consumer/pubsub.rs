@@ -103,6 +103,8 @@ impl PubSubInput {
             }
             while settling.try_join_next().is_some() {}
         }
+        // The passes that run may take until their deadline, and no event can arrive meanwhile.
+        self.state.send_replace(InputState::Disconnected);
         let token = stream.shutdown_token();
         drop(stream);
         while settling.join_next().await.is_some() {}
@@ -139,6 +141,7 @@ impl Input for PubSubInput {
     async fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) {
         let mut backoff = Backoff::new();
         loop {
+            self.state.send_replace(InputState::Connected);
             let connected_at = Instant::now();
             match self.pump(inbox, stop).await {
                 Ended::Stopped => return,
@@ -153,7 +156,6 @@ impl Input for PubSubInput {
             }
             backoff.connected_for(connected_at.elapsed());
             let Some(Some(())) = stop.run_until_cancelled(self.regain(&mut backoff, inbox)).await else { return };
-            self.state.send_replace(InputState::Connected);
             tracing::info!(subscription = self.options.subscription_id, "consuming again");
         }
     }

@@ -138,7 +138,7 @@ impl Input for RabbitMqInput {
                 }
             };
             let connected_at = Instant::now();
-            match current.pump(inbox, stop).await {
+            match current.pump(inbox, stop, state).await {
                 Ended::Stopped => return,
                 Ended::Lost(reason) => {
                     state.send_replace(InputState::Disconnected);

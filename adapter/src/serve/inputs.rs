@@ -112,19 +112,24 @@ impl Turns {
         }
         let Some(connected) = stop.run_until_cancelled(connect).await else { return Ok(()) };
         let mut input = connected?;
-        while stop.run_until_cancelled(not_paused(&mut intake)).await.unwrap_or_default() && !inbox.is_closed() {
+        loop {
             let session = stop.child_token();
             let mut running = std::pin::pin!(input.run(&inbox, &session));
             tokio::select! {
-                () = &mut running => {}
+                // The pause comes first: a pause that began while the input subscribed ends the subscription at once.
+                biased;
                 () = paused(&mut intake) => {
                     // What runs is settled before the subscription is given up.
                     session.cancel();
                     running.await;
                 }
+                () = &mut running => {}
+            }
+            let goes_on = stop.run_until_cancelled(not_paused(&mut intake)).await.unwrap_or_default();
+            if !goes_on || stop.is_cancelled() || inbox.is_closed() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 
@@ -217,4 +222,46 @@ fn pubsub_options(
             enable_message_ordering: settings.enable_message_ordering,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Tells at each run whether the run was stopped before it began.
+    struct Fake(mpsc::UnboundedSender<bool>);
+
+    impl Input for Fake {
+        async fn run(&mut self, _: &mpsc::Sender<Incoming>, stop: &CancellationToken) {
+            self.0.send(stop.is_cancelled()).unwrap();
+            stop.cancelled().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pause_during_the_first_subscription_ends_the_subscription() {
+        let intake = watch::Sender::new(Intake::Open);
+        let (inbox, _events) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let (told, mut runs) = mpsc::unbounded_channel();
+        let turns = Turns { inbox, intake: intake.subscribe(), stop: stop.clone() };
+        let pauses = intake.clone();
+        let running = tokio::spawn(turns.run(async move {
+            pauses.send_replace(Intake::Paused);
+            Ok(Fake(told))
+        }));
+        let mut next = async || timeout(Duration::from_secs(1), runs.recv()).await;
+        assert_eq!(next().await, Ok(Some(true)), "the subscription ends during the pause");
+        next().await.unwrap_err();
+        intake.send_replace(Intake::Open);
+        assert_eq!(next().await, Ok(Some(false)), "the input subscribes again after the pause");
+        stop.cancel();
+        running.await.unwrap().unwrap();
+    }
 }

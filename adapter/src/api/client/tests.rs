@@ -127,7 +127,7 @@ async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
         assert_eq!(doubt.is_raised(), expected, "{code}");
         assert_eq!(api.probe()().await.is_err(), expected, "{code}");
         let probe = server.asked.lock().unwrap()[1].0.clone();
-        assert_eq!((probe.method.as_str(), probe.uri.path()), ("GET", "/"), "{code}");
+        assert_eq!((probe.method.as_str(), probe.uri.path()), ("GET", "/api/hyperfleet/v1"), "{code}");
     }
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());
@@ -144,6 +144,23 @@ async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
     let doubt = settings.doubt.clone();
     call(&client(settings), &request(CallMethod::Get, &format!("{url}/x"))).await.unwrap_err();
     assert!(!doubt.is_raised());
+}
+
+#[tokio::test]
+async fn probe_asks_where_relative_calls_go() {
+    let cases = [
+        ("a base at the root", "", "v1", "/api/hyperfleet/v1"),
+        ("a base with a path", "/fleet/", "v2", "/fleet/api/hyperfleet/v2"),
+        ("no version configured", "/fleet", "", "/fleet/api/hyperfleet/v1"),
+    ];
+    for (name, path, version, expected) in cases {
+        let server = Server::start([]).await;
+        let base_url = format!("{}{path}", server.url());
+        let api = client(ApiSettings { version: version.to_owned(), ..settings(base_url) });
+        api.probe()().await.unwrap();
+        let asked = server.asked.lock().unwrap()[0].0.uri.path().to_owned();
+        assert_eq!(asked, expected, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -12,13 +12,13 @@ use lapin::options::{
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Acker, Channel, Connection, ConnectionProperties, Consumer, ErrorKind};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::message::message_of;
 use super::{CLOSE_TIMEOUT, OPEN_TIMEOUT, RabbitMqOptions, Topology};
-use crate::consumer::{Disposition, Incoming, Settled};
+use crate::consumer::{Disposition, Incoming, InputState, Settled};
 
 /// A session with the broker that did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,12 @@ impl Session {
     }
 
     /// Hands on what arrives and carries back what became of it, until `stop` or the connection's loss.
-    pub(super) async fn pump(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> Ended {
+    pub(super) async fn pump(
+        &mut self,
+        inbox: &mpsc::Sender<Incoming>,
+        stop: &CancellationToken,
+        state: &watch::Sender<InputState>,
+    ) -> Ended {
         let mut settling = FuturesUnordered::new();
         loop {
             tokio::select! {
@@ -167,6 +172,8 @@ impl Session {
                 }
             }
         }
+        // The passes that run may take until their deadline, and no event can arrive meanwhile.
+        state.send_replace(InputState::Disconnected);
         // No more deliveries from here on; if the connection is gone there are none either.
         let _ = self.channel.basic_cancel(self.consumer.tag(), BasicCancelOptions::default()).await;
         while let Some(()) = settling.next().await {}

@@ -57,8 +57,11 @@ impl<'a> Wanted<'a> {
         self.check("kind", answer.get("kind"), expected.as_deref())?;
         let next_page = answer.pointer("/metadata/continue").and_then(Value::as_str);
         let next_page = next_page.filter(|token| !token.is_empty()).map(str::to_owned);
-        let Some(Value::Array(items)) = answer.get_mut("items").map(Value::take) else {
-            return Err(foreign("it has no list of items"));
+        let items = match answer.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => items,
+            // A server that is written in Go may send an empty list as null.
+            Some(Value::Null) => Vec::new(),
+            _ => return Err(foreign("it has no list of items")),
         };
         let items: Result<_, _> = items.into_iter().map(|item| self.item(item)).collect();
         Ok((items?, next_page))
@@ -175,6 +178,8 @@ mod tests {
         let cases = [
             ("a list", &core, page("v1", "ConfigMapList", item("team")), true),
             ("an empty list", &core, page("v1", "ConfigMapList", json!([])), true),
+            ("an empty list as null", &core, page("v1", "ConfigMapList", Value::Null), true),
+            ("a list of another kind as null", &core, page("v1", "SecretList", Value::Null), false),
             ("a custom list", &custom, page("example.com/v1", "WidgetList", item("team")), true),
             ("a custom list with a name of its own", &custom, page("example.com/v1", "Gadgets", item("team")), true),
             ("nothing", &core, json!({}), false),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use axum::body::Body;
+use futures::StreamExt as _;
 use http::Request;
 use kube::Client;
 use lifecycle_core::write::{WriteError, WriteErrorKind};
@@ -16,6 +17,12 @@ use super::rate_limit::RateLimit;
 use super::refusal::Refusal;
 use crate::dependency::{Doubt, is_away};
 use crate::transport::subject::Subject;
+
+/// The longest answer that is read.
+///
+/// The longest answer of an API server is a page of 100 objects: 64 MiB leave 655 KiB for each. A container with the
+/// memory limit that the documentation recommends (128 MiB) has no room for a longer answer and the values in it.
+const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +217,7 @@ impl Calls {
             match tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone()).await {
                 Ok(Ok((status, body))) => {
                     doubtful.answered(status);
-                    (Some(status), read(status, &body))
+                    (Some(status), body.ok_or_else(|| too_long(status)).and_then(|body| read(status, &body)))
                 }
                 Ok(Err((status, message))) => (status, Err(Refusal::Lost { status, message })),
                 Err(_) => {
@@ -232,15 +239,29 @@ impl Calls {
         answer
     }
 
-    /// Returns the whole answer, or how far it got.
-    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Bytes), (Option<u16>, String)> {
+    /// Returns the status and the whole body, or how far the answer got. An answer above the limit has no body.
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Option<Vec<u8>>), (Option<u16>, String)> {
         let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
         let status = response.status().as_u16();
-        match response.into_body().collect_bytes().await {
-            Ok(body) => Ok((status, body)),
-            Err(error) => Err((Some(status), format!("the answer was cut: {}", chain(&error)))),
+        let mut chunks = Body::new(response.into_body()).into_data_stream();
+        let mut body = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| (Some(status), format!("the answer was cut: {}", chain(&error))))?;
+            if body.len() + chunk.len() > ANSWER_LIMIT {
+                return Ok((status, None));
+            }
+            body.extend_from_slice(&chunk);
         }
+        Ok((status, Some(body)))
     }
+}
+
+fn too_long(status: u16) -> Refusal {
+    let message = format!(
+        "the answer is longer than {} MiB; delete objects that are not needed, or make the objects smaller",
+        ANSWER_LIMIT / 1024 / 1024
+    );
+    Refusal::Lost { status: Some(status), message }
 }
 
 fn read(status: u16, body: &[u8]) -> Result<Value, Refusal> {

@@ -190,6 +190,26 @@ async fn only_an_api_server_that_gives_no_answer_of_its_own_is_doubted() {
 }
 
 #[tokio::test]
+async fn endless_answer_is_refused_and_raises_no_doubt() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        // Ends with an error once the client closes the connection.
+        while stream.write_all(&[b' '; 64 * 1024]).await.is_ok() {}
+    });
+    let settings = Settings::default();
+    let doubt = settings.doubt.clone();
+    let transport = KubernetesTransport::new(client(&url).await, "me", settings);
+    let error = transport.create(&config_map()).await.unwrap_err();
+    assert!(error.message.contains("the answer is longer than 64 MiB"), "{error}");
+    assert_eq!((error.status, doubt.is_raised()), (Some(200), false));
+    server.await.unwrap();
+}
+
+#[tokio::test]
 async fn call_that_its_event_gives_up_raises_a_doubt() {
     let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
     let settings = Settings::default();
