@@ -163,9 +163,19 @@ fn log(report: &PassReport) {
         }
     }
     let status = report.status().as_str();
-    match report.gone() {
-        Some(reason) => tracing::info!(status, reason, "the API resource is gone"),
-        None => tracing::info!(status, "event handled"),
+    // Without a precondition the verdict comes from a param.
+    let precondition = match &report.verdict {
+        Some(Verdict::ResourceNotFound(_)) => report.preconditions.last(),
+        Some(Verdict::Met | Verdict::NotMet(_) | Verdict::Failed(_)) | None => None,
+    };
+    match (report.gone(), precondition) {
+        // The resource may be another one than the event's, such as a placement.
+        (Some(reason), Some(precondition)) => {
+            let precondition = &precondition.name;
+            tracing::info!(status, reason, precondition, "the API resource of a precondition does not exist");
+        }
+        (Some(reason), None) => tracing::info!(status, reason, "the API resource is gone"),
+        (None, _) => tracing::info!(status, "event handled"),
     }
 }
 

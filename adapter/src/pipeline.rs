@@ -12,7 +12,7 @@ use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
-use lifecycle_core::overlay::Account;
+use lifecycle_core::overlay::{Account, Unread};
 use lifecycle_core::params::{Resolver, Unresolved};
 use lifecycle_core::plan::{Next, Planner, Wanted};
 use lifecycle_core::post::Reporter;
@@ -112,11 +112,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
-        let unread = match (&verdict, self.task.discover) {
-            (Verdict::Failed(error), Discover::WhenMet) if !self.task.resources.is_empty() => Some(error),
-            (Verdict::Failed(_) | Verdict::Met | Verdict::NotMet(_) | Verdict::ResourceNotFound(_), _) => None,
-        };
-        let account = Account { outcomes: &report.outcomes, unread };
+        let account = Account { outcomes: &report.outcomes, unread: Unread::of(&self.task, &verdict) };
         let (post, _) =
             fetcher.drive(Phase::PostActions, Reporter::new(&self.task, account), &mut scope, deadline).await;
         report.post = Some(post);

@@ -221,6 +221,12 @@ impl Expression {
         prospect::prospect(&self.parsed.tree, entries)
     }
 
+    /// Whether every answer that it can give is a boolean.
+    #[must_use]
+    pub fn is_boolean(&self) -> bool {
+        prospect::is_boolean(&self.parsed.tree)
+    }
+
     /// Which answers it can give, given what is certain of the entries of `resources`.
     #[must_use]
     pub fn possible(&self, entries: &dyn Fn(&str) -> Presence) -> Possible {

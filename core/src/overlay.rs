@@ -9,20 +9,22 @@
 //! `Finalized=True` when every object that was to go is gone or disowned: only the adapter knows that a disowned object is
 //! nobody's any more.
 //!
-//! A condition without a status is sent as `Unknown`, because the API refuses the whole report for it, and with the report
-//! whatever else it had to say.
+//! A condition whose status is none of the API's three texts is sent as `Unknown`, because the API refuses the whole report
+//! for it, and with the report whatever else it had to say.
 
 mod status;
 
-pub(crate) use self::status::is_key;
 use self::status::{Condition, Element, Status};
+pub(crate) use self::status::{is_key, status_fault};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::plan::decision::{Decision, FailReason, Failure, OrphanReason, SkipReason};
 use crate::plan::row::Row;
 use crate::plan::warning::WarningReason;
+use crate::precondition::Verdict;
 use crate::stage::PhaseError;
+use crate::task::{Discover, Task};
 
-/// The reason of a condition whose status has no value.
+/// The reason of a condition whose status is none of the three texts that the API takes.
 pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 
 /// What phases 2 and 3 came to, as far as a status has to agree with it.
@@ -30,8 +32,47 @@ pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 pub struct Account<'a> {
     /// What became of each resource.
     pub outcomes: &'a [Outcome],
-    /// Why no resource was read, if an error is the reason.
-    pub unread: Option<&'a PhaseError>,
+    /// Why no resource was read, if `Finalized` may therefore not be true.
+    pub unread: Option<Unread<'a>>,
+}
+
+/// Why no resource was read.
+#[derive(Debug, Clone, Copy)]
+pub enum Unread<'a> {
+    /// A precondition could not be evaluated.
+    Failed(&'a PhaseError),
+    /// A precondition is not met; the text names it and says why.
+    NotMet(&'a str),
+}
+
+impl<'a> Unread<'a> {
+    /// Why phase 3 read no resource, if `Finalized` may therefore not be true.
+    ///
+    /// An unmet precondition counts in tasks with lifecycle keys alone. The other tasks ran on the Go adapter, whose authors
+    /// report `Finalized=True` for resources that a precondition leaves to another adapter.
+    #[must_use]
+    pub fn of(task: &Task, verdict: &'a Verdict) -> Option<Self> {
+        let reads_regardless = match task.discover {
+            Discover::Always => true,
+            Discover::WhenMet => false,
+        };
+        if reads_regardless || task.resources.is_empty() {
+            return None;
+        }
+        match verdict {
+            Verdict::Failed(error) => Some(Self::Failed(error)),
+            Verdict::NotMet(reason) => task.has_lifecycle().then_some(Self::NotMet(reason)),
+            Verdict::Met | Verdict::ResourceNotFound(_) => None,
+        }
+    }
+
+    fn correction(self) -> Correction {
+        let (reason, message) = match self {
+            Self::Failed(error) => ("PreconditionFailed", error.to_string()),
+            Self::NotMet(unmet) => ("PreconditionNotMet", format!("{unmet}; so no object was read")),
+        };
+        Correction { status: "False", reason, message }
+    }
 }
 
 /// Corrects a text in which the API would find a status; leaves any other text as it is, to the byte.
@@ -88,10 +129,7 @@ fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
     let has_to_go = |outcome: &&Outcome| outcome.can_be_released || outcome.can_be_deleted;
     failures(outcomes.iter().filter(|outcome| has_to_go(outcome) || is_unread(outcome)))
         .or_else(|| unread_inside(outcomes))
-        .or_else(|| {
-            let message = unread?.to_string();
-            Some(Correction { status: "False", reason: "PreconditionFailed", message })
-        })
+        .or_else(|| unread.map(Unread::correction))
         .or_else(|| {
             let terminating: Vec<&str> = outcomes.iter().filter(leaves_terminating).map(name).collect();
             let message = format!("an object is still terminating beside the disowned one: {}", terminating.join(", "));
@@ -182,13 +220,14 @@ fn orphan_gate_fired(outcome: &Outcome) -> bool {
     }
 }
 
-/// Makes every condition without a status `Unknown`; says whether there was one.
+/// Makes every condition `Unknown` for whose status the API would refuse the report; says whether there was one.
 fn fill_in(status: &mut Status<'_>) -> bool {
     let mut filled = false;
-    for condition in status.each().filter(|condition| condition.lacks("status")) {
-        let message = "the status has no value".to_owned();
-        Correction { status: "Unknown", reason: NOT_EVALUATED, message }.write(condition);
-        filled = true;
+    for condition in status.each() {
+        if let Some(message) = condition.status_fault() {
+            Correction { status: "Unknown", reason: NOT_EVALUATED, message }.write(condition);
+            filled = true;
+        }
     }
     filled
 }

@@ -2,14 +2,14 @@
 //!
 //! In: a [`PayloadNode`] and the event's [`Scope`]. Out: a JSON value. It fails if a string template fails; a lookup
 //! that finds nothing, or cannot be evaluated, gives its default, or null with a warning. The `status` of a status's condition
-//! is the exception: without a value the condition becomes `Unknown` with the cause as its message, because the API refuses
-//! the whole report for a null.
+//! is the exception: where it fails, or is none of the API's three texts, the condition becomes `Unknown` with the cause as
+//! its message, because the API would refuse the whole report.
 
 use serde_json::{Map, Value};
 
 use crate::cel::Answer;
 use crate::field::Found;
-use crate::overlay::{NOT_EVALUATED, is_key};
+use crate::overlay::{NOT_EVALUATED, is_key, status_fault};
 use crate::scope::Scope;
 use crate::task::{PayloadNode, PayloadSource};
 use crate::template::{RenderError, Template};
@@ -82,7 +82,7 @@ impl Builder<'_> {
             let kind = map.iter().find(|(key, _)| is_key(key, "type")).map(|(_, kind)| value::text(kind));
             let kind = kind.unwrap_or_default();
             self.warnings.push(format!(
-                "the status of the condition {kind} has no value, so it is reported as Unknown: {cause}"
+                "the status of the condition {kind} cannot be sent, so it is reported as Unknown: {cause}"
             ));
             map.retain(|key, _| !is_key(key, "reason") && !is_key(key, "message"));
             map.insert("reason".to_owned(), Value::from(NOT_EVALUATED));
@@ -91,19 +91,19 @@ impl Builder<'_> {
         Ok(map)
     }
 
-    /// The status of a condition, or why it has no value.
+    /// The status of a condition, or why it cannot be sent.
     fn status(&mut self, node: &PayloadNode) -> Result<Result<Value, String>, RenderError> {
         let status = match node {
-            PayloadNode::Text(template) if !template.is_malformed() => template
+            PayloadNode::Text(template) => template
                 .render(self.scope)
                 .map(|text| Value::from(text.into_owned()))
                 .map_err(|error| error.to_string()),
             PayloadNode::Lookup { source, default } => look_up(source, default.as_ref(), self.scope),
-            PayloadNode::Text(_) | PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) => {
+            PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) => {
                 Ok(self.build(node, Place::Elsewhere)?)
             }
         };
-        Ok(status.and_then(|status| if status.is_null() { Err("it is null".to_owned()) } else { Ok(status) }))
+        Ok(status.and_then(|status| status_fault(&status).map_or(Ok(status), Err)))
     }
 }
 

@@ -179,7 +179,7 @@ fn status_of(seen: &Seen, kind: &str) -> String {
 }
 
 #[tokio::test]
-async fn event_of_a_resource_that_is_gone_ends_with_one_line() {
+async fn event_whose_resource_is_not_found_ends_with_one_line() {
     let param = |more: Value| {
         let mut param = json!({ "name": "cluster", "source": get("/clusters/c-1") });
         param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -189,17 +189,24 @@ async fn event_of_a_resource_that_is_gone_ends_with_one_line() {
         json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
     let gone = || (404, json!({ "code": "HYPERFLEET-NTF-001" }));
     let of_report = "PUT /api/hyperfleet/v1/clusters/c-1/statuses";
+    let placement =
+        json!({ "preconditions": [{ "name": "placement", "api_call": get("/placements/c-1")["api_call"] }] });
     for (name, more, at, calls) in [
         ("in a param", param(json!({})), CLUSTER, 1),
         ("in a required param", param(json!({ "required": true })), CLUSTER, 1),
         ("in a param with a default", param(json!({ "default": {} })), CLUSTER, 1),
         ("in a precondition", precondition, CLUSTER, 1),
+        ("of another resource in a precondition", placement, "/placements/c-1", 1),
         ("on the report", json!({ "resources": [] }), of_report, 1),
     ] {
         let (status, body) = gone();
         let seen = handle(&task(&more), &[], vec![(at, status, body)]).await;
         assert_eq!((&seen.handled, seen.calls.len()), (&Handled::Done, calls), "{name}: {:?}", seen.calls);
-        assert_eq!(seen.lines, [(Level::INFO, "the API resource is gone".to_owned())], "{name}");
+        let line = match name.contains("precondition") {
+            true => "the API resource of a precondition does not exist",
+            false => "the API resource is gone",
+        };
+        assert_eq!(seen.lines, [(Level::INFO, line.to_owned())], "{name}");
         assert!(seen.counted("hyperfleet_adapter_events_processed_total", "status=\"skipped\"} 1"), "{name}");
         assert_eq!(seen.objects, Vec::<Value>::new(), "{name}");
     }
@@ -260,5 +267,28 @@ async fn failed_precondition_reports_nothing_as_finalized() {
     }
     let unmet = json!({ "preconditions": [{ "name": "ours", "expression": "false" }] });
     let seen = handle(&task(&unmet), &[], Vec::new()).await;
-    assert_eq!(status_of(&seen, "Finalized"), "True", "an author may skip what was never this adapter's");
+    assert_eq!(status_of(&seen, "Finalized"), "True", "a task of the Go adapter may skip what is another adapter's");
+}
+
+#[tokio::test]
+async fn unmet_precondition_of_a_lifecycle_task_reports_nothing_as_finalized() {
+    let params = json!([{ "name": "cluster", "source": get("/clusters/c-1") }]);
+    for precondition in ["cluster.spec.region == 'x'", "false"] {
+        for (discover, objects, finalized) in
+            [("when_met", 1, "False"), ("when_met", 0, "False"), ("always", 1, "False"), ("always", 0, "True")]
+        {
+            let mut task = task(&json!({
+                "params": params, "discover": discover,
+                "preconditions": [{ "name": "ours", "expression": precondition }],
+            }));
+            task["resources"][0]["lifecycle"] = json!({ "delete": { "when": { "expression": "true" } } });
+            let cluster = json!({ "deleted_time": "2026-09-14T08:00:00Z", "spec": {} });
+            let live = vec![namespace(); objects];
+            let seen = handle(&task, &live, vec![(CLUSTER, 200, cluster)]).await;
+            let told = (status_of(&seen, "Finalized"), seen.objects.len());
+            assert_eq!(told, (finalized.to_owned(), objects), "{precondition}, {discover}: {}", seen.sent);
+            let is_corrected = seen.sent.to_string().contains("PreconditionNotMet");
+            assert_eq!(is_corrected, discover == "when_met", "{precondition}, {discover}: {}", seen.sent);
+        }
+    }
 }

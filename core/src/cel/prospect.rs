@@ -94,5 +94,11 @@ pub(super) fn possible(root: &IdedExpr, entries: &Entries<'_>) -> Possible {
     Possible { holds, does_not_hold, fails }
 }
 
+/// Whether every answer that the whole (unwrapped) tree can give is a boolean.
+pub(super) fn is_boolean(root: &IdedExpr) -> bool {
+    let kinds = outlook(root, &|_| Presence::Unknown).kinds();
+    kinds.has(Kinds::BOOLEAN) && kinds.within(Kinds::TEST)
+}
+
 #[cfg(test)]
 mod tests;

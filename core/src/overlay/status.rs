@@ -19,6 +19,11 @@ const STATUS: [&str; 6] = ["adapter", "conditions", "data", "metadata", "observe
 /// The members of a condition whose key is matched regardless of case.
 const CONDITION: [&str; 4] = ["message", "reason", "status", "type"];
 
+/// What the status of a condition may be.
+const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+/// The most of a status that is quoted, in characters: the message is for a person.
+const QUOTED: usize = 60;
+
 /// The body of a report: an object with `adapter` and a list of `conditions`.
 #[derive(Debug)]
 pub(super) struct Status<'t> {
@@ -99,15 +104,34 @@ impl Condition<'_> {
         serde_json::from_str(self.0.get(quoted(key).as_str())?).ok()
     }
 
-    /// Whether the member is absent or null.
-    pub(super) fn lacks(&self, key: &str) -> bool {
-        self.0.get(quoted(key).as_str()).is_none_or(|value| value == "null")
+    /// Why the API would refuse the report for the condition's status.
+    pub(super) fn status_fault(&self) -> Option<String> {
+        let text = self.0.get("\"status\"").map_or("null", Cow::as_ref);
+        // What is no value of ours, such as half a surrogate pair, is none of the three texts to the API either.
+        serde_json::from_str(text).map_or_else(|_| Some(refused(text)), |status| status_fault(&status))
     }
 
     /// Sets a member to a text.
     pub(super) fn set(&mut self, key: &str, text: &str) {
         self.0.insert(Cow::Owned(quoted(key)), Cow::Owned(quoted(text)));
     }
+}
+
+/// Why the API would refuse a report with a condition of this status.
+pub(crate) fn status_fault(status: &Value) -> Option<String> {
+    match status {
+        Value::Null => Some("the status has no value".to_owned()),
+        Value::String(text) if STATUSES.contains(&text.as_str()) => None,
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(refused(&value::json::to_string(other)))
+        }
+    }
+}
+
+fn refused(status: &str) -> String {
+    let shown: String = status.chars().take(QUOTED).collect();
+    let dots = if shown.len() < status.len() { "…" } else { "" };
+    format!("the status is {shown}{dots}, but it has to be one of the texts True, False and Unknown")
 }
 
 /// Whether the API's decoder takes a key for the one that it knows by the name `known`, which is in lower case.

@@ -222,13 +222,18 @@ fn unread_nested_object_keeps_finalized_from_being_true() {
 }
 
 #[test]
-fn failed_precondition_keeps_finalized_from_being_true() {
+fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
     let error = PhaseError { phase: Phase::Preconditions, step: "ready".to_owned(), message: "m".to_owned() };
-    let account = Account { outcomes: &[], unread: Some(&error) };
-    let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account);
-    let payload: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), "PreconditionFailed".to_owned())]);
-    assert_eq!(payload["conditions"][0]["message"], json!("[preconditions] ready: m"));
+    for (unread, reason, message) in [
+        (Unread::Failed(&error), "PreconditionFailed", "[preconditions] ready: m"),
+        (Unread::NotMet("it is not met"), "PreconditionNotMet", "it is not met; so no object was read"),
+    ] {
+        let account = Account { outcomes: &[], unread: Some(unread) };
+        let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account);
+        let payload: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), reason.to_owned())]);
+        assert_eq!(payload["conditions"][0]["message"], json!(message));
+    }
 }
 
 #[test]
@@ -307,7 +312,14 @@ proptest! {
                 let expected = ("False".to_owned(), first.reason.as_str().to_owned());
                 prop_assert!(!available.is_empty() && available.iter().all(|told| *told == expected), "{:?}", available);
             }
-            None => prop_assert_eq!(available, mentions(&status(&conditions), "Available")),
+            None => {
+                let is_sound = |condition: &Value| condition["status"].is_string() || !condition.is_object();
+                let expected: Vec<_> = conditions
+                    .iter()
+                    .map(|it| if is_sound(it) { it.clone() } else { json!({"type": it["type"], "status": "Unknown", "reason": NOT_EVALUATED}) })
+                    .collect();
+                prop_assert_eq!(available, mentions(&status(&expected), "Available"));
+            }
         }
         let before = payload.clone();
         apply(&mut payload, &outcomes);

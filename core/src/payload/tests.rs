@@ -27,10 +27,20 @@ fn condition_whose_status_does_not_evaluate_is_unknown_with_the_cause() {
     for (status, cause) in [
         (json!({ "expression": fails }), "no such key"),
         (json!({ "expression": "optional.none()" }), "it gave no value"),
-        (json!({ "expression": "null" }), "it is null"),
+        (json!({ "expression": "null" }), "has no value"),
+        (
+            json!({ "expression": "1 < 2" }),
+            "the status is true, but it has to be one of the texts True, False and Unknown",
+        ),
+        (json!({ "expression": "''" }), "the status is \"\""),
+        (json!("{{ true }}"), "the status is \"true\""),
+        (json!("{{ .unset"), "unclosed"),
+        (json!("Ready"), "the status is \"Ready\""),
+        (json!(true), "the status is true"),
+        (json!(["True"]), "the status is [\"True\"]"),
         (json!({ "field": "resources.gone" }), "it is not there"),
         (json!("{{ .unset.below }}"), "unset"),
-        (json!(null), "it is null"),
+        (json!(null), "has no value"),
     ] {
         for keys in [["adapter", "conditions"], ["Adapter", "Conditions"]] {
             let (payload, warnings) = built(&json!({ keys[0]: "a", keys[1]: [condition(status.clone())] }));

@@ -170,6 +170,25 @@ fn text_that_the_api_refuses_is_left_alone() {
 }
 
 #[test]
+fn condition_whose_status_the_api_refuses_is_sent_as_unknown() {
+    for refused in ["true", "1", "\"\"", "\"true\"", "\"Progressing\"", "[]", "{\"a\":1}", "\"\\ud800\"", "1e999"] {
+        let text = format!(
+            r#"{{"adapter":"a","conditions":[{{"type":"Available","status":"False"}},{{"type":"Health","status":{refused}}}]}}"#
+        );
+        let corrected = sent(&text, &[]);
+        assert_eq!(
+            (read(&corrected, "Available"), read(&corrected, "Health")),
+            (vec!["False".to_owned()], vec!["Unknown".to_owned()]),
+            "{text}"
+        );
+        let message = format!("the status is {refused}, but it has to be one of the texts True, False and Unknown");
+        assert!(corrected.contains(&Value::from(message).to_string()), "{corrected}");
+    }
+    let long = format!(r#"{{"adapter":"a","conditions":[{{"type":"Health","status":"{}"}}]}}"#, "ä".repeat(1000));
+    assert!(sent(&long, &[]).len() < 400, "a long status is cut");
+}
+
+#[test]
 fn condition_without_a_status_is_sent_as_unknown() {
     let text = r#"{"adapter":"a","conditions":[{"type":"Health","status":null,"reason":"Mine"},{"type":"Applied"},7]}"#;
     let unknown = |kind: &str| {

@@ -84,8 +84,9 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
         reads.any || task.resources.iter().any(|it| reads.names.contains(&it.name) || inside(it))
     };
     let (Discover::WhenMet, Some(payload)) = (task.discover, task.payloads.iter().find(reads_objects)) else { return };
+    let finalized = if task.has_lifecycle() { "; no `Finalized` is True then, so no deletion is done" } else { "" };
     let message = format!(
-        "while it is not met, no live object is read, and the payload `{}` tells of what is live as if it were absent",
+        "while it is not met, no live object is read, and the payload `{}` tells of what is live as if it were absent{finalized}",
         payload.name
     );
     let help =

@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::reports::sends_body;
 use super::{Linter, PAYLOADS, entry, resources};
 use crate::document::Path;
-use crate::task::{Payload, PayloadNode};
+use crate::overlay::{is_key, status_fault};
+use crate::task::{Payload, PayloadNode, PayloadSource};
+use crate::template::Template;
 
 /// The conditions without which the API refuses a status, with what each says.
 const REQUIRED: [(&str, &str); 3] = [
@@ -29,11 +31,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
     for payload in &task.payloads {
         let of_payload = statuses.iter().find(|status| status.payload == payload.name);
-        if let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build) {
-            let found = entries.iter().find(|(key, _)| key.as_literal() == Some("conditions"));
-            if let Some((_, PayloadNode::List(conditions))) = found {
-                status.each(linter, conditions);
-            }
+        if let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build)
+            && let Some(PayloadNode::List(conditions)) = member(entries, "conditions")
+        {
+            status.each(linter, conditions);
         }
     }
     finalized(linter, &statuses);
@@ -53,12 +54,12 @@ struct Status {
 impl Status {
     fn of(linter: &Linter<'_>, index: usize, payload: &Payload) -> Option<Self> {
         let PayloadNode::Map(entries) = &payload.build else { return None };
-        let literal = |key: &str| entries.iter().find(|(name, _)| name.as_literal() == Some(key)).map(|(_, node)| node);
-        literal("adapter")?;
-        let conditions = types(literal("conditions")?);
+        member(entries, "adapter")?;
+        let conditions = types(member(entries, "conditions")?);
         let keys = entries.iter().map(|(key, _)| key.as_literal().map(str::to_owned)).collect();
         let place = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
-        let conditions_key = place.key("conditions");
+        let written = entries.iter().filter_map(|(key, _)| key.as_literal()).find(|key| is_key(key, "conditions"));
+        let conditions_key = place.key(written.unwrap_or("conditions"));
         let at_conditions =
             if linter.document.node(&conditions_key).is_some() { conditions_key } else { place.clone() };
         Some(Self { payload: payload.name.clone(), place, at_conditions, keys, conditions })
@@ -74,7 +75,7 @@ impl Status {
                 "observed_time: \"{{ .now }}\"",
             ),
         ] {
-            if self.keys.as_ref().is_some_and(|keys| !keys.contains(key)) {
+            if self.keys.as_ref().is_some_and(|keys| !keys.iter().any(|written| is_key(written, key))) {
                 let message = format!("the status `{payload}` has no `{key}`: {effect}");
                 linter.warn(&self.place, message, format!("add `{example}`"));
             }
@@ -90,40 +91,63 @@ impl Status {
 }
 
 impl Status {
-    /// The API answers 400 to the whole report if a condition has no type or no status.
+    /// The API answers 400 to the whole report if a condition has no type. Without one of the three statuses it would, too, so
+    /// that the condition is sent as `Unknown`.
     fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {
         for (index, condition) in conditions.iter().enumerate() {
             let PayloadNode::Map(entries) = condition else { continue };
             let is_open = entries.iter().any(|(key, _)| key.as_literal().is_none());
-            let value =
-                |wanted: &str| entries.iter().find(|(key, _)| key.as_literal() == Some(wanted)).map(|(_, node)| node);
-            let named = match value("type") {
+            let named = match member(entries, "type") {
                 Some(PayloadNode::Text(kind)) => format!("the condition `{}`", kind.source()),
                 _ => format!("condition {}", index + 1),
             };
             let at = self.at_conditions.index(index);
             let place = if linter.document.node(&at).is_some() { at } else { self.place.clone() };
-            for (key, example) in [("type", "type: Available"), ("status", "status: \"True\"")] {
-                let is_missing = match value(key) {
+            let refused = format!("the API refuses the whole report `{}`", self.payload);
+            for (key, effect, example) in [
+                ("type", refused.as_str(), "type: Available"),
+                ("status", "it is always reported as `Unknown`", "status: \"True\""),
+            ] {
+                let is_missing = match member(entries, key) {
                     None => !is_open,
                     Some(node) => matches!(node, PayloadNode::Literal(Value::Null)),
                 };
                 if is_missing {
-                    let message =
-                        format!("{named} has no `{key}`: the API refuses the whole report `{}`", self.payload);
-                    linter.error(&place, message, format!("add `{example}`"));
+                    linter.error(&place, format!("{named} has no `{key}`: {effect}"), format!("add `{example}`"));
                 }
             }
-            if let Some(PayloadNode::Literal(Value::Bool(value))) = value("status") {
+            if let Some(PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. }) =
+                member(entries, "status")
+                && expression.is_boolean()
+            {
                 let message = format!(
-                    "{named} has a boolean as its `status`: the API refuses the whole report `{}`",
-                    self.payload
+                    "{named} is never reported as `True` or `False`: the expression of its `status` gives a boolean"
                 );
-                let text = if *value { "True" } else { "False" };
-                linter.error(&place, message, format!("put it in quotes: `status: \"{text}\"`"));
+                let help = format!("write `({}) ? 'True' : 'False'`", expression.source());
+                linter.warn(&place, message, help);
+            }
+            let constant = match member(entries, "status") {
+                Some(PayloadNode::Literal(value)) if !value.is_null() => Some(value.clone()),
+                Some(PayloadNode::Text(template)) => template.as_literal().map(Value::from),
+                _ => None,
+            };
+            if let Some(fault) = constant.as_ref().and_then(status_fault) {
+                let help = match constant {
+                    Some(Value::Bool(true)) => "put it in quotes: `status: \"True\"`",
+                    Some(Value::Bool(false)) => "put it in quotes: `status: \"False\"`",
+                    _ => "write `status: \"True\"`, or an expression that gives `'True'` or `'False'`",
+                };
+                let message = format!("{named} is always reported as `Unknown`: {fault}");
+                linter.error(&place, message, help.to_owned());
             }
         }
     }
+}
+
+/// The member of a status, or of a condition, whose key the API takes for the one that it knows by this name.
+fn member<'n>(entries: &'n [(Template, PayloadNode)], name: &str) -> Option<&'n PayloadNode> {
+    let is_named = |(key, _): &&(Template, PayloadNode)| key.as_literal().is_some_and(|key| is_key(key, name));
+    entries.iter().find(is_named).map(|(_, node)| node)
 }
 
 /// The types of a list of conditions, if all are written down.
@@ -131,7 +155,7 @@ fn types(conditions: &PayloadNode) -> Option<BTreeSet<String>> {
     let PayloadNode::List(conditions) = conditions else { return None };
     let kind = |condition: &PayloadNode| {
         let PayloadNode::Map(entries) = condition else { return None };
-        match &entries.iter().find(|(key, _)| key.as_literal() == Some("type"))?.1 {
+        match member(entries, "type")? {
             PayloadNode::Text(template) => template.as_literal().map(str::to_owned),
             PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) | PayloadNode::Lookup { .. } => None,
         }

@@ -143,3 +143,12 @@ fn payload_that_reads_objects_beside_a_precondition_gets_a_note() {
         assert_eq!(with(quiet).count(Severity::Note), 0, "{quiet}");
     }
 }
+
+#[test]
+fn note_says_that_an_unmet_lifecycle_task_is_not_finalized() {
+    let before = "preconditions:\n  - {name: ready, expression: \"event.ready\"}\n";
+    let says_so = |text: &str| lints(text).to_string().contains("no `Finalized` is True then");
+    assert!(!says_so(&cases::with_preconditions(before)));
+    let gated = cases::with_gate("delete", "event.gone");
+    assert!(says_so(&format!("{before}{gated}")));
+}

@@ -108,7 +108,6 @@ fn a_payload_with_malformed_content_is_never_sent() {
         ("build: {a: \"{{ x }}\"}", "function \"x\" not defined"),
         ("build: {a: {field: \"{.a[\", default: 1}}", "JSONPath parse error: unterminated array"),
         ("build: {a: {field: x, expression: y}}", "'field' and 'expression' are mutually exclusive"),
-        ("build_ref: status.yaml", "CEL parse error"),
     ] {
         let task = sound(&format!(
             "post:\n  payloads: [{{name: status, {build}}}]\n  post_actions: [{{name: report, api_call: {{method: PUT, url: /x, body: \"{{{{ .status }}}}\"}}}}]\n"
@@ -118,6 +117,17 @@ fn a_payload_with_malformed_content_is_never_sent() {
         assert!(told.contains("failed to build payload 'status'") && told.contains(expected), "{build}: {told}");
         assert!(report.actions.is_empty(), "{build}: nothing is sent");
     }
+}
+
+#[test]
+fn malformed_status_of_a_condition_leaves_the_rest_of_the_report() {
+    let task = sound(
+        "post:\n  payloads: [{name: status, build_ref: status.yaml}]\n  \
+         post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ .status }}\"}}]\n",
+    );
+    let report = report(&task);
+    assert_eq!((report.error, report.actions.len()), (None, 1));
+    assert!(report.warnings.iter().any(|warning| warning.contains("CEL parse error")), "{:?}", report.warnings);
 }
 
 #[test]

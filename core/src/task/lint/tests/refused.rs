@@ -89,12 +89,32 @@ pub(super) fn conditions() -> Vec<(&'static str, String)> {
         ("no status", conditioned("{type: Available, reason: Ready}")),
         ("a status without a value", conditioned("{type: Available, status: }")),
         ("a status that is a boolean", conditioned("{type: Available, status: True}")),
+        (
+            "a status whose expression gives a boolean",
+            conditioned(
+                "{type: Available, status: {expression: \"resources.?job.hasValue() && event.generation > 1\"}}",
+            ),
+        ),
+        ("a status that is another text", conditioned("{type: Available, status: Ready}")),
         ("no type", conditioned("{status: \"True\"}")),
     ]
 }
 
+fn capitalized() -> String {
+    let sound = Parts::sound();
+    let payloads = [
+        ("{type:", "{Type:"),
+        (" status:", " Status:"),
+        (" conditions:", " Conditions:"),
+        ("observed_generation:", "Observed_Generation:"),
+    ];
+    let payloads = payloads.iter().fold(sound.payloads, |text, (from, to)| text.replace(from, to));
+    Parts { payloads, ..Parts::sound() }.text()
+}
+
 pub(super) fn in_order() -> Vec<(&'static str, String)> {
     vec![
+        ("keys that only the API's decoder takes for its own", capitalized()),
         ("a name with the time", named(CONFIG_MAP, "\"{{ .clusterId }}-job-{{ .now | date `20060102-150405` }}\"")),
         ("a name with a number", named(CONFIG_MAP, "\"{{ .clusterId | lower }}-{{ printf `%03d` .count }}\"")),
         (
