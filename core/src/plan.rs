@@ -25,6 +25,7 @@ mod inside;
 mod observed;
 mod ours;
 mod owner;
+mod query;
 mod reads;
 mod record;
 mod release;

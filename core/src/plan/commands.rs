@@ -24,12 +24,13 @@ impl Planner<'_> {
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
         let Examined { mut desired, documents, .. } = examined;
-        self.meet(decision, desired.as_mut(), owner)?;
         let generation = desired.as_ref().map_or(self.stamp.generation, |desired| desired.generation);
+        let standing = || versions.iter().copied().filter(|version| !version.is_terminating());
+        let patched = current(standing(), generation);
+        self.meet(decision, desired.as_mut(), owner, patched.map(|version| (version, documents.as_slice())))?;
         // Every row that writes the object has rendered it.
         let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
         let rendered = || desired.ok_or_else(missing);
-        let standing = || versions.iter().copied().filter(|version| !version.is_terminating());
         Ok(match decision {
             Decision::Create | Decision::CreateVersion(_) => Some(Command::Create { desired: rendered()?.object }),
             Decision::Update { .. } => {
@@ -40,10 +41,7 @@ impl Planner<'_> {
                     take_over: version.managed_fields().cloned(),
                 })
             }
-            Decision::Patch(_) => {
-                let current = current(standing(), generation);
-                current.map(|version| Command::Patch { target: self.target(version), documents })
-            }
+            Decision::Patch(_) => patched.map(|version| Command::Patch { target: self.target(version), documents }),
             Decision::Recreate { .. } => {
                 let desired = rendered()?;
                 let (former, last) = apart(standing(), generation).unzip();

@@ -7,12 +7,10 @@
 use serde_json::Value;
 
 use super::decision::{Decision, FailReason, Failure, SkipReason};
-use super::observed::query;
 use super::warning::{Warning, WarningReason};
-use super::{Planner, reads};
+use super::{Planner, query, reads};
 use crate::id::GroupVersionKind;
 use crate::nested;
-use crate::observation::QueryBy;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 use crate::task::NestedDiscovery;
@@ -93,13 +91,10 @@ impl Planner<'_> {
         if let Err(cause) = reads::of_discovery(&entry.discovery).check(&self.unknown()) {
             return Found::Unreadable(cause);
         }
-        let wanted = match query(&entry.discovery, GroupVersionKind::new("", ""), scope) {
+        let wanted = match query::of_any_kind(&entry.discovery, GroupVersionKind::new("", ""), scope) {
             Ok(wanted) => wanted,
             Err(error) => return Found::Unreadable(error.to_string()),
         };
-        if matches!(&wanted.by, QueryBy::Name(name) if name.is_empty()) {
-            return Found::Unreadable("`by_name` renders to nothing".to_owned());
-        }
         nested::find(parent, &wanted).map_or_else(|| Found::Nothing(nested::describe(&wanted)), Found::Object)
     }
 

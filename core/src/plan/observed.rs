@@ -1,13 +1,11 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
-use super::{Planner, Slot, reads};
+use super::{Planner, Slot, query, reads};
 use crate::belonging::Belongs;
 use crate::keys;
 use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::scope::Scope;
-use crate::task::{DiscoverBy, Discovery};
-use crate::template::RenderError;
 
 /// A read that the plan needs, and for which resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +37,7 @@ impl Planner<'_> {
         for index in wave {
             let resource = &self.task.resources[index];
             let rendered = reads::of_discovery(&resource.discovery).check(&self.unknown()).and_then(|()| {
-                query(&resource.discovery, resource.kind.clone(), scope).map_err(|error| error.to_string())
+                query::of_kind(&resource.discovery, resource.kind.clone(), scope).map_err(|error| error.to_string())
             });
             match rendered {
                 Ok(query) => {
@@ -113,26 +111,4 @@ impl Planner<'_> {
 pub(super) fn put(versions: &mut Vec<Version>, version: Version) {
     versions.retain(|known| (known.namespace(), known.name()) != (version.namespace(), version.name()));
     versions.push(version);
-}
-
-/// Renders a discovery.
-pub(super) fn query(
-    discovery: &Discovery,
-    kind: crate::id::GroupVersionKind,
-    scope: &Scope,
-) -> Result<Query, RenderError> {
-    let namespace = match &discovery.namespace {
-        Some(namespace) => Some(namespace.render(scope)?.into_owned()).filter(|namespace| !namespace.is_empty()),
-        None => None,
-    };
-    let by = match &discovery.by {
-        DiscoverBy::Name(name) => QueryBy::Name(name.render(scope)?.into_owned()),
-        DiscoverBy::Labels(labels) => QueryBy::Labels(
-            labels
-                .iter()
-                .map(|(key, value)| Ok((key.render(scope)?.into_owned(), value.render(scope)?.into_owned())))
-                .collect::<Result<_, RenderError>>()?,
-        ),
-    };
-    Ok(Query { kind, namespace, by })
 }

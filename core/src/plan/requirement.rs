@@ -4,6 +4,8 @@
 //! [`Requirement`] has one reason to fail. The planner builds no command before every requirement of the decision is met,
 //! and `check` tells the reasons of the same list: a new requirement is named there, too.
 
+use serde_json::Value;
+
 use super::Planner;
 use super::decision::{Decision, FailReason, Failure};
 use super::owner::{Standing, add_reference};
@@ -12,7 +14,7 @@ use crate::belonging::could_find;
 use crate::keys;
 use crate::manifest::Desired;
 use crate::nested;
-use crate::observation::QueryBy;
+use crate::observation::{Query, QueryBy, Version};
 
 /// What has to be so before a write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub(crate) enum Requirement {
     Owner,
     /// The next event would find the object again, and take it for the resource's own.
     Discovery,
+    /// The next event would find the patched object again.
+    Selector,
     /// The resource id can be the value of the label that marks a released object.
     Mark,
 }
@@ -29,12 +33,12 @@ impl Requirement {
     /// What the write of a decision requires, in order.
     pub(crate) fn of(decision: &Decision) -> &'static [Self] {
         match decision {
-            Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. } => {
+            Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. } | Decision::Update { .. } => {
                 &[Self::Owner, Self::Discovery]
             }
-            Decision::Update { .. } => &[Self::Owner],
+            Decision::Patch(_) => &[Self::Selector],
             Decision::Orphan(_) => &[Self::Mark],
-            Decision::Patch(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
+            Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
         }
     }
 
@@ -42,7 +46,7 @@ impl Requirement {
     pub(crate) fn reason(self) -> FailReason {
         match self {
             Self::Owner => FailReason::OwnerUnavailable,
-            Self::Discovery => FailReason::SelectorMismatch,
+            Self::Discovery | Self::Selector => FailReason::SelectorMismatch,
             Self::Mark => FailReason::InvalidLabel,
         }
     }
@@ -52,6 +56,7 @@ impl Requirement {
         match self {
             Self::Owner => "can the object name its owner?",
             Self::Discovery => "would discovery find the rendered object?",
+            Self::Selector => "would discovery find the patched object?",
             Self::Mark => "can the resource id be the value of a label?",
         }
     }
@@ -64,6 +69,7 @@ impl Planner<'_> {
         decision: &Decision,
         mut desired: Option<&mut Desired>,
         owner: Option<&Standing>,
+        patches: Option<(&Version, &[Value])>,
     ) -> Result<(), Failure> {
         for requirement in Requirement::of(decision) {
             let met = match (requirement, &mut desired) {
@@ -71,6 +77,9 @@ impl Planner<'_> {
                 (Requirement::Discovery, Some(desired)) => self.check_discoverable(desired),
                 // Without a rendered object there is no write that could lack something.
                 (Requirement::Owner | Requirement::Discovery, None) => Ok(()),
+                (Requirement::Selector, _) => {
+                    patches.map_or(Ok(()), |(version, documents)| self.check_still_found(version, documents))
+                }
                 (Requirement::Mark, _) => release::check_mark(&self.stamp),
             };
             met.map_err(|cause| Failure::new(requirement.reason(), cause))?;
@@ -78,7 +87,23 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Refuses to create what the next event would not find again, or not take for its own.
+    /// Refuses patches that take off a label by which discovery found the object: nothing would delete the object then.
+    fn check_still_found(&self, version: &Version, documents: &[Value]) -> Result<(), String> {
+        let Some(Query { by: QueryBy::Labels(selector), .. }) = &self.slots[self.position].query else { return Ok(()) };
+        let lost = selector.iter().find(|(key, value)| {
+            let live = version.label(key);
+            live == Some(value.as_str()) && patched_label(live, key, documents) != live
+        });
+        match lost {
+            Some((key, value)) => Err(format!(
+                "a patch takes the label `{key}: {value}` off, by which discovery finds the object: the next event would \
+                 take the object for absent"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to write what the next event would not find again, or not take for its own.
     fn check_discoverable(&self, desired: &Desired) -> Result<(), String> {
         let Some(query) = &self.slots[self.position].query else { return Ok(()) };
         if desired.kind != query.kind {
@@ -87,7 +112,7 @@ impl Planner<'_> {
         if !could_find(query, &desired.object) {
             let namespace = query.namespace.as_deref().map(|namespace| format!("namespace {namespace}, "));
             return Err(format!(
-                "the rendered {} {} would not be found by its own discovery ({}{}), and be created on every event",
+                "the rendered {} {} would not be found by its own discovery ({}{}): the next event would take it for absent",
                 desired.kind.kind,
                 desired.name,
                 namespace.unwrap_or_default(),
@@ -97,14 +122,24 @@ impl Planner<'_> {
         let (label, name) = (desired.label(keys::RESOURCE).unwrap_or_default(), &self.resource().name);
         if matches!(query.by, QueryBy::Labels(_)) && label != name {
             return Err(format!(
-                "the manifest writes the label `{}: {label}`: the {} would not be taken for one of resource {name}, and be \
-                 created on every event",
+                "the manifest writes the label `{}: {label}`: the next event would not take the {} for one of resource {name}",
                 keys::RESOURCE,
                 desired.kind.kind,
             ));
         }
         Ok(())
     }
+}
+
+/// What JSON merge patches make of a label.
+fn patched_label<'a>(live: Option<&'a str>, key: &str, documents: &'a [Value]) -> Option<&'a str> {
+    documents.iter().fold(live, |live, document| match document.pointer("/metadata/labels") {
+        None => live,
+        Some(labels) => match labels.as_object() {
+            Some(labels) => labels.get(key).map_or(live, Value::as_str),
+            None => None,
+        },
+    })
 }
 
 fn name_owner(desired: &mut Desired, owner: &Standing) -> Result<(), String> {

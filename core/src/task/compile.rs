@@ -11,7 +11,7 @@
 
 mod check;
 mod gates;
-pub(super) mod labels;
+pub(crate) mod labels;
 mod manifest;
 mod members;
 mod names;

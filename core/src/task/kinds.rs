@@ -78,7 +78,7 @@ const WITHOUT_STATUS: [(&str, &[&str]); 9] = [
 
 /// Which names Kubernetes takes for objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NameRule {
+pub(crate) enum NameRule {
     /// A DNS subdomain (RFC 1123), of so many characters at most.
     Subdomain(usize),
     /// A DNS label: no dots, 63 characters at most.
@@ -96,7 +96,7 @@ const NAMED_FREELY: [(&str, &[&str]); 4] = [
 ];
 
 /// The rule for the names of a kind. Custom kinds have names of subdomains; a server of its own, as `OpenShift` has, may take others.
-pub(super) fn name_rule(kind: &GroupVersionKind) -> NameRule {
+pub(crate) fn name_rule(kind: &GroupVersionKind) -> NameRule {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace" | "Service") => NameRule::Label,
         ("batch", "CronJob") => NameRule::Subdomain(52),
@@ -107,7 +107,10 @@ pub(super) fn name_rule(kind: &GroupVersionKind) -> NameRule {
 
 impl NameRule {
     /// Why a name breaks the rule, if it does.
-    pub(super) fn fault(self, name: &str) -> Option<String> {
+    pub(crate) fn fault(self, name: &str) -> Option<String> {
+        if name.is_empty() {
+            return Some("it is empty".to_owned());
+        }
         let length = match self {
             Self::Subdomain(length) => length,
             Self::Label => 63,
@@ -117,9 +120,6 @@ impl NameRule {
                 return Some(format!("it holds `{wrong}`"));
             }
         };
-        if name.is_empty() {
-            return Some("it is empty".to_owned());
-        }
         let may_have =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (c == '.' && self != Self::Label);
         if let Some(wrong) = name.chars().find(|c| !may_have(*c)) {
@@ -208,6 +208,7 @@ mod tests {
             ("batch/v1", "CronJob", &long, Some("it is longer than 52 characters")),
             ("rbac.authorization.k8s.io/v1", "Role", "system:Admin", None),
             ("rbac.authorization.k8s.io/v1", "Role", "a/b", Some("it holds `/`")),
+            ("rbac.authorization.k8s.io/v1", "Role", "", Some("it is empty")),
             ("rbac.authorization.k8s.io/v1", "Role", "..", Some("it is `..`")),
             ("user.openshift.io/v1", "User", "Admin", None),
             ("example.io/v1", "Widget", "Admin", Some("it holds the upper-case letter `A`")),

@@ -160,6 +160,65 @@ fn what_its_own_discovery_would_not_find_is_not_created() {
 }
 
 #[test]
+fn update_that_its_own_discovery_would_not_find_is_refused() {
+    let label = json!({ "discovery": { "by_selectors": { "label_selector": { "app": "other" } } } });
+    let live = live("ConfigMap", "left-3", with(labels("left"), json!({ "app": "other" })), Some(2));
+    let refused = refused(with(selecting("left"), label), &mut Store::with([live]));
+    assert_eq!(refused.result(), ("fail", "SelectorMismatch", "failed", "19"));
+}
+
+#[test]
+fn patch_that_takes_an_object_out_of_its_own_discovery_is_refused() {
+    let patches = |document: Value| json!({ "lifecycle": { "patch": [{ "when": { "expression": "true" }, "document": document }] } });
+    let there = || live("ConfigMap", "left-3", labels("left"), Some(3));
+    for labels in [json!({ "app": "other" }), json!({ "app": null })] {
+        let patch = patches(json!({ "metadata": { "labels": labels } }));
+        let refused = refused(with(selecting("left"), patch), &mut Store::with([there()]));
+        assert_eq!(refused.result(), ("fail", "SelectorMismatch", "failed", "15"));
+    }
+    let patch = patches(json!({ "metadata": { "labels": { "app": "demo", "tier": "gold" } } }));
+    let patched = pass(&task(&[with(selecting("left"), patch)]), &mut Store::with([there()]), 3, &[]);
+    assert_eq!(patched.result(), ("patch", "PatchGateHolds", "patched", "15"));
+}
+
+#[test]
+fn discovery_that_renders_to_what_no_object_has_is_no_absence() {
+    let named = |name: &str| json!({ "discovery": { "by_name": name } });
+    let selected = |labels: Value| json!({ "discovery": { "by_selectors": { "label_selector": labels } } });
+    let gone = json!({ "lifecycle": { "delete": { "when": { "expression": "true" } } } });
+    let cases = [
+        (with(config_map("left"), named("{{ .unset }}")), "by_name renders to ``, which no object has: it is empty"),
+        (
+            with(config_map("left"), named("../{{ .unset }}a")),
+            "by_name renders to `../a`, which no object has: it holds the character `/`",
+        ),
+        (
+            with(config_map("left"), json!({ "discovery": { "namespace": " team{{ .unset }}" } })),
+            "namespace renders to ` team`, which no object has: it holds the character ` `",
+        ),
+        (
+            with(selecting("left"), selected(json!({ "{{ .unset }}": "demo" }))),
+            "label_selector key renders to ``, which no object has: it must be 1 to 63 letters, digits, `-`, `_` or `.`, with a \
+             letter or digit at either end",
+        ),
+        (
+            with(selecting("left"), selected(json!({ "app": "a b{{ .unset }}" }))),
+            "label_selector app renders to `a b`, which no object has: it must be at most 63 letters, digits, `-`, `_` or `.`, \
+             with a letter or digit at either end",
+        ),
+        (
+            with(selecting("left"), selected(json!({ "app": "demo", "app{{ .unset }}": "other" }))),
+            "two keys of label_selector render to `app`",
+        ),
+    ];
+    for (entry, cause) in cases {
+        let refused = pass(&task(&[with(entry, gone.clone())]), &mut Store::new(), 3, &[("unset", json!(""))]);
+        assert_eq!(refused.result(), ("fail", "DiscoveryFailed", "failed", "1"));
+        assert!(refused.outcomes[0].reason().ends_with(cause), "{}", refused.outcomes[0].reason());
+    }
+}
+
+#[test]
 fn what_would_be_taken_for_another_resource_is_not_created() {
     let more = json!({ "manifest": { "metadata": { "labels": { "hyperfleet.io/resource": "right" } } } });
     let refused = refused(with(selecting("left"), more), &mut Store::new());

@@ -1,7 +1,9 @@
 //! The syntax of Kubernetes labels.
 
+use crate::manifest::is_label_value;
+
 /// What is wrong with a label key, if anything.
-pub(in crate::task) fn key_fault(key: &str) -> Option<&'static str> {
+pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -9,23 +11,14 @@ pub(in crate::task) fn key_fault(key: &str) -> Option<&'static str> {
     if prefix.is_some_and(|prefix| !is_subdomain(prefix)) {
         return Some("its prefix is not a DNS subdomain");
     }
-    (!is_qualified(name) || name.is_empty())
+    (!is_label_value(name) || name.is_empty())
         .then_some("it must be 1 to 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
 }
 
 /// What is wrong with a label value, if anything.
-pub(in crate::task) fn value_fault(value: &str) -> Option<&'static str> {
-    (!is_qualified(value))
+pub(crate) fn value_fault(value: &str) -> Option<&'static str> {
+    (!is_label_value(value))
         .then_some("it must be at most 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
-}
-
-fn is_qualified(text: &str) -> bool {
-    let at_end = |c: char| c.is_ascii_alphanumeric();
-    text.is_empty()
-        || (text.len() <= 63
-            && text.starts_with(at_end)
-            && text.ends_with(at_end)
-            && text.chars().all(|c| at_end(c) || matches!(c, '-' | '_' | '.')))
 }
 
 pub(in crate::task) fn is_subdomain(text: &str) -> bool {

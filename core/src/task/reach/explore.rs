@@ -142,6 +142,7 @@ impl<'e, 't> Explorer<'e, 't> {
         let is_certain = match requirement {
             Requirement::Owner => resource.owner.is_none(),
             Requirement::Discovery => found.is_found_again,
+            Requirement::Selector => found.is_found_patched,
             Requirement::Mark => false,
         };
         if is_certain {

@@ -2,7 +2,7 @@
 
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task, kinds};
-use crate::template::{Part, Template};
+use crate::template::{Part, Template, Tree};
 
 /// What is certain of the objects that a resource's discovery finds.
 pub(super) struct Found {
@@ -12,6 +12,8 @@ pub(super) struct Found {
     pub(super) is_named: bool,
     /// Discovery finds whatever the manifest renders to.
     pub(super) is_found_again: bool,
+    /// No patch can take off a label that discovery selects by.
+    pub(super) is_found_patched: bool,
 }
 
 impl Found {
@@ -25,7 +27,7 @@ impl Found {
                 let is_single = is_cluster_scoped || namespace.is_some();
                 let is_placed = is_cluster_scoped || namespace.is_some_and(in_namespace);
                 let is_named = is_single && is_placed && is_written(resource, &["name"], name);
-                Self { is_single, is_named, is_found_again: is_named }
+                Self { is_single, is_named, is_found_again: is_named, is_found_patched: true }
             }
             DiscoverBy::Labels(labels) => {
                 let is_placed = namespace.is_none_or(in_namespace);
@@ -36,6 +38,7 @@ impl Found {
                     is_single: false,
                     is_named: false,
                     is_found_again: is_placed && is_labelled && takes_its_own_label(resource),
+                    is_found_patched: !resource.gates.patches.iter().any(|patch| can_write_labels(&patch.document)),
                 }
             }
         }
@@ -55,6 +58,11 @@ fn is_written(resource: &Resource, keys: &[&str], wanted: &Template) -> bool {
 
 fn reads_resources(template: &Template) -> bool {
     template.reads_root() || template.variables().iter().any(|path| path.split('.').next() == Some("resources"))
+}
+
+/// Whether a patch document can hold labels.
+fn can_write_labels(document: &Tree) -> bool {
+    !matches!(document.part(&["metadata", "labels"]), Part::Absent)
 }
 
 /// Whether the label that says whose an object is gets the resource's name.
