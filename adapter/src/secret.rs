@@ -6,8 +6,8 @@
 use std::fmt;
 
 use percent_encoding::percent_decode_str;
-use reqwest::Url;
 use serde::{Serialize, Serializer};
+use url::Url;
 
 /// What stands where a secret would be printed.
 pub const REDACTED: &str = "**REDACTED**";

@@ -6,6 +6,8 @@
 
 /// The adapter's loader, by a link: the whole adapter, with its servers and clients, would multiply the time of a build.
 pub mod config;
+/// What is never shown, by a link as well: the loader redacts addresses with it.
+pub mod secret;
 
 use std::hint::black_box;
 use std::path::Path;

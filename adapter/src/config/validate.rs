@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
+use ::http::header::{HeaderName, HeaderValue};
 use lifecycle_core::api_call::{Backoff, attempts};
 use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::document::Document;
@@ -15,10 +16,9 @@ use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
 use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
-use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
+use url::Url;
 
 use super::settings::Origins;
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};

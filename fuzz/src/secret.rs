@@ -1,0 +1,1 @@
+../../adapter/src/secret.rs
