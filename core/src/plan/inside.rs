@@ -13,7 +13,7 @@ use crate::id::GroupVersionKind;
 use crate::nested;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
-use crate::task::NestedDiscovery;
+use crate::task::{Discovery, NestedDiscovery};
 
 /// What a look inside of one resource's object came to.
 #[derive(Debug, Default)]
@@ -41,9 +41,43 @@ impl Planner<'_> {
         if !self.task.has_lifecycle() {
             return;
         }
-        for index in 0..self.slots.len() {
-            if self.slots[index].observation.is_some() {
-                self.look_inside(index, scope);
+        self.look_inside_each(scope);
+    }
+
+    /// Looks inside of every object that was read, until another look resolves no further nested discovery.
+    ///
+    /// A nested discovery is unknown until it was looked for, so that one which reads a later one waits for it instead of
+    /// taking it for absent. Nested discoveries that read each other stay unknown. A template that can read everything would
+    /// wait for itself: it is looked for as soon as the others are known, and once more per such template.
+    pub(super) fn look_inside_each(&mut self, scope: &mut Scope) {
+        let reads_all = |discovery: &Discovery| reads::of_discovery(discovery).is_any();
+        self.mark_inside(|discovery| !reads_all(discovery), true);
+        let nested = self.task.resources.iter().flat_map(|resource| &resource.nested);
+        let mut spare = nested.filter(|entry| reads_all(&entry.discovery)).count();
+        let mut left = usize::MAX;
+        loop {
+            self.mark_inside(reads_all, false);
+            for index in 0..self.slots.len() {
+                if self.slots[index].observation.is_some() {
+                    self.look_inside(index, scope);
+                }
+            }
+            let unknown = self.slots.iter().flat_map(|slot| &slot.unknown_inside).filter(|unknown| **unknown).count();
+            if unknown == 0 || unknown >= left {
+                let Some(fewer) = spare.checked_sub(1) else { return };
+                spare = fewer;
+            }
+            left = unknown;
+        }
+    }
+
+    /// Sets whether the nested discoveries of some kind are unknown. One that has its parent's name is never looked for.
+    fn mark_inside(&mut self, is_meant: impl Fn(&Discovery) -> bool, is_unknown: bool) {
+        for (resource, slot) in self.task.resources.iter().zip(&mut self.slots) {
+            for (entry, unknown) in resource.nested.iter().zip(&mut slot.unknown_inside) {
+                if entry.name != resource.name && is_meant(&entry.discovery) {
+                    *unknown = is_unknown;
+                }
             }
         }
     }

@@ -4,8 +4,9 @@ use super::decide::current;
 use super::decision::Failure;
 use super::{Planner, Slot};
 use crate::belonging::{Belongs, Claim, Rival, is_same_kind};
+use crate::keys;
 use crate::manifest::{Desired, Identity};
-use crate::observation::{Observation, Version};
+use crate::observation::{Observation, QueryBy, Version};
 use crate::scope::Scope;
 
 /// What of the objects found belongs to a resource.
@@ -21,12 +22,16 @@ impl Planner<'_> {
     /// Finds out what belongs to a resource, of what was found of it.
     ///
     /// # Errors
-    /// Only the rendered manifest could tell, and it cannot be rendered.
+    /// Only the rendered manifest could tell, and it cannot be rendered; or labels tell, and the id that they hold is missing.
     pub(super) fn ours(&self, index: usize, scope: &Scope) -> Result<Ours, String> {
         let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
         else {
             return Ok(Ours::default());
         };
+        // Without the id, every label would look like another API resource's: the objects would count as absent and leak.
+        if let (QueryBy::Labels(_), Some(fault)) = (&query.by, &self.stamp.resource_id_fault) {
+            return Err(format!("ownership is told by the label `{}`, which has no value: {fault}", keys::RESOURCE_ID));
+        }
         let unknown = self.unknown();
         let context = self.context(index, scope, &unknown);
         let answers = |identity: Option<&Identity>| -> Vec<Belongs> {

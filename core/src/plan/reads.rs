@@ -24,6 +24,11 @@ impl Reads<'_> {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
+    /// Whether it can read everything.
+    pub(super) fn is_any(&self) -> bool {
+        matches!(self, Self::Any)
+    }
+
     /// Refuses if one of `unknown` is read, which could not be discovered.
     pub(super) fn check(&self, unknown: &BTreeSet<&str>) -> Result<(), String> {
         let read = match self {

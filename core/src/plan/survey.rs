@@ -22,6 +22,8 @@ impl Planner<'_> {
             // In such a task a resource is otherwise visible from its own turn on, and no turn comes.
             (0..self.slots.len()).for_each(|index| self.publish(index, scope));
         }
+        self.hide_unclear(scope);
+        self.look_inside_each(scope);
         for index in 0..self.slots.len() {
             // A name that is taken stays what it is: the next plan fails for it, and a report needs no decision.
             let look = self.look_inside(index, scope);
@@ -30,6 +32,20 @@ impl Planner<'_> {
             self.outcomes.extend(unread);
         }
         None
+    }
+
+    /// Treats a resource whose ownership is unclear as unread, and shows nothing of it: a report would otherwise tell another
+    /// resource's state as its own. What has read a hidden resource is unclear as well.
+    fn hide_unclear(&mut self, scope: &mut Scope) {
+        let unclear = |planner: &Self, scope: &Scope| {
+            (0..planner.slots.len()).find_map(|index| Some((index, planner.ours(index, scope).err()?)))
+        };
+        while let Some((index, cause)) = unclear(self, scope) {
+            self.slots[index].observation = Some(Observation::Unknown(cause));
+            self.show(index, None, scope);
+        }
+        // Identities that read other resources could not render while those were unread.
+        (0..self.slots.len()).for_each(|index| self.publish(index, scope));
     }
 
     /// The outcome of a resource that could not be read; `inside` says why something inside of its object could not.

@@ -146,3 +146,23 @@ fn what_is_inside_of_what_could_not_be_read_is_as_unknown() {
     store.unreadable = vec!["Secret".to_owned()];
     assert_eq!(pass(&task, &mut store, 3, &[]).results()[0], ("fail", "GateFailed", "failed", "5"));
 }
+
+#[test]
+fn nested_discovery_can_read_what_is_inside_of_a_later_object() {
+    let reads_it = "{{ .resources.second.metadata.name }}";
+    let defaults = r#"{{ if index .resources "second" }}inner{{ else }}nobody{{ end }}"#;
+    let reads_all = r#"{{ if index .resources "other" }}inner{{ else }}nobody{{ end }}"#;
+    let other = json!({
+        "name": "other", "manifest": { "metadata": { "name": "other" } }, "discovery": { "by_name": "other" }
+    });
+    for (first, second) in [(reads_it, "inner"), (defaults, "inner"), (defaults, reads_all)] {
+        let earlier = gated(config_map("earlier"), "delete", "deleting && !resources.?first.hasValue()");
+        let later = with(work(&[looking_for("second", second)]), other.clone());
+        let task = task(&[earlier, work(&[looking_for("first", first)]), later]);
+        let held = with(there(3), json!({ "metadata": { "name": "other" } }));
+        let mut store = Store::with([there(3), held, live("ConfigMap", "earlier", json!({}), Some(3))]);
+        let left = pass(&task, &mut store, 3, &yes("deleting"));
+        assert_eq!(left.results()[0].2, "skipped", "{first} {second}");
+        assert_eq!(store.names(), ["earlier", "other", "work"], "{first} {second}");
+    }
+}

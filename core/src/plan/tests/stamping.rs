@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{config_map, gated, labels, live, pass, pass_of, stamp, task, with, yes};
+use super::passes::{config_map, gated, labels, live, pass, pass_of, selecting, stamp, task, with, yes};
 use super::store::Store;
 use crate::keys;
 use crate::manifest::Stamp;
@@ -107,6 +107,22 @@ fn an_id_that_does_not_render_is_told_with_the_templates_error() {
     let failed = pass_of(&task(&[releasing]), &mut store, stamp(), &yes("releasing"));
     let message = &failed.outcomes[0].failure().unwrap().message;
     assert_eq!(*message, format!("the label `hyperfleet.io/disowned` has no value: {fault}"));
+}
+
+#[test]
+fn resource_whose_id_does_not_render_is_unread_where_labels_tell_ownership() {
+    let fault = "failed to render `stamp.resource_id`: no entry for key \"nope\"";
+    for (gate, variable) in [("delete", "deleting"), ("orphan", "releasing")] {
+        let stamp = Stamp { resource_id: String::new(), resource_id_fault: Some(fault.to_owned()), ..stamp(3) };
+        let mut store = Store::with([live("ConfigMap", "settings-3", labels("settings"), Some(3))]);
+        let entry = gated(selecting("settings"), gate, variable);
+        let failed = pass_of(&task(&[entry]), &mut store, stamp, &yes(variable));
+        assert_eq!(failed.result(), ("fail", "DiscoveryFailed", "failed", "1"), "{gate}");
+        let outcome = &failed.outcomes[0];
+        let message = &outcome.failure().unwrap().message;
+        assert!(message.contains(fault), "{gate}: {message}");
+        assert_eq!((outcome.finalized, store.log.len()), (false, 0), "{gate}");
+    }
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{config_map, gated, live, scope, selecting, stamp, task, version, with};
+use super::passes::{config_map, gated, labels, live, scope, selecting, stamp, task, version, with};
 use super::store::Store;
+use crate::keys;
 use crate::outcome::Outcome;
 use crate::plan::Planner;
 use crate::scope::Scope;
@@ -75,5 +76,22 @@ fn survey_tells_what_could_not_be_read_inside_of_an_object() {
         let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
         let failure = outcome.failure().map(|failure| failure.message.as_str()).unwrap_or_default();
         assert!(failure.contains("nested discovery inside"), "{failure}");
+    }
+}
+
+#[test]
+fn survey_hides_objects_whose_ownership_is_unclear() {
+    let unnamed = json!({ "manifest": { "metadata": { "name": "{{ .unset }}" } } });
+    let labels = with(labels("run"), json!({ keys::RESOURCE_ID: "c2" }));
+    let inside = json!({ "nested_discoveries": [{ "name": "inside", "discovery": { "by_name": "inner" } }] });
+    for gate in [None, Some("delete")] {
+        let entry = with(with(selecting("run"), unnamed.clone()), inside.clone());
+        let entry = gate.map_or_else(|| entry.clone(), |gate| gated(entry.clone(), gate, "deleting"));
+        let foreign = with(holder(), json!({ "metadata": { "name": "foreign", "labels": labels.clone() } }));
+        let (scope, outcomes) = surveyed(&[entry], &Store::with([foreign]));
+        assert_eq!((shown(&scope, "run"), shown(&scope, "inside")), (None, None), "{gate:?}");
+        let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+        let reason = outcome.failure().map(|failure| failure.reason.as_str());
+        assert_eq!((reason, outcome.row.number()), (Some("DiscoveryFailed"), "1"), "{gate:?}");
     }
 }
