@@ -18,6 +18,7 @@ use crate::plan::decision::{FailReason, Failure};
 use crate::proof::{Claim, Signer};
 use crate::scope::Scope;
 use crate::task::{Manifest, Resource, kinds};
+use crate::template::Tree;
 
 /// What is stamped on every object, where its author left a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +85,11 @@ impl Identity {
     ];
 
     /// The part of a manifest that has to be rendered: a manifest whose other parts do not render must not block a deletion.
+    /// Text without a structure before it is rendered is such a part as a whole.
     pub(crate) fn part_of(manifest: &Manifest) -> Cow<'_, Manifest> {
-        match manifest {
-            Manifest::Inline(tree) => Cow::Owned(Manifest::Inline(tree.keep(&Self::PATHS))),
-            Manifest::Text(_) => Cow::Borrowed(manifest),
+        match manifest.structure() {
+            Some(tree) => Cow::Owned(Manifest::Inline(tree.keep(&Self::PATHS))),
+            None => Cow::Borrowed(manifest),
         }
     }
 
@@ -118,6 +120,22 @@ impl Identity {
 
     fn text(&self, key: &str) -> &str {
         self.metadata.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+impl Manifest {
+    /// The structure that a manifest has before it is rendered. Text has one if it is YAML whose templates all stand in keys
+    /// and values: an action in a comment or between the lines can change the structure.
+    pub(crate) fn structure(&self) -> Option<Cow<'_, Tree>> {
+        let text = match self {
+            Self::Inline(tree) => return Some(Cow::Borrowed(tree)),
+            Self::Text(template) => template.source(),
+        };
+        let document = Document::parse_secret("manifest", text).ok()?;
+        let tree = Tree::parse(&document.root().to_manifest().ok()?).ok()?;
+        let actions = |text: &str| text.matches("{{").count();
+        let in_tree: usize = tree.templates().into_iter().map(|template| actions(template.source())).sum();
+        (in_tree == actions(text)).then_some(Cow::Owned(tree))
     }
 }
 

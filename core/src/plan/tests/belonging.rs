@@ -261,3 +261,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn text_manifest_with_a_failing_template_does_not_block_the_deletion() {
+    let text = |more: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: left-{{{{ .generation }}}}\n  namespace: team\n  labels:\n    app: demo\n{more}"
+        )
+    };
+    let action_in_comment = "    # {{ if .deleting }}\n    note: x\n    # {{ end }}\ndata:\n  a: \"{{ .unset }}\"\n";
+    let action_in_place_of_a_line = "{{ if .deleting }}data:\n  a: \"{{ .unset }}\"\n{{ end }}";
+    let cases = [
+        ("data:\n  a: \"{{ .unset }}\"\n", true),
+        // The structure of these is known only after they are rendered.
+        (action_in_comment, false),
+        (action_in_place_of_a_line, false),
+    ];
+    for (more, is_deleted) in cases {
+        let mut entry = gated(selecting("left"), "delete", "deleting");
+        entry["manifest"] = json!(text(more));
+        let task = task(&[entry, selecting("right")]);
+        let mut store = Store::with([live("ConfigMap", "left-3", json!({ "app": "demo" }), Some(3))]);
+        let done = pass(&task, &mut store, 3, &yes("deleting"));
+        let expected = if is_deleted { ("delete", "DeleteGateHolds") } else { ("fail", "DiscoveryFailed") };
+        assert_eq!((done.results()[0].0, done.results()[0].1), expected, "{more}");
+    }
+}

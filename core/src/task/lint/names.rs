@@ -8,26 +8,18 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Linter, resources};
-use crate::document::{Document, Path};
+use crate::document::Path;
 use crate::scope::Scope;
+use crate::task::Resource;
 use crate::task::kinds::{self, NameRule};
-use crate::task::{Manifest, Resource};
 use crate::template::{Part, Template, Tree};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     for (path, resource) in resources(task) {
         let at = path.key("manifest");
-        match &resource.manifest {
-            Manifest::Inline(tree) => metadata(linter, &at, resource, tree),
-            // Text is a manifest only after it is rendered; what is YAML before is judged as if it were inline.
-            Manifest::Text(template) => {
-                let document = Document::parse("manifest", template.source()).ok();
-                let tree = document.and_then(|document| Tree::parse(&document.root().to_value()).ok());
-                if let Some(tree) = tree {
-                    metadata(linter, &at, resource, &tree);
-                }
-            }
+        if let Some(tree) = resource.manifest.structure() {
+            metadata(linter, &at, resource, &tree);
         }
     }
 }
