@@ -124,14 +124,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let mut planner = self.planner(stamp);
         loop {
             match planner.next(scope) {
-                Next::Read(wanted) => {
-                    let (resources, queries): (Vec<_>, _) =
-                        wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
-                    let observations = find_all(&self.transport, queries, deadline).await;
-                    for (resource, observation) in resources.into_iter().zip(observations) {
-                        planner.observe(scope, resource, observation);
-                    }
-                }
+                Next::Read(wanted) => self.read(wanted, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
                     let executed = execute(&self.transport, step.command, deadline).await;
                     planner.record(scope, executed);
