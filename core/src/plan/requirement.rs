@@ -62,6 +62,23 @@ impl Requirement {
     }
 }
 
+/// What a decision becomes when its write cannot be prepared. A disowning stays a disowning that failed: a failed decision
+/// would stand in the way of later resources.
+pub(crate) fn refused(decision: Decision, failure: Failure) -> Decision {
+    match decision {
+        Decision::Orphan(_) => decision,
+        Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Delete
+        | Decision::Wait(_)
+        | Decision::Skip(_)
+        | Decision::Fail(_) => Decision::Fail(failure),
+    }
+}
+
 impl Planner<'_> {
     /// Meets what the write of a decision requires; the rendered object gets the reference to its owner.
     pub(super) fn meet(

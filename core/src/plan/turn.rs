@@ -7,6 +7,7 @@ use super::decision::Decision;
 use super::gates::{Context, Examination};
 use super::ours::Ours;
 use super::owner::Standing;
+use super::requirement::refused;
 use super::{After, Pending, Place, Planner, Purpose, Step, place};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
@@ -36,10 +37,7 @@ impl Planner<'_> {
         let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions) {
             Ok(command) => (command, unwritten(&decided.decision)),
             Err(failure) => {
-                // What cannot be let go of stays a release that failed: it stands in nobody's way.
-                if !matches!(decided.decision, Decision::Orphan(_)) {
-                    decided.decision = Decision::Fail(failure.clone());
-                }
+                decided.decision = refused(decided.decision, failure.clone());
                 (None, OutcomeResult::Failed(failure))
             }
         };

@@ -99,11 +99,10 @@ impl End {
 #[must_use]
 pub fn reach(task: &Task) -> Vec<Reach<'_>> {
     let situations = Situation::all();
-    let owns_releasable = owners_of_releasable(task);
-    let resources = task.resources.iter().zip(owns_releasable).enumerate();
+    let resources = task.resources.iter().enumerate();
     resources
-        .filter_map(|(index, (resource, owns_releasable))| {
-            let runs = Explored::of(task, index, owns_releasable).runs(&situations);
+        .filter_map(|(index, resource)| {
+            let runs = Explored::of(task, index).runs(&situations);
             let mut tree = Tree::new(runs.first()?.end);
             let mut rows = BTreeMap::new();
             for run in runs {
@@ -121,19 +120,6 @@ pub fn reach(task: &Task) -> Vec<Reach<'_>> {
             Some(Reach { resource, rows: rows.collect(), root: tree.into_step() })
         })
         .collect()
-}
-
-/// For each resource whether it owns something that can be released, at any depth. Dependents come after their owner.
-fn owners_of_releasable(task: &Task) -> Vec<bool> {
-    let mut owns = vec![false; task.resources.len()];
-    for (index, resource) in task.resources.iter().enumerate().rev() {
-        if let Some(owner) = resource.owner
-            && (resource.gates.orphan.is_some() || owns[index])
-        {
-            owns[owner] = true;
-        }
-    }
-    owns
 }
 
 #[cfg(test)]

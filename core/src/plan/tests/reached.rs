@@ -220,15 +220,28 @@ fn failures_of_a_write_are_told_with_the_row_that_writes() {
     let selected = json!({
         "name": "child", "manifest": with(config_map("child")["manifest"].clone(), labels), "discovery": discovery,
     });
-    let released = with(config_map("child"), json!({ "lifecycle": { "orphan": when("releasing") } }));
     let cases = [
         ("an owner", owned, "12", "OwnerUnavailable"),
         ("a selector of the event", selected, "12", "SelectorMismatch"),
-        ("an id that is no label value", released, "3", "InvalidLabel"),
     ];
     for (name, child, row, reason) in cases {
         let task = task(&[config_map("parent"), child]);
         let reached = reach(&task).pop().unwrap().rows.into_iter().find(|reached| reached.row.number() == row).unwrap();
         assert!(reached.decisions.contains(&("fail", reason)), "{name}: {reached:?}");
     }
+}
+
+#[test]
+fn disowning_that_fails_is_told_as_the_decision_that_the_planner_keeps() {
+    let child = with(config_map("child"), json!({ "lifecycle": { "orphan": when("releasing") } }));
+    let task = task(&[child]);
+    let reached = reach(&task).pop().unwrap().rows.into_iter().find(|reached| reached.row.number() == "3").unwrap();
+    assert!(!reached.decisions.contains(&("fail", "InvalidLabel")), "{reached:?}");
+
+    let stamp = Stamp { resource_id: "not a label".to_owned(), ..stamp(3) };
+    let mut store = Store::with([live("ConfigMap", "child", json!({}), Some(3))]);
+    let failed = pass_of(&task, &mut store, stamp, &[("releasing", json!(true))]);
+    let decision = &failed.outcomes[0].decision;
+    assert_eq!(failed.result().2, "failed");
+    assert!(reached.decisions.contains(&(decision.kind(), decision.reason())), "{reached:?}");
 }

@@ -14,9 +14,9 @@ use crate::cel::{Expression, Possible};
 use crate::manifest;
 use crate::observation::Version;
 use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Wanted, decide};
-use crate::plan::decision::{Decision, FailReason, Failure};
+use crate::plan::decision::{FailReason, Failure};
 use crate::plan::gates::{Configured, configured, is_behind};
-use crate::plan::requirement::Requirement;
+use crate::plan::requirement::{Requirement, refused};
 use crate::task::prospects::Own;
 use crate::task::{Resource, Task};
 
@@ -51,9 +51,10 @@ pub(super) struct Explored<'t> {
 }
 
 impl<'t> Explored<'t> {
-    pub(super) fn of(task: &'t Task, index: usize, owns_releasable: bool) -> Self {
+    pub(super) fn of(task: &'t Task, index: usize) -> Self {
         let resource = &task.resources[index];
         let found = Found::of(task, resource);
+        let owns_releasable = task.owns_releasable(index);
         Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, owns_releasable }
     }
 
@@ -108,7 +109,7 @@ impl<'e, 't> Explorer<'e, 't> {
         let Decided { row, decision } = decide(&situation.seen(), self);
         let mut requirements = Requirement::of(&decision).iter();
         match requirements.find_map(|requirement| self.require(*requirement).err()) {
-            Some(failure) => End::of(row, &Decision::Fail(failure)),
+            Some(failure) => End::of(row, &refused(decision, failure)),
             None => End::of(row, &decision),
         }
     }

@@ -166,7 +166,7 @@ fn decisions_of_a_row_are_told_with_their_reasons() {
         ),
         (text("", BY_NAME, ""), Row::Update, "update GenerationChanged"),
         (text("", BY_NAME, ""), Row::Disowned, "skip Disowned"),
-        (text("", BY_LABELS, ""), Row::Disowned, "orphan Disowned, skip Disowned, fail InvalidLabel"),
+        (text("", BY_LABELS, ""), Row::Disowned, "orphan Disowned, skip Disowned"),
         (
             text("", BY_NAME, ""),
             Row::Absent,
