@@ -46,8 +46,9 @@ impl<T> Serialize for Secret<T> {
     }
 }
 
-/// Parts of the names of query parameters that announce a credential.
-const SECRET_NAMES: [&str; 9] = ["auth", "token", "secret", "key", "pass", "pwd", "credential", "sig", "session"];
+/// Parts of the names of headers and query parameters that announce a credential.
+const SECRET_NAMES: [&str; 10] =
+    ["auth", "cookie", "token", "secret", "key", "pass", "pwd", "credential", "sig", "session"];
 
 /// A URL as it may be shown: without user and password, and without the values of parameters that look secret.
 ///
@@ -82,7 +83,8 @@ pub fn shown_url(url: &str) -> String {
     shown
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether the name of a header or of a query parameter announces a credential.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = percent_decode_str(name).decode_utf8_lossy().to_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
@@ -119,6 +121,7 @@ mod tests {
                 "http://api/x?access_token=hunter2&page=2&API%4BEY=hunter2#id_token=hunter2",
                 "http://api/x?access_token=**REDACTED**&page=2&API%4BEY=**REDACTED**#id_token=**REDACTED**",
             ),
+            ("http://api/x?cookie=hunter2", "http://api/x?cookie=**REDACTED**"),
             ("/api/hyperfleet/v1/users/a@b?x=c@d", "/api/hyperfleet/v1/users/a@b?x=c@d"),
             ("https://api/users/a@b", "https://api/users/a@b"),
             ("/hooks?to=http://user@host/x", "/hooks?to=http://user@host/x"),

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Loaded;
-use crate::secret::shown_url;
+use crate::secret::{is_secret_name, shown_url};
 
 pub use crate::secret::REDACTED;
 
@@ -23,9 +23,6 @@ const URLS: [&str; 3] = [
     "/clients/maestro/http_server_address",
     "/clients/maestro/grpc_server_address",
 ];
-
-/// Parts of header names that announce a credential.
-const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "token", "secret", "key", "password"];
 
 /// The order of the keys, outermost first; keys that are not named follow.
 const TOP: [&str; 15] = [
@@ -88,8 +85,7 @@ pub(super) fn redacted(values: &Value) -> Value {
         }
     }
     if let Some(Value::Object(headers)) = values.pointer_mut("/clients/hyperfleet_api/default_headers") {
-        let is_secret = |name: &str| SECRET_HEADERS.iter().any(|part| name.to_lowercase().contains(part));
-        for (_, value) in headers.iter_mut().filter(|(name, _)| is_secret(name)) {
+        for (_, value) in headers.iter_mut().filter(|(name, _)| is_secret_name(name)) {
             *value = Value::String(REDACTED.to_owned());
         }
     }

@@ -306,6 +306,30 @@ fn an_empty_auth_is_no_auth_and_a_warning() {
 }
 
 #[test]
+fn dump_redacts_every_header_whose_name_announces_a_credential() {
+    let names = [
+        "Authorization",
+        "Cookie",
+        "X-Token",
+        "X-Secret",
+        "X-Api-Key",
+        "X-Passphrase",
+        "X-Pwd",
+        "X-Credential",
+        "X-Signature",
+        "X-Session",
+    ];
+    let headers = names.map(|name| format!("{name}: hunter2")).join(", ");
+    let text = format!(
+        "adapter: {{name: a}}\nclients: {{hyperfleet_api: {{default_headers: {{{headers}, X-Region: eu}}}}}}\n"
+    );
+    let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
+    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let shown = dump::yaml(&loaded).unwrap();
+    assert!(!shown.contains("hunter2") && shown.contains(": eu"), "{shown}");
+}
+
+#[test]
 fn no_dump_shows_the_credentials_of_an_address() {
     let address = "https://user:hunter2@gate.example/fleet?access_token=hunter2&region=eu";
     let text = format!(
