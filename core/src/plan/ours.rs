@@ -29,7 +29,7 @@ impl Planner<'_> {
             return Ok(Ours::default());
         };
         // Without the id, every label would look like another API resource's: the objects would count as absent and leak.
-        if let (QueryBy::Labels(_), Some(fault)) = (&query.by, &self.stamp.resource_id_fault) {
+        if let (QueryBy::Labels(_), Some(fault)) = (&query.by, self.missing_id()) {
             return Err(format!("ownership is told by the label `{}`, which has no value: {fault}", keys::RESOURCE_ID));
         }
         let unknown = self.unknown();
@@ -48,6 +48,12 @@ impl Planner<'_> {
         let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
         let desired = (standing > 1).then(|| context.render());
         Ok(Ours { places, desired })
+    }
+
+    /// Why there is no resource id to tell ownership by. A task without lifecycle keys deletes nothing, and goes on as in Go.
+    fn missing_id(&self) -> Option<&str> {
+        let is_empty = self.stamp.resource_id.is_empty() && self.task.has_lifecycle();
+        self.stamp.resource_id_fault.as_deref().or_else(|| is_empty.then_some("the resource id is empty"))
     }
 
     /// Those of a resource's versions that stand at these places.

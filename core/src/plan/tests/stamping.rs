@@ -112,8 +112,16 @@ fn an_id_that_does_not_render_is_told_with_the_templates_error() {
 #[test]
 fn resource_whose_id_does_not_render_is_unread_where_labels_tell_ownership() {
     let fault = "failed to render `stamp.resource_id`: no entry for key \"nope\"";
-    for (gate, variable) in [("delete", "deleting"), ("orphan", "releasing")] {
-        let stamp = Stamp { resource_id: String::new(), resource_id_fault: Some(fault.to_owned()), ..stamp(3) };
+    let empty = "the resource id is empty";
+    let cases = [
+        ("delete", "deleting", fault),
+        ("orphan", "releasing", fault),
+        ("delete", "deleting", empty),
+        ("orphan", "releasing", empty),
+    ];
+    for (gate, variable, fault) in cases {
+        let resource_id_fault = (fault != empty).then(|| fault.to_owned());
+        let stamp = Stamp { resource_id: String::new(), resource_id_fault, ..stamp(3) };
         let mut store = Store::with([live("ConfigMap", "settings-3", labels("settings"), Some(3))]);
         let entry = gated(selecting("settings"), gate, variable);
         let failed = pass_of(&task(&[entry]), &mut store, stamp, &yes(variable));

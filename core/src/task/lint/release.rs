@@ -1,16 +1,45 @@
-//! Release and deletion, which must not be asked for together: the orphan gate wins, and the object stays.
+//! Release and deletion, which must not be asked for together: the orphan gate wins, and the object stays. Only the deletion
+//! of its namespace takes it along.
 
-use super::{Gate, Kind, Linter, Own, gates_of, resources};
+use std::collections::HashMap;
+
+use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
 use crate::cel::{Presence, Prospect, Relation};
+use crate::task::DiscoverBy;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
+    let deleted = deleted_namespaces(linter.task);
     for (path, resource) in resources(linter.task) {
         let gates = gates_of(linter, &path, resource);
         let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
         if let (Some(orphan), Some(delete)) = (gate(Kind::Orphan), gate(Kind::Delete)) {
             conflict(linter, &Own::of(linter.task, resource), orphan, delete);
         }
+        let namespace = resource.discovery.namespace.as_ref().and_then(|namespace| deleted.get(namespace.source()));
+        if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace) {
+            let name = &resource.name;
+            let message = format!(
+                "releases `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes what is in a namespace with it"
+            );
+            let help = format!(
+                "take `delete` off `{namespace}`, release `{namespace}` as well, or keep `{name}` in another namespace"
+            );
+            linter.warn(&orphan.path, message, help);
+        }
     }
+}
+
+/// The entries that delete a namespace, by the text of its name.
+fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
+    let namespaces =
+        task.resources.iter().filter(|resource| resource.kind.kind == "Namespace" && resource.kind.group.is_empty());
+    let deleted = namespaces.filter(|resource| resource.gates.delete.is_some());
+    deleted
+        .filter_map(|resource| match &resource.discovery.by {
+            DiscoverBy::Name(name) => Some((name.source(), resource.name.as_str())),
+            DiscoverBy::Labels(_) => None,
+        })
+        .collect()
 }
 
 /// Both gates can hold while there is an object.

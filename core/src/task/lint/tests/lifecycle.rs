@@ -226,6 +226,10 @@ pub(super) fn owners() -> Vec<(&'static str, String)> {
             "an owner that is deleted, of an object that is only patched",
             owned(&delete, &written(&[("patch {data: {a: x}}", "resources.secret.data.a != phase")])),
         ),
+        (
+            "an object that is released in a namespace that is deleted",
+            owned(&delete, &written(&[("orphan", "isDeleting")])),
+        ),
     ]
 }
 
