@@ -121,7 +121,7 @@ pub enum FailReason {
     GateFailed,
     /// The manifest could not be rendered.
     RenderFailed,
-    /// The rendered object would not be found by its own discovery: it would be created on every event.
+    /// The object as rendered or patched would not be found by its own discovery: the next event would take it for absent.
     SelectorMismatch,
     /// A stamped label has no valid value.
     InvalidLabel,
