@@ -1,6 +1,6 @@
 //! What a write requires beyond its decision.
 //!
-//! In: a decision, the rendered object and its owner. Out: the object as it is to be written, or the failure. Each
+//! In: a decision, the rendered object, its owner, and the patch documents. Out: the object as it is to be written, or the failure. Each
 //! [`Requirement`] has one reason to fail. The planner builds no command before every requirement of the decision is met,
 //! and `check` tells the reasons of the same list: a new requirement is named there, too.
 
