@@ -27,6 +27,9 @@ use crate::task::{Discover, Task};
 /// The reason of a condition whose status is none of the three texts that the API takes.
 pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 
+/// The reason of a condition whose own reason is a template that fails.
+pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
+
 /// What phases 2 and 3 came to, as far as a status has to agree with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {

@@ -1,15 +1,16 @@
 //! Payloads of phase 4: a `build` tree, evaluated.
 //!
 //! In: a [`PayloadNode`] and the event's [`Scope`]. Out: a JSON value. It fails if a string template fails; a lookup
-//! that finds nothing, or cannot be evaluated, gives its default, or null with a warning. The `status` of a status's condition
-//! is the exception: where it fails, or is none of the API's three texts, the condition becomes `Unknown` with the cause as
-//! its message, because the API would refuse the whole report.
+//! that finds nothing, or cannot be evaluated, gives its default, or null with a warning. The conditions of a status are the
+//! exception, because `Available=False` must not be lost with them. Where a condition's `status` fails, or is none of the API's
+//! three texts, the condition becomes `Unknown` with the cause as its message. Where its `reason` or `message` fails, the
+//! condition keeps its status and says so in that place.
 
 use serde_json::{Map, Value};
 
 use crate::cel::Answer;
 use crate::field::Found;
-use crate::overlay::{NOT_EVALUATED, is_key, status_fault};
+use crate::overlay::{NOT_EVALUATED, REASON_NOT_RENDERED, is_key, status_fault};
 use crate::scope::Scope;
 use crate::task::{PayloadNode, PayloadSource};
 use crate::template::{RenderError, Template};
@@ -75,6 +76,11 @@ impl Builder<'_> {
                 map.insert(key, status.unwrap_or_else(|_| Value::from("Unknown")));
                 continue;
             }
+            if place == Place::Condition && (is_key(&key, "reason") || is_key(&key, "message")) {
+                let words = self.words(&key, node)?;
+                map.insert(key, words);
+                continue;
+            }
             let inner = if is_status && is_key(&key, "conditions") { Place::Conditions } else { Place::Elsewhere };
             map.insert(key, self.build(node, inner)?);
         }
@@ -89,6 +95,20 @@ impl Builder<'_> {
             map.insert("message".to_owned(), Value::from(cause));
         }
         Ok(map)
+    }
+
+    /// The reason or the message of a condition. One whose template fails says so: without it, the whole report would be lost.
+    fn words(&mut self, key: &str, node: &PayloadNode) -> Result<Value, RenderError> {
+        let PayloadNode::Text(template) = node else { return self.build(node, Place::Elsewhere) };
+        Ok(template.render(self.scope).map_or_else(
+            |error| {
+                self.warnings
+                    .push(format!("the {key} of a condition cannot be rendered, so the report says that: {error}"));
+                let is_reason = is_key(key, "reason");
+                Value::from(if is_reason { REASON_NOT_RENDERED.to_owned() } else { format!("not rendered: {error}") })
+            },
+            |text| Value::from(text.into_owned()),
+        ))
     }
 
     /// The status of a condition, or why it cannot be sent.

@@ -226,7 +226,7 @@ impl<'t> Planner<'t> {
             stamp: &self.stamp,
             unknown,
             failed_earlier: self.failed_earlier,
-            owns_what_is_to_be_released: false,
+            has_dependents_to_disown: false,
             keeps_readings: self.keeps_readings,
         }
     }

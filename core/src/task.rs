@@ -427,7 +427,13 @@ impl Task {
     }
 
     /// Whether the resource at `index` owns something that can be released, at any depth.
-    pub(crate) fn owns_releasable(&self, index: usize) -> bool {
+    fn owns_releasable(&self, index: usize) -> bool {
         self.dependents_of(index).any(|dependent| self.leads_to_a_release(dependent))
+    }
+
+    /// Whether an object of another resource than the one at `index` can be released. It may hang on that one's objects: any
+    /// manifest can hold an owner reference.
+    pub(crate) fn may_own_releasable(&self, index: usize) -> bool {
+        self.resources.iter().enumerate().any(|(other, resource)| other != index && resource.gates.orphan.is_some())
     }
 }

@@ -117,7 +117,7 @@ impl Questions for Settled {
         Ok(true)
     }
 
-    fn owns_what_is_to_be_released(&mut self) -> bool {
+    fn has_dependents_to_disown(&mut self) -> bool {
         false
     }
 

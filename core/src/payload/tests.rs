@@ -70,6 +70,22 @@ fn only_the_status_of_a_condition_becomes_unknown() {
 }
 
 #[test]
+fn condition_whose_reason_or_message_fails_keeps_its_status() {
+    for (key, node, said) in [
+        ("reason", json!("{{ .unset.below }}"), "ReasonNotRendered"),
+        ("Reason", json!("{{ .unset.below }}"), "ReasonNotRendered"),
+        ("message", json!("gone: {{ .unset.below }}"), "not rendered: "),
+    ] {
+        let condition = json!({ "type": "Available", "status": "False", key: node });
+        let (payload, warnings) = built(&json!({ "adapter": "a", "conditions": [condition] }));
+        let sent = &payload["conditions"][0];
+        assert_eq!((&sent["type"], &sent["status"]), (&json!("Available"), &json!("False")));
+        assert!(sent[key].as_str().unwrap().starts_with(said), "{sent}");
+        assert!(warnings.len() == 1 && warnings[0].contains("unset"), "{warnings:?}");
+    }
+}
+
+#[test]
 fn value_definitions_are_the_mappings_that_go_takes_for_them() {
     for (definition, value) in [
         (json!({ "expression": true }), json!(true)),

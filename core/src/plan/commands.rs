@@ -62,10 +62,10 @@ impl Planner<'_> {
     /// Lets go of versions, the current one last: while it is not released, the next event goes on.
     fn release<'v>(&self, versions: impl Iterator<Item = &'v Version>, desired: Generation) -> Option<Command> {
         let resource = self.resource();
-        let owner = resource.owner.map(|index| &self.task.resources[index].kind);
+        let kinds = self.task.resources.iter().map(|resource| &resource.kind);
         let (former, last) = apart(versions, desired)?;
         let release = |version: &Version| {
-            let patch = release::patch(version, &resource.name, &self.stamp, owner);
+            let patch = release::patch(version, &resource.name, &self.stamp, kinds.clone());
             Release { target: self.target(version), patch }
         };
         Some(Command::Release { former: former.into_iter().map(release).collect(), last: release(last) })

@@ -139,20 +139,23 @@ pub(super) fn add_reference(object: &mut Value, reference: Value) {
     }
 }
 
-/// The references that are left when those to owners of `kind` are dropped; none if there are no such.
+/// The references that are left without those to objects of `kinds`, the kinds that the task's resources have; none if the object
+/// names no such owner.
 ///
-/// A reference that a controller holds is its own. Others of the owner's kind go even where this adapter did not write
-/// them: one that stays could take a released object with it, one too few only leaves it standing.
-pub(super) fn without_references_to(kind: &GroupVersionKind, version: &Version) -> Option<Vec<Value>> {
-    let is_ours = |reference: &&Value| {
+/// A controller's reference stays: its holder would adopt the object again. Others to these kinds go even where this adapter did
+/// not write them: one that stays could take a disowned object with it, one too few only leaves it standing.
+pub(super) fn without_references_to<'k>(
+    kinds: impl Iterator<Item = &'k GroupVersionKind> + Clone,
+    version: &Version,
+) -> Option<Vec<Value>> {
+    let stays = |reference: &&Value| {
         let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
-        let group = GroupVersionKind::new(text("apiVersion"), text("kind")).group;
-        group == kind.group
-            && text("kind") == kind.kind
-            && reference.get("controller").and_then(Value::as_bool) != Some(true)
+        let owner = GroupVersionKind::new(text("apiVersion"), text("kind"));
+        reference.get("controller").and_then(Value::as_bool) == Some(true)
+            || !kinds.clone().any(|kind| kind.group == owner.group && kind.kind == owner.kind)
     };
     let references = version.owner_references();
-    let left: Vec<Value> = references.iter().filter(|reference| !is_ours(reference)).cloned().collect();
+    let left: Vec<Value> = references.iter().filter(stays).cloned().collect();
     (left.len() < references.len()).then_some(left)
 }
 

@@ -1,7 +1,7 @@
 //! What is sent to let go of an object.
 //!
-//! In: a version, who lets go of it, and the kind of its owner, if it has one. Out: a JSON merge patch that takes
-//! the management labels, the ownership proof and the owner reference off, and marks the object as released.
+//! In: a version, who lets go of it, and the kinds of the task's resources. Out: a JSON merge patch that takes the management
+//! labels, the ownership proof and the references to owners of those kinds off, and marks the object as released.
 //! The generation stays: it says what the object was last written for.
 
 use serde_json::{Map, Value, json};
@@ -26,7 +26,12 @@ pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
 }
 
 /// The patch that releases `version`.
-pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp, owner: Option<&GroupVersionKind>) -> Value {
+pub(super) fn patch<'k>(
+    version: &Version,
+    resource: &str,
+    stamp: &Stamp,
+    kinds: impl Iterator<Item = &'k GroupVersionKind> + Clone,
+) -> Value {
     let labels = json!({
         keys::ADAPTER: null,
         keys::RESOURCE_ID: null,
@@ -40,7 +45,7 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp, owner: Opt
     let mut metadata = Map::new();
     metadata.insert("labels".to_owned(), labels);
     metadata.insert("annotations".to_owned(), annotations);
-    if let Some(left) = owner.and_then(|kind| without_references_to(kind, version)) {
+    if let Some(left) = without_references_to(kinds, version) {
         // An empty list would do, but null leaves the object as it would be without an owner.
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);

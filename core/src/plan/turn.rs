@@ -20,8 +20,8 @@ impl Planner<'_> {
         let ours = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position, &ours.places);
-        let owns_what_is_to_be_released = self.owns_what_is_to_be_released(self.position, &versions, scope, &unknown);
-        let context = Context { owns_what_is_to_be_released, ..self.context(self.position, scope, &unknown) };
+        let has_dependents_to_disown = self.has_dependents_to_disown(self.position, &versions, scope, &unknown);
+        let context = Context { has_dependents_to_disown, ..self.context(self.position, scope, &unknown) };
         let seen = match &self.slots[self.position].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),

@@ -1,9 +1,9 @@
 //! Owners that are to go while something that they own is to be released.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::owner::{owned, space};
-use super::passes::{gated, pass, selecting, task, version, with, yes};
+use super::passes::{config_map, gated, pass, selecting, task, version, with, yes};
 use super::store::Store;
 
 #[test]
@@ -110,4 +110,67 @@ fn an_owner_waits_for_what_is_left_beside_a_released_version() {
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted");
+}
+
+/// A child whose manifest's author wrote the owner reference, without the key `owner`.
+fn written_reference(uid: &str, more: Value) -> Value {
+    let mut reference = json!({ "apiVersion": "v1", "kind": "Namespace", "name": "space", "uid": uid });
+    reference = with(reference, more);
+    with(config_map("child"), json!({ "manifest": { "metadata": { "ownerReferences": [reference] } } }))
+}
+
+#[test]
+fn owner_waits_for_a_reference_that_the_manifest_holds() {
+    let mut store = Store::new();
+    pass(&task(&[space()]), &mut store, 3, &[]);
+    let uid = store.object("space")["metadata"]["uid"].as_str().unwrap().to_owned();
+    let before = gated(written_reference(&uid, json!({})), "orphan", "deleting");
+    for gate in ["delete", "recreate"] {
+        let task = task(&[gated(space(), gate, "deleting"), before.clone()]);
+        let mut store = store.clone();
+        pass(&task, &mut store, 3, &[]);
+        let first = pass(&task, &mut store, 3, &yes("deleting"));
+        assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
+        assert!(
+            store.object("child")["metadata"].get("ownerReferences").is_none(),
+            "the reference went with the release"
+        );
+        assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, gate);
+        assert!(store.names().contains(&"child"));
+    }
+}
+
+#[test]
+fn owner_waits_for_no_reference_that_a_release_leaves() {
+    let mut store = Store::new();
+    pass(&task(&[space()]), &mut store, 3, &[]);
+    let uid = store.object("space")["metadata"]["uid"].as_str().unwrap().to_owned();
+    let child = gated(written_reference(&uid, json!({ "controller": true })), "orphan", "deleting");
+    let task = task(&[gated(space(), "delete", "deleting"), child]);
+    pass(&task, &mut store, 3, &[]);
+    let first = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(first.results()[0].1, "ReleasePending");
+    assert_eq!(store.object("child")["metadata"]["ownerReferences"][0]["uid"], json!(uid));
+    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted", "its controller keeps it");
+}
+
+#[test]
+fn owners_in_a_circle_end_the_search() {
+    let mut store = Store::new();
+    let entries = || {
+        let orphaned = gated(config_map("third"), "orphan", "releasing");
+        [gated(config_map("first"), "delete", "deleting"), gated(config_map("second"), "delete", "deleting"), orphaned]
+    };
+    let task = task(&entries());
+    pass(&task, &mut store, 3, &[]);
+    for (object, owner) in [("first", "second"), ("second", "first"), ("third", "second")] {
+        let uid = store.object(owner)["metadata"]["uid"].clone();
+        let reference = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid }]);
+        store.change(object, &json!({ "metadata": { "ownerReferences": reference } }));
+    }
+    for (releasing, decided) in [(true, "ReleasePending"), (false, "DeleteGateHolds")] {
+        let variables = [("deleting", json!(true)), ("releasing", json!(releasing))];
+        let results = pass(&task, &mut store.clone(), 3, &variables);
+        assert_eq!(results.results()[0].1, decided);
+    }
 }

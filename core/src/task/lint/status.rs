@@ -31,9 +31,9 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
     for payload in &task.payloads {
         let of_payload = statuses.iter().find(|status| status.payload == payload.name);
-        if let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build)
-            && let Some(PayloadNode::List(conditions)) = member(entries, "conditions")
-        {
+        let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build) else { continue };
+        status.generation(linter, entries);
+        if let Some(PayloadNode::List(conditions)) = member(entries, "conditions") {
             status.each(linter, conditions);
         }
     }
@@ -91,6 +91,17 @@ impl Status {
 }
 
 impl Status {
+    /// The API reads the generation as a number only, and a template gives text.
+    fn generation(&self, linter: &mut Linter<'_>, entries: &[(Template, PayloadNode)]) {
+        if let Some(PayloadNode::Text(_)) = member(entries, "observed_generation") {
+            let payload = &self.payload;
+            let message =
+                format!("the `observed_generation` of the status `{payload}` is text: the API refuses the report");
+            let help = "write `observed_generation: {expression: event.generation}`".to_owned();
+            linter.warn(&self.place, message, help);
+        }
+    }
+
     /// The API answers 400 to the whole report if a condition has no type. Without one of the three statuses it would, too, so
     /// that the condition is sent as `Unknown`.
     fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {

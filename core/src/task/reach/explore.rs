@@ -47,15 +47,15 @@ pub(super) struct Explored<'t> {
     found: Found,
     /// Whether an earlier resource can fail: any resource can.
     has_earlier: bool,
-    owns_releasable: bool,
+    may_own_releasable: bool,
 }
 
 impl<'t> Explored<'t> {
     pub(super) fn of(task: &'t Task, index: usize) -> Self {
         let resource = &task.resources[index];
         let found = Found::of(task, resource);
-        let owns_releasable = task.owns_releasable(index);
-        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, owns_releasable }
+        let may_own_releasable = task.may_own_releasable(index);
+        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, may_own_releasable }
     }
 
     /// Every run.
@@ -227,8 +227,8 @@ impl Questions for Explorer<'_, '_> {
         self.choose(Asks::Fact("does the object name its owner?"), replies).unwrap_or(Ok(true))
     }
 
-    fn owns_what_is_to_be_released(&mut self) -> bool {
-        self.explored.owns_releasable && self.yes_or_no("does the object own something that is to be released?")
+    fn has_dependents_to_disown(&mut self) -> bool {
+        self.explored.may_own_releasable && self.yes_or_no("does the object own something that is to be released?")
     }
 
     fn retains_versions(&self) -> bool {

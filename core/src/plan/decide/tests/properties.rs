@@ -115,7 +115,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                 has_its_owner,
                 retains_versions,
                 failed_earlier,
-                owns_what_is_to_be_released,
+                has_dependents_to_disown,
             )| {
                 let (orphan, delete, when, create, apply, recreate) = gates;
                 Situation {
@@ -129,7 +129,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                     patches,
                     wanted,
                     has_its_owner,
-                    owns_what_is_to_be_released,
+                    has_dependents_to_disown,
                     retains_versions,
                     failed_earlier,
                 }
@@ -183,7 +183,7 @@ proptest! {
         let verdict = situation.decide();
         let is_live = situation.versions.iter().flatten().any(|version| !version.terminating);
         if matches!(sends(&verdict.decided.decision), Some("delete" | "recreate")) {
-            prop_assert!(!situation.owns_what_is_to_be_released);
+            prop_assert!(!situation.has_dependents_to_disown);
         }
         match sends(&verdict.decided.decision) {
             Some("delete") => prop_assert!(is_live && situation.delete == GateAnswer::Holds),

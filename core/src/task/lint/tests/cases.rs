@@ -169,6 +169,10 @@ pub(super) fn statuses() -> Vec<(&'static str, String)> {
         ("no observed_generation", without("observed_generation")),
         ("no observed_time", without("observed_time")),
         (
+            "observed_generation as text",
+            with_payloads(&STATUS.replace("{expression: event.generation}", "\"{{ .event.generation }}\"")),
+        ),
+        (
             "no conditions at all",
             Parts {
                 resources: resource("job", &lifecycle("delete", "event.deleted")),
