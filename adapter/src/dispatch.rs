@@ -29,13 +29,13 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::lanes::{LaneKey, Lanes, Offered};
 pub use self::metrics::{InputMetrics, Invalid, NoMetrics};
+use self::work_queue::{Key, Offered, WorkQueue};
 use crate::consumer::{Disposition, Incoming, Settlement, with_causes};
 use crate::dependency::Intake;
 
-pub mod lanes;
 mod metrics;
+pub mod work_queue;
 
 /// Does one pass for one event.
 pub trait Handler: Send + Sync + 'static {
@@ -83,7 +83,7 @@ pub struct Dispatcher<H> {
     options: DispatchOptions,
     metrics: Arc<dyn InputMetrics>,
     intake: watch::Receiver<Intake>,
-    lanes: Lanes<Ticket>,
+    queue: WorkQueue<Ticket>,
     passes: JoinSet<Handled>,
     running: HashMap<Id, Running>,
 }
@@ -97,7 +97,7 @@ struct Ticket {
 
 /// What must be known of a pass when it ends, however it ends.
 struct Running {
-    lane: LaneKey,
+    key: Key,
     event_id: String,
     settlement: Settlement,
     started_at: Instant,
@@ -117,7 +117,7 @@ impl<H: Handler> Dispatcher<H> {
             options,
             metrics,
             intake,
-            lanes: Lanes::new(options.parallelism),
+            queue: WorkQueue::new(options.parallelism),
             passes: JoinSet::new(),
             running: HashMap::new(),
         }
@@ -147,18 +147,18 @@ impl<H: Handler> Dispatcher<H> {
     /// Holds, gives back or starts what waits, as the intake is at this moment.
     fn heed_intake(&mut self) -> Intake {
         let intake = *self.intake.borrow_and_update();
-        self.lanes.hold(intake != Intake::Open);
+        self.queue.hold(intake != Intake::Open);
         match intake {
             Intake::Held => {}
             Intake::Paused => {
-                for ticket in self.lanes.drain() {
+                for ticket in self.queue.drain() {
                     ticket.settlement.settle(Disposition::Requeue);
                 }
-                self.metrics.in_flight(self.lanes.running(), 0);
+                self.metrics.in_flight(self.queue.running(), 0);
             }
             Intake::Open => {
-                while let Some((lane, ticket)) = self.lanes.start_next() {
-                    self.start(lane, ticket);
+                while let Some((key, ticket)) = self.queue.start_next() {
+                    self.start(key, ticket);
                 }
             }
         }
@@ -194,9 +194,9 @@ impl<H: Handler> Dispatcher<H> {
             event.event_type,
             event.source,
         );
-        let (lane, generation) = (LaneKey::of(&event), event.generation);
-        match self.lanes.offer(lane.clone(), generation, Ticket { event, received_at, settlement }) {
-            Offered::Start(ticket) => self.start(lane, ticket),
+        let (key, generation) = (Key::of(&event), event.generation);
+        match self.queue.offer(key.clone(), generation, Ticket { event, received_at, settlement }) {
+            Offered::Start(ticket) => self.start(key, ticket),
             Offered::Waits { replaced } => {
                 for Ticket { event, settlement, .. } in replaced {
                     tracing::debug!(event_id = event.event_id, "a newer event of the resource takes its place");
@@ -205,10 +205,10 @@ impl<H: Handler> Dispatcher<H> {
                 }
             }
         }
-        self.metrics.in_flight(self.lanes.running(), self.lanes.waiting());
+        self.metrics.in_flight(self.queue.running(), self.queue.waiting());
     }
 
-    fn start(&mut self, lane: LaneKey, Ticket { event, received_at, settlement }: Ticket) {
+    fn start(&mut self, key: Key, Ticket { event, received_at, settlement }: Ticket) {
         let started_at = Instant::now();
         self.metrics.started(started_at - received_at);
         let event_id = event.event_id.clone();
@@ -216,7 +216,7 @@ impl<H: Handler> Dispatcher<H> {
         let deadline = started_at + self.options.event_deadline;
         // A task of its own: a panic in it ends the pass and nothing else.
         let pass = self.passes.spawn(async move { handler.handle(event, deadline).await });
-        self.running.insert(pass.id(), Running { lane, event_id, settlement, started_at });
+        self.running.insert(pass.id(), Running { key, event_id, settlement, started_at });
     }
 
     /// Settles the event of a pass that ended, and starts what its end makes possible.
@@ -225,7 +225,7 @@ impl<H: Handler> Dispatcher<H> {
             Ok((id, handled)) => (id, Ok(handled)),
             Err(error) => (error.id(), Err(error)),
         };
-        let Running { lane, event_id, settlement, started_at } = self.running.remove(&id)?;
+        let Running { key, event_id, settlement, started_at } = self.running.remove(&id)?;
         let disposition = match result {
             Ok(Handled::Done) => Disposition::Ack,
             Ok(Handled::Malformed { reason }) => {
@@ -246,16 +246,16 @@ impl<H: Handler> Dispatcher<H> {
         settlement.settle(disposition.clone());
         // A pass that met an outage has held the intake before it ended.
         self.heed_intake();
-        if let Some((lane, ticket)) = self.lanes.finished(&lane) {
-            self.start(lane, ticket);
+        if let Some((key, ticket)) = self.queue.finished(&key) {
+            self.start(key, ticket);
         }
-        self.metrics.in_flight(self.lanes.running(), self.lanes.waiting());
+        self.metrics.in_flight(self.queue.running(), self.queue.waiting());
         Some(disposition)
     }
 
     async fn drain(mut self, mut inbox: mpsc::Receiver<Incoming>) -> Drained {
         let mut drained = Drained::default();
-        let waiting = self.lanes.drain().into_iter().map(|ticket| ticket.settlement);
+        let waiting = self.queue.drain().into_iter().map(|ticket| ticket.settlement);
         for settlement in waiting {
             settlement.settle(Disposition::Requeue);
             drained.requeued += 1;
@@ -265,7 +265,7 @@ impl<H: Handler> Dispatcher<H> {
             incoming.settlement.settle(Disposition::Requeue);
             drained.requeued += 1;
         }
-        self.metrics.in_flight(self.lanes.running(), 0);
+        self.metrics.in_flight(self.queue.running(), 0);
         let running = self.passes.len();
         tracing::info!(running, requeued = drained.requeued, "shutting down, letting running events finish");
         let _ = timeout(self.options.shutdown_grace, self.finish(&mut drained)).await;

@@ -1,4 +1,4 @@
-//! A stand-in of the lifecycle API, for tests that need its answers but not its database.
+//! A fake of the lifecycle API, for tests that need its answers but not its database.
 //!
 //! In: resources that a test puts there. Out: the answers of the real API to what an adapter asks: reading and
 //! listing resources, and reporting and listing statuses, including which reports are refused, discarded or
@@ -30,7 +30,7 @@ use store::Store;
 /// Where the API's resources begin.
 const BASE: &str = "/api/hyperfleet/v1";
 
-/// The stand-in; its connections break when it is dropped.
+/// The fake; its connections break when it is dropped.
 ///
 /// Resources are named by their path below the API's base: `clusters/c1`, `clusters/c1/nodepools/n1`.
 pub struct StandIn {

@@ -1,7 +1,7 @@
 //! The real servers behind this workspace's tests, and the faults put before them.
 //!
 //! In: nothing but the programs that `./test --setup` provides. Out: a Kubernetes control plane
-//! ([`kube`]), a RabbitMQ broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a stand-in of the lifecycle API
+//! ([`kube`]), a RabbitMQ broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a fake of the lifecycle API
 //! ([`api`]), each reachable on the loopback interface, plus proxies ([`fault`]) that refuse, delay or lose
 //! chosen requests on their way to any of them.
 //!

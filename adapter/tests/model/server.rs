@@ -1,7 +1,7 @@
 //! The model against a real API server, through the fault proxy.
 //!
-//! A lane is a namespace, and two proxies before the server, one for each replica. A lane runs one sequence after the other,
-//! lanes run side by side. The proxy refuses, and breaks connections; crashes and pauses come from the transport that watches,
+//! An arena is a namespace, and two proxies before the server, one for each replica. An arena runs one sequence after the other,
+//! arenas run side by side. The proxy refuses, and breaks connections; crashes and pauses come from the transport that watches,
 //! as in memory, for a proxy does not know when a process ends.
 //!
 //! What differs from the model in memory: nothing stays unanswered, which would take a deadline of real time; and the
@@ -41,26 +41,26 @@ use crate::shape::{ADAPTER, Kind, TaskShape};
 /// How many sequences run if nobody says otherwise.
 const SEQUENCES: u32 = 200;
 /// How many run at the same time.
-const LANES: usize = 8;
+const ARENAS: usize = 8;
 /// How often a finding is tried to be made smaller.
 const SHRINKS: usize = 60;
 
 /// What runs one sequence after the other.
-struct Lane {
+struct Arena {
     namespace: TestNamespace,
     group: String,
     store: Arc<KubernetesTransport>,
     replicas: [(Proxy, Arc<KubernetesTransport>); 2],
 }
 
-/// A lane, lent to one sequence.
+/// An arena, lent to one sequence.
 struct Server {
-    lane: Arc<Lane>,
+    arena: Arc<Arena>,
     /// Of each replica, how many requests it had made when its pass began, and at which of them there are faults.
     injected: [Mutex<(usize, Vec<usize>)>; 2],
 }
 
-impl Lane {
+impl Arena {
     async fn new(control_plane: &ControlPlane, group: &str) -> Result<Arc<Self>> {
         let store = Arc::new(transport(control_plane.kubeconfig_path(), "somebody").await?);
         let replica = async || {
@@ -73,14 +73,14 @@ impl Lane {
         Ok(Arc::new(Self { namespace, group: group.to_owned(), store, replicas }))
     }
 
-    /// Chooses the requests about the lane's objects.
+    /// Chooses the requests about the arena's objects.
     fn requests(&self) -> When {
         let part = format!("/namespaces/{}/", self.namespace.name());
         When::any().and(move |request| request.path.contains(&part))
     }
 
     fn server(self: &Arc<Self>) -> Server {
-        Server { lane: Arc::clone(self), injected: Default::default() }
+        Server { arena: Arc::clone(self), injected: Default::default() }
     }
 
     /// Runs sequence after sequence, until none is left or one is found that breaks an invariant.
@@ -118,30 +118,30 @@ impl Ground for Server {
     type Transport = KubernetesTransport;
 
     fn store(&self) -> Arc<KubernetesTransport> {
-        Arc::clone(&self.lane.store)
+        Arc::clone(&self.arena.store)
     }
 
     fn wire(&self, replica: usize) -> Arc<KubernetesTransport> {
-        Arc::clone(&self.lane.replicas[replica].1)
+        Arc::clone(&self.arena.replicas[replica].1)
     }
 
     fn namespace(&self) -> &str {
-        self.lane.namespace.name()
+        self.arena.namespace.name()
     }
 
     fn group(&self) -> &str {
-        &self.lane.group
+        &self.arena.group
     }
 
     fn set_now(&self, _: Timestamp) {}
 
     fn inject(&self, replica: usize, faults: BTreeMap<usize, Fault>) -> BTreeMap<usize, Fault> {
-        let proxy = &self.lane.replicas[replica].0;
+        let proxy = &self.arena.replicas[replica].0;
         let (mut numbers, mut left) = (Vec::new(), BTreeMap::new());
         for (number, fault) in faults {
             match of_the_proxy(fault) {
                 Some(fault) => {
-                    proxy.inject(self.lane.requests().nth(number), fault);
+                    proxy.inject(self.arena.requests().nth(number), fault);
                     numbers.push(number);
                 }
                 None => {
@@ -149,15 +149,15 @@ impl Ground for Server {
                 }
             }
         }
-        *self.injected(replica) = (proxy.count(&self.lane.requests()), numbers);
+        *self.injected(replica) = (proxy.count(&self.arena.requests()), numbers);
         left
     }
 
     fn heal(&self, replica: usize) -> usize {
-        let proxy = &self.lane.replicas[replica].0;
+        let proxy = &self.arena.replicas[replica].0;
         proxy.heal();
         let (before, numbers) = &*self.injected(replica);
-        let made = proxy.count(&self.lane.requests()) - before;
+        let made = proxy.count(&self.arena.requests()) - before;
         numbers.iter().filter(|number| **number <= made).count()
     }
 
@@ -224,16 +224,16 @@ fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
 }
 
 /// The smallest sequence near this one that still fails, as far as can be told in a minute or so.
-async fn smallest(lane: &Arc<Lane>, seed: u32, number: u32, found: Failure) -> Result<Failure> {
+async fn smallest(arena: &Arc<Arena>, seed: u32, number: u32, found: Failure) -> Result<Failure> {
     let mut tree = tree(seed, number)?;
     let mut smallest = found;
     for _ in 0..SHRINKS {
         if !tree.simplify() {
             break;
         }
-        let mut next = lane.check(&tree.current()).await;
+        let mut next = arena.check(&tree.current()).await;
         while next.is_ok() && tree.complicate() {
-            next = lane.check(&tree.current()).await;
+            next = arena.check(&tree.current()).await;
         }
         match next {
             Ok(_) => break,
@@ -256,11 +256,12 @@ async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
 
     let begun = Instant::now();
     let next = AtomicU32::new(0);
-    let lanes = (0..LANES).map(async |_| Lane::new(&control_plane, &group).await?.take_turns(&next, count, seed).await);
+    let arenas =
+        (0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await?.take_turns(&next, count, seed).await);
     let mut covered = Coverage::default();
     let mut findings = String::new();
-    for lane in join_all(lanes).await {
-        match lane {
+    for arena in join_all(arenas).await {
+        match arena {
             Ok(coverage) => covered.add(&coverage),
             Err(error) => findings += &format!("\n=== {error:#}"),
         }

@@ -1,4 +1,4 @@
-//! What the stand-in knows.
+//! What the fake knows.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -145,7 +145,7 @@ struct State {
     requests: Vec<Request>,
 }
 
-/// The rules and the record of one proxy or stand-in; clones share both.
+/// The rules and the record of one proxy or fake; clones share both.
 #[derive(Clone, Default)]
 pub struct Faults {
     state: Arc<Mutex<State>>,
