@@ -1,25 +1,20 @@
-//! Listeners for HTTP/1.1 that idle clients do not hold up.
+//! HTTP/1.1 listeners with time limits for slow clients.
 //!
-//! In: an address, what it is for, and the routes. Out: a server that answers until it is stopped. An address that
-//! cannot be listened on is an error at start-up; afterwards nothing fails but single connections, which is their
-//! clients' concern and logged at debug; a handler that panics is ours, and an error.
+//! In: an address, its purpose, and the routes. Out: a server that answers until it is stopped. An address that cannot be
+//! listened on is an error at start-up. Later only single connections fail, which is logged at debug; a handler that panics is a
+//! bug of ours, and is logged as an error.
 //!
-//! [`Limits`] bound what a client may take before its request is complete, and while it reads the answer; `axum::serve`
-//! knows no such bounds. A connection is idle while it waits for the head of a request: where room is short, the longest
-//! idle one gives way. How long an answer takes is for the handler to say. There is no TLS, and nobody is authenticated.
+//! `axum::serve` sets no time limit; [`Limits`] do, for the head and the body of a request and for a client that stops reading
+//! the answer. The handler decides how long its answer takes. There is no TLS and no authentication.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
@@ -29,24 +24,20 @@ use tokio_util::task::AbortOnDropHandle;
 use tower_http::timeout::RequestBodyDeadline;
 
 mod body;
-mod idle;
-
-use idle::{Activity, HeadTimer, Idle};
 
 pub use body::whole_body;
 
-/// What clients may take of a listener.
+/// The limits that a listener sets to its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The time for the head of a request, from the connection or the last answer on. Idle connections are kept for as
-    /// long at most, therefore.
+    /// The time for the head of a request, counted from the connection or from the end of the last answer. So it is also how
+    /// long an idle connection is kept.
     pub head: Duration,
     /// The time for the body of a request, from its head on.
     pub body: Duration,
     /// The time for a client to take some more of an answer.
     pub answer: Duration,
-    /// The connections at a time. One more closes the one that has been idle longest; while none is idle, it waits,
-    /// and others behind it in the system's queue.
+    /// The connections at a time. Further ones wait in the system's queue until one of them ends.
     pub connections: usize,
 }
 
@@ -131,7 +122,7 @@ impl Listener {
     pub fn serve(self, router: Router, limits: Limits) -> Server {
         let Self { listener, address, purpose } = self;
         let stop = CancellationToken::new();
-        let connections = Connections { purpose, router, limits, stop: stop.clone(), idle: Arc::default() };
+        let connections = Connections { purpose, router, limits, stop: stop.clone() };
         Server { address, stop, task: AbortOnDropHandle::new(tokio::spawn(connections.run(listener))) }
     }
 }
@@ -151,32 +142,31 @@ impl Server {
         self.address
     }
 
-    /// Takes no more connections. Idle ones are closed, others after the answer to their request.
+    /// Stops accepting connections. Idle ones are closed, busy ones after the answer to their request.
     pub fn close(&self) {
         self.stop.cancel();
     }
 
-    /// Closes, and waits for running requests, for at most `cap`; then breaks off what is left.
+    /// Closes, waits at most `cap` for running requests, and breaks the remaining connections off.
     pub async fn stop(mut self, cap: Duration) {
         self.close();
-        // Nothing is lost that could be had: the task has no result.
+        // The task has no result to lose.
         let _ = tokio::time::timeout(cap, &mut self.task).await;
     }
 }
 
 /// What a server's connections share.
-#[derive(Clone)]
 struct Connections {
     purpose: &'static str,
     router: Router,
     limits: Limits,
     stop: CancellationToken,
-    idle: Arc<Idle>,
 }
 
-/// Takes the next connection, without Nagle's algorithm: an answer goes out at once, whatever is not acknowledged yet.
+/// Accepts the next connection and turns Nagle's algorithm off, which would delay an answer until the client acknowledges the
+/// bytes before it.
 async fn accept(listener: &mut TcpListener) -> TcpStream {
-    // Waits a while where accepting fails, as it does without free descriptors.
+    // `accept` waits a while after a failure, for example while no file descriptor is free.
     let (stream, _) = axum::serve::Listener::accept(listener).await;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = &error as &dyn std::error::Error, "A connection keeps Nagle's algorithm");
@@ -184,43 +174,27 @@ async fn accept(listener: &mut TcpListener) -> TcpStream {
     stream
 }
 
-/// A request came over a connection that was already told to close.
-#[derive(Debug, thiserror::Error)]
-#[error("a newer connection took its place")]
-struct Replaced;
-
 impl Connections {
     async fn run(self, mut listener: TcpListener) {
+        let graceful = GracefulShutdown::new();
         let mut running = JoinSet::new();
         loop {
+            let has_room = running.len() < self.limits.connections;
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(ended) = running.join_next() => self.report(ended),
-                stream = accept(&mut listener) => {
-                    tokio::select! {
-                        () = self.stop.cancelled() => break,
-                        () = self.make_room(&mut running) => {}
-                    }
-                    running.spawn(self.clone().serve(stream));
+                stream = accept(&mut listener), if has_room => {
+                    running.spawn(self.serve(stream, graceful.watcher()));
                 }
             }
         }
         drop(listener);
-        while let Some(ended) = running.join_next().await {
-            self.report(ended);
-        }
-    }
-
-    /// Waits until there is room for one more connection; an idle one is closed for it, if need be.
-    async fn make_room(&self, running: &mut JoinSet<()>) {
-        let mut closing = false;
-        while running.len() >= self.limits.connections {
-            closing = closing || self.idle.close_longest();
-            tokio::select! {
-                Some(ended) = running.join_next() => self.report(ended),
-                () = self.idle.one_more(), if !closing => {}
+        let ends = async {
+            while let Some(ended) = running.join_next().await {
+                self.report(ended);
             }
-        }
+        };
+        tokio::join!(graceful.shutdown(), ends);
     }
 
     fn report(&self, ended: Result<(), JoinError>) {
@@ -230,37 +204,19 @@ impl Connections {
         }
     }
 
-    async fn serve(self, stream: TcpStream) {
-        let activity = Arc::new(Activity::new(self.idle));
-        let router = TowerToHyperService::new(RequestBodyDeadline::new(self.router, self.limits.body));
-        let service = service_fn(|request: Request<Incoming>| {
-            let answer = activity.begins().then(|| router.call(request));
-            async {
-                let Ok(answer) = answer.ok_or(Replaced)?.await;
-                Ok::<_, Replaced>(answer)
-            }
-        });
+    fn serve(&self, stream: TcpStream, watcher: Watcher) -> impl Future<Output = ()> + Send + use<> {
+        let service = TowerToHyperService::new(RequestBodyDeadline::new(self.router.clone(), self.limits.body));
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.answer));
-        let mut connection = pin!(
-            http1::Builder::new()
-                .timer(HeadTimer(Arc::clone(&activity)))
-                .header_read_timeout(self.limits.head)
-                .serve_connection(TokioIo::new(Box::pin(stream)), service)
-        );
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = activity.told_to_close() => {
-                tracing::debug!(purpose = self.purpose, "An idle connection gives way to a newer one");
-                return;
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        let purpose = self.purpose;
+        async move {
+            if let Err(error) = watcher.watch(connection).await {
+                tracing::debug!(purpose, error = &error as &dyn std::error::Error, "A connection broke off");
             }
-            () = self.stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(purpose = self.purpose, error = &error as &dyn std::error::Error, "A connection broke off");
         }
     }
 }
