@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use self::delete::AfterDelete;
 use crate::transport::Transport;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// How many objects of one command are written at the same time: enough to hide the round trips, too few to
 /// crowd out other events at a server that queues fairly.
@@ -35,7 +35,7 @@ pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: In
         Command::Create { desired } => executor.create(&desired, Executed::Created).await,
         Command::Update { desired, target, take_over } => {
             let update = transport.update(&desired, &target, take_over.as_ref());
-            match executor.in_time("update", &Subject::from(&target), update).await {
+            match executor.in_time("update", &ObjectRef::from(&target), update).await {
                 Ok(object) => Executed::Updated(object),
                 Err(error) => Executed::Failed(error),
             }
@@ -56,32 +56,32 @@ struct Executor<'a, T> {
 
 impl<T: Transport> Executor<'_, T> {
     async fn create(&self, desired: &Value, done: fn(Value) -> Executed) -> Executed {
-        let subject = Subject::of(desired);
-        match self.in_time("create", &subject, self.transport.create(desired)).await {
+        let object = ObjectRef::of(desired);
+        match self.in_time("create", &object, self.transport.create(desired)).await {
             Ok(object) => done(object),
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&subject).await,
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&object).await,
             Err(error) => Executed::Failed(error),
         }
     }
 
     /// Reads the object that holds a taken name.
-    async fn name_taken(&self, subject: &Subject) -> Executed {
-        match self.in_time("get", subject, self.read(subject)).await {
+    async fn name_taken(&self, object: &ObjectRef) -> Executed {
+        match self.in_time("get", object, self.read(object)).await {
             Ok(holder) => Executed::NameTaken(holder),
             Err(unread) => Executed::Failed(unread),
         }
     }
 
     async fn recreate(&self, desired: &Value, mut targets: Vec<Target>) -> Executed {
-        let subject = Subject::of(desired);
+        let object = ObjectRef::of(desired);
         let rehearsal = self.transport.rehearse_create(desired);
-        match self.in_time("rehearse the creation of", &subject, rehearsal).await {
+        match self.in_time("rehearse the creation of", &object, rehearsal).await {
             Ok(()) => {}
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
                 // The server validates the object before it looks at the name. So a taken name is the best answer while a
                 // target holds that name; the deletion of the targets does not free a name that another object holds.
-                if !targets.iter().any(|target| subject.is_named_as(target)) {
-                    return self.name_taken(&subject).await;
+                if !targets.iter().any(|target| object.is_named_as(target)) {
+                    return self.name_taken(&object).await;
                 }
             }
             Err(error) => return Executed::Failed(error),
@@ -103,11 +103,11 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    async fn read(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         let query = Query {
-            kind: subject.kind.clone(),
-            namespace: subject.namespace.clone(),
-            by: QueryBy::Name(subject.name.clone().unwrap_or_default()),
+            kind: object.kind.clone(),
+            namespace: object.namespace.clone(),
+            by: QueryBy::Name(object.name.clone()),
         };
         Ok(self.transport.find(&query).await?.into_iter().next())
     }
@@ -115,7 +115,7 @@ impl<T: Transport> Executor<'_, T> {
     async fn in_time<R>(
         &self,
         verb: &str,
-        subject: &Subject,
+        object: &ObjectRef,
         call: impl Future<Output = Result<R, WriteError>>,
     ) -> Result<R, WriteError> {
         // A timeout polls its future before it looks at the clock, which would begin a call too late.
@@ -124,7 +124,7 @@ impl<T: Transport> Executor<'_, T> {
         {
             return answer;
         }
-        Err(deadline_exceeded(format!("{verb} {subject}")))
+        Err(deadline_exceeded(format!("{verb} {object}")))
     }
 }
 

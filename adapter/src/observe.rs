@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::executor::deadline_exceeded;
 use crate::transport::Transport;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// How many reads of one event run at the same time.
 const CONCURRENT_READS: usize = 16;
@@ -41,7 +41,7 @@ pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline
 async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
     let answer = match tokio::time::timeout_at(deadline, transport.find(query)).await {
         Ok(answer) => answer,
-        Err(_) => Err(deadline_exceeded(format!("find {}", Subject::from(query)))),
+        Err(_) => Err(deadline_exceeded(format!("find {}", ObjectRef::from(query)))),
     };
     match answer {
         Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),

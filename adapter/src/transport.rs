@@ -7,7 +7,6 @@ pub mod kubernetes;
 pub mod memory;
 mod merge_patch;
 pub mod observed;
-pub(crate) mod subject;
 
 use std::future::Future;
 

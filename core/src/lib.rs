@@ -28,6 +28,7 @@ pub mod id;
 pub mod keys;
 pub mod manifest;
 pub mod nested;
+pub mod object_ref;
 pub mod observation;
 pub mod outcome;
 pub mod overlay;

@@ -8,8 +8,8 @@ use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::{CONCURRENT_WRITES, Executor, uid};
-use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
+use lifecycle_core::object_ref::ObjectRef;
 
 /// What to do about an object whose deletion was accepted, but which the answer still shows.
 #[derive(Clone, Copy)]
@@ -75,8 +75,8 @@ impl<T: Transport> Executor<'_, T> {
         propagation: PropagationPolicy,
         after: AfterDelete,
     ) -> Result<Option<Value>, WriteError> {
-        let subject = Subject::from(target);
-        match self.in_time("delete", &subject, self.transport.delete(target, propagation)).await {
+        let object = ObjectRef::from(target);
+        match self.in_time("delete", &object, self.transport.delete(target, propagation)).await {
             Ok(Deletion::Gone) => Ok(None),
             Ok(Deletion::Pending(object)) => Ok(match after {
                 AfterDelete::TakeTheAnswer => Some(object),
@@ -84,7 +84,7 @@ impl<T: Transport> Executor<'_, T> {
             }),
             // A deletion by somebody else, the garbage collector say, makes a new version, too: it needs no other.
             Err(refused) if refused.kind == WriteErrorKind::Conflict => {
-                match self.in_time("get", &subject, self.read(&subject)).await {
+                match self.in_time("get", &object, self.read(&object)).await {
                     Ok(None) => Ok(None),
                     Ok(Some(object)) if uid(&object) == target.uid && is_terminating(&object) => Ok(Some(object)),
                     Ok(Some(_)) | Err(_) => Err(refused),
@@ -96,8 +96,8 @@ impl<T: Transport> Executor<'_, T> {
 
     /// Looks once whether an object whose deletion was accepted is gone; `pending` is the server's answer to that.
     async fn still_standing(&self, target: &Target, pending: Value) -> Option<Value> {
-        let subject = Subject::from(target);
-        match self.in_time("get", &subject, self.read(&subject)).await {
+        let object = ObjectRef::from(target);
+        match self.in_time("get", &object, self.read(&object)).await {
             Ok(Some(object)) if uid(&object) == target.uid => Some(object),
             // Gone; or gone, and its name taken by another since, which the creation will find out.
             Ok(_) => None,

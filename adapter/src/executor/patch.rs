@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Executor;
 use crate::transport::Transport;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 impl<T: Transport> Executor<'_, T> {
     pub(super) async fn patch(&self, mut target: Target, documents: &[Value]) -> Executed {
@@ -34,12 +34,12 @@ impl<T: Transport> Executor<'_, T> {
 
     /// Sends one patch; none if the object is not there.
     pub(super) async fn patch_one(&self, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
-        self.in_time("patch", &Subject::from(target), self.transport.patch(document, target)).await
+        self.in_time("patch", &ObjectRef::from(target), self.transport.patch(document, target)).await
     }
 }
 
 fn refusal(target: &Target, kind: WriteErrorKind, message: &str) -> WriteError {
-    WriteError { kind, call: format!("patch {}", Subject::from(target)), status: None, message: message.to_owned() }
+    WriteError { kind, call: format!("patch {}", ObjectRef::from(target)), status: None, message: message.to_owned() }
 }
 
 fn resource_version(object: &Value) -> &str {

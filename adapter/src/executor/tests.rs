@@ -71,17 +71,17 @@ impl Scripted {
 
 impl Transport for Scripted {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.enter("get", &Subject::from(query).name.unwrap_or_default()).await?;
+        self.enter("get", &ObjectRef::from(query).name).await?;
         self.store.find(query).await
     }
 
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
-        self.enter("create", &Subject::of(desired).name.unwrap()).await?;
+        self.enter("create", &ObjectRef::of(desired).name).await?;
         self.store.create(desired).await
     }
 
     async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        self.enter("rehearse", &Subject::of(desired).name.unwrap()).await?;
+        self.enter("rehearse", &ObjectRef::of(desired).name).await?;
         self.store.rehearse_create(desired).await
     }
 

@@ -54,8 +54,8 @@ use self::request::Endpoint;
 pub use self::take_over::FORMER_MANAGERS;
 use crate::dependency::{Doubt, Probe};
 use crate::transport::merge_patch;
-use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
+use lifecycle_core::object_ref::ObjectRef;
 
 /// How many objects one page of a list holds: the page's text is held beside the objects read before it, and objects can be
 /// large. A resource with more versions than this is rare enough for another request.
@@ -147,7 +147,7 @@ impl KubernetesTransport {
         refusal.into_error(call)
     }
 
-    async fn get(&self, subject: &Subject) -> Result<Option<Value>, WriteError> {
+    async fn get(&self, subject: &ObjectRef) -> Result<Option<Value>, WriteError> {
         let call = Call { verb: Verb::Get, subject };
         let endpoint = self.endpoint(&call).await?;
         let answer = self.calls.send(&call, request::get(&endpoint.object(&call)?)).await;
@@ -158,7 +158,7 @@ impl KubernetesTransport {
         }
     }
 
-    async fn list(&self, subject: &Subject, selector: &str) -> Result<Vec<Value>, WriteError> {
+    async fn list(&self, subject: &ObjectRef, selector: &str) -> Result<Vec<Value>, WriteError> {
         let call = Call { verb: Verb::List, subject };
         let endpoint = self.endpoint(&call).await?;
         let mut found = Vec::new();
@@ -178,7 +178,7 @@ impl KubernetesTransport {
     }
 
     async fn post(&self, verb: Verb, desired: &Value) -> Result<Value, WriteError> {
-        let subject = Subject::of(desired);
+        let subject = ObjectRef::of(desired);
         let call = Call { verb, subject: &subject };
         let endpoint = self.endpoint(&call).await?;
         let path = endpoint.collection_for_create(&call)?;
@@ -193,7 +193,7 @@ impl KubernetesTransport {
     async fn take_over(
         &self,
         endpoint: &Endpoint,
-        subject: &Subject,
+        subject: &ObjectRef,
         target: &Target,
         managed_fields: &Value,
     ) -> Result<Option<String>, WriteError> {
@@ -227,7 +227,7 @@ impl KubernetesTransport {
 
 impl Transport for KubernetesTransport {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        let subject = Subject::from(query);
+        let subject = ObjectRef::from(query);
         match &query.by {
             QueryBy::Name(_) => Ok(self.get(&subject).await?.into_iter().collect()),
             QueryBy::Labels(labels) => match request::selector(labels) {
@@ -247,7 +247,7 @@ impl Transport for KubernetesTransport {
 
     async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
         // The version in the path has to be the body's, which may be newer than the one that was read.
-        let subject = Subject { kind: Subject::of(desired).kind, ..Subject::from(target) };
+        let subject = ObjectRef { kind: ObjectRef::of(desired).kind, ..ObjectRef::from(target) };
         let call = Call { verb: Verb::Apply, subject: &subject };
         if target.uid.is_empty() {
             return Err(call.invalid("nothing is updated without its UID".to_owned()));
@@ -266,7 +266,7 @@ impl Transport for KubernetesTransport {
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
-        let subject = Subject::from(target);
+        let subject = ObjectRef::from(target);
         let call = Call { verb: Verb::Patch, subject: &subject };
         let fenced = merge_patch::fenced(document, target).map_err(|message| call.invalid(message))?;
         let endpoint = self.endpoint(&call).await?;
@@ -281,7 +281,7 @@ impl Transport for KubernetesTransport {
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
-        let subject = Subject::from(target);
+        let subject = ObjectRef::from(target);
         let call = Call { verb: Verb::Delete, subject: &subject };
         if target.uid.is_empty() {
             return Err(call.invalid("nothing is deleted without its UID".to_owned()));

@@ -29,8 +29,8 @@ use serde_json::Value;
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
 use crate::transport::merge_patch;
-use crate::transport::subject::Subject;
 use crate::transport::{Deletion, Transport};
+use lifecycle_core::object_ref::ObjectRef;
 
 /// The store.
 pub struct MemoryTransport {
@@ -117,10 +117,10 @@ impl MemoryTransport {
     }
 
     fn check(&self, verb: &str, object: &Value) -> Result<Key, WriteError> {
-        let subject = Subject::of(object);
+        let subject = ObjectRef::of(object);
         match admission::problem(object) {
             Some(message) => Err(refuse(WriteErrorKind::Invalid, verb, &subject, &message)),
-            None => Ok(Key::new(&subject.kind, subject.namespace, subject.name.unwrap_or_default())),
+            None => Ok(Key::new(&subject.kind, subject.namespace, subject.name)),
         }
     }
 
@@ -131,7 +131,7 @@ impl MemoryTransport {
         if let Some(holder) = state.objects.get(&key) {
             let message =
                 if is_terminating(&holder.object) { "it is still being deleted" } else { "it already exists" };
-            return Err(refuse(WriteErrorKind::AlreadyExists, verb, &Subject::of(desired), message));
+            return Err(refuse(WriteErrorKind::AlreadyExists, verb, &ObjectRef::of(desired), message));
         }
         let mut object = self.overrides.get(&key.name).unwrap_or(desired).clone();
         if !rehearse {
@@ -154,12 +154,12 @@ impl MemoryTransport {
         })?;
         answer.ok_or_else(|| {
             let message = "the object of that UID does not exist";
-            refuse(WriteErrorKind::Conflict, "apply", &Subject::of(desired), message)
+            refuse(WriteErrorKind::Conflict, "apply", &ObjectRef::of(desired), message)
         })
     }
 
     fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
-        let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &Subject::from(target), &message);
+        let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &ObjectRef::from(target), &message);
         let document = merge_patch::fenced(document, target).map_err(invalid)?;
         let key = Key::from(target);
         self.change("patch", &key, target, |stored| {
@@ -226,12 +226,12 @@ impl MemoryTransport {
         Deletion::Pending(ending.object)
     }
 
-    fn record(&self, verb: OperationVerb, subject: Subject, result: Option<ApplyResult>) {
+    fn record(&self, verb: OperationVerb, subject: ObjectRef, result: Option<ApplyResult>) {
         self.state().operations.push(Operation {
             verb,
             kind: subject.kind.kind,
             namespace: subject.namespace.unwrap_or_default(),
-            name: subject.name.unwrap_or_default(),
+            name: subject.name,
             result,
         });
     }
@@ -244,13 +244,13 @@ impl Transport for MemoryTransport {
             QueryBy::Name(_) => OperationVerb::Get,
             QueryBy::Labels(_) => OperationVerb::Discover,
         };
-        self.record(verb, Subject::from(query), None);
+        self.record(verb, ObjectRef::from(query), None);
         let anywhere = matches!(query.namespace.as_deref(), None | Some("" | "*"));
         let state = self.state();
         let is_by_name = matches!(query.by, QueryBy::Name(_));
         if is_by_name && anywhere && state.is_namespaced(&query.kind) {
             let message = format!("{} is a namespaced kind: the namespace is missing", query.kind.kind);
-            return Err(refuse(WriteErrorKind::Invalid, "get", &Subject::from(query), &message));
+            return Err(refuse(WriteErrorKind::Invalid, "get", &ObjectRef::from(query), &message));
         }
         let mut found = state
             .objects
@@ -274,7 +274,7 @@ impl Transport for MemoryTransport {
     async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
         let answer = self.insert(desired, false);
         let result = if answer.is_ok() { ApplyResult::Create } else { ApplyResult::Failed };
-        self.record(OperationVerb::Apply, Subject::of(desired), Some(result));
+        self.record(OperationVerb::Apply, ObjectRef::of(desired), Some(result));
         answer
     }
 
@@ -285,20 +285,20 @@ impl Transport for MemoryTransport {
     async fn update(&self, desired: &Value, target: &Target, _: Option<&Value>) -> Result<Value, WriteError> {
         let answer = self.merge(desired, target);
         let result = if answer.is_ok() { ApplyResult::Update } else { ApplyResult::Failed };
-        self.record(OperationVerb::Apply, Subject::of(desired), Some(result));
+        self.record(OperationVerb::Apply, ObjectRef::of(desired), Some(result));
         answer
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let answer = self.merge_patch(document, target);
         let result = if matches!(answer, Ok(Some(_))) { ApplyResult::Update } else { ApplyResult::Failed };
-        self.record(OperationVerb::Patch, Subject::from(target), Some(result));
+        self.record(OperationVerb::Patch, ObjectRef::from(target), Some(result));
         answer
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let answer = self.remove(target, propagation);
-        self.record(OperationVerb::Delete, Subject::from(target), None);
+        self.record(OperationVerb::Delete, ObjectRef::from(target), None);
         answer
     }
 }

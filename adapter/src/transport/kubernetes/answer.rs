@@ -10,19 +10,19 @@
 use serde_json::Value;
 
 use super::refusal::Refusal;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// What an answer has to be.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    subject: &'a Subject,
+    subject: &'a ObjectRef,
     namespaced: bool,
     uid: Option<&'a str>,
 }
 
 impl<'a> Wanted<'a> {
     /// An object that `subject` names, or a list of such objects.
-    pub(super) fn new(subject: &'a Subject, namespaced: bool) -> Self {
+    pub(super) fn new(subject: &'a ObjectRef, namespaced: bool) -> Self {
         Self { subject, namespaced, uid: None }
     }
 
@@ -78,7 +78,11 @@ impl<'a> Wanted<'a> {
 
     fn check_metadata(&self, answer: &Value) -> Result<(), Refusal> {
         let metadata = |key: &str| answer.get("metadata").and_then(|metadata| metadata.get(key));
-        self.check("metadata.name", metadata("name"), self.subject.name.as_deref())?;
+        self.check(
+            "metadata.name",
+            metadata("name"),
+            Some(self.subject.name.as_str()).filter(|name| !name.is_empty()),
+        )?;
         if self.namespaced {
             self.check("metadata.namespace", metadata("namespace"), self.subject.namespace.as_deref())?;
         }
@@ -113,11 +117,11 @@ mod tests {
 
     use super::*;
 
-    fn subject(api_version: &str, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Subject {
-        Subject {
+    fn subject(api_version: &str, kind: &str, namespace: Option<&str>, name: Option<&str>) -> ObjectRef {
+        ObjectRef {
             kind: GroupVersionKind::new(api_version, kind),
             namespace: namespace.map(str::to_owned),
-            name: name.map(str::to_owned),
+            name: name.unwrap_or_default().to_owned(),
         }
     }
 

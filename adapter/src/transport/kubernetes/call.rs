@@ -16,7 +16,7 @@ use tracing::{Instrument, Span};
 use super::rate_limit::RateLimit;
 use super::refusal::Refusal;
 use crate::dependency::{Doubt, is_away};
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// The longest answer that is read.
 ///
@@ -141,7 +141,7 @@ pub type CallObserver = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) verb: Verb,
-    pub(super) subject: &'a Subject,
+    pub(super) subject: &'a ObjectRef,
 }
 
 impl Call<'_> {
@@ -166,7 +166,7 @@ impl Call<'_> {
             otel.kind = "client",
             k8s.kind = self.subject.kind.kind,
             k8s.namespace.name = self.subject.namespace,
-            k8s.name = self.subject.name,
+            k8s.name = Some(&self.subject.name).filter(|name| !name.is_empty()),
             http.response.status_code = Empty,
             "error.type" = Empty,
         )

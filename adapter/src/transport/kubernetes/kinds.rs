@@ -20,7 +20,7 @@ use tracing::Instrument;
 use super::call::{Call, Calls, Verb};
 use super::refusal::Refusal;
 use super::request;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// How long a lookup may go unanswered before it is sent once more, on another connection. A healthy server needs
 /// milliseconds; the request itself may take ten times as long, and a connection that has died takes all of that.
@@ -150,7 +150,7 @@ struct Resource {
 }
 
 async fn discover(calls: &Calls, kind: &GroupVersionKind) -> Result<ServedKinds, WriteError> {
-    let subject = Subject { kind: kind.clone(), namespace: None, name: None };
+    let subject = ObjectRef::all(kind.clone(), None);
     let call = Call { verb: Verb::Discover, subject: &subject };
     let answer = match calls.send(&call, request::get(&request::group_version_path(kind))).await {
         Ok(answer) => answer,

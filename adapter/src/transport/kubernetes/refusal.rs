@@ -7,7 +7,7 @@ use kube::core::Status;
 use lifecycle_core::write::{WriteError, WriteErrorKind};
 
 use super::call::Call;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// How much of an answer that is no `Status` object is kept: enough to recognise a proxy's page.
 const FOREIGN_TEXT: usize = 300;
@@ -34,12 +34,13 @@ impl Refusal {
     }
 
     /// Whether the server knows the path, and says that this very object is not there.
-    pub(super) fn is_missing_object(&self, subject: &Subject) -> bool {
+    pub(super) fn is_missing_object(&self, subject: &ObjectRef) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 404
             && status.details.as_ref().is_some_and(|details| {
                 // A missing namespace is a 404 that names another kind of object.
-                Some(details.name.as_str()) == subject.name.as_deref()
+                !subject.name.is_empty()
+                    && details.name == subject.name
                     && (details.kind != "namespaces" || subject.kind.kind == "Namespace")
             })
     }
@@ -153,10 +154,10 @@ mod tests {
 
     #[test]
     fn only_the_servers_word_about_this_object_is_an_absence() {
-        let subject = Subject {
+        let subject = ObjectRef {
             kind: GroupVersionKind::new("v1", "ConfigMap"),
             namespace: Some("team-a".to_owned()),
-            name: Some("settings".to_owned()),
+            name: "settings".to_owned(),
         };
         let cases = [
             ("this object", refusal(404, "NotFound", json!({ "name": "settings", "kind": "configmaps" })), true),
@@ -173,11 +174,8 @@ mod tests {
 
     #[test]
     fn a_status_keeps_the_servers_words_and_a_foreign_page_its_beginning() {
-        let subject = Subject {
-            kind: GroupVersionKind::new("v1", "Secret"),
-            namespace: Some("a".into()),
-            name: Some("b".into()),
-        };
+        let subject =
+            ObjectRef { kind: GroupVersionKind::new("v1", "Secret"), namespace: Some("a".into()), name: "b".into() };
         let call = Call { verb: super::super::Verb::Apply, subject: &subject };
         let error = refusal(403, "Forbidden", Value::Null).into_error(&call);
         assert_eq!(error.to_string(), "failed to apply Secret a/b: no");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::answer::Wanted;
 use super::call::Call;
 use super::kinds::ServedKind;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// What a path segment or a query value keeps unencoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
@@ -32,7 +32,7 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Builds the path of a collection. A namespace is left out if the kind has none.
-    pub(super) fn new(kind: &ServedKind, subject: &Subject) -> Result<Self, String> {
+    pub(super) fn new(kind: &ServedKind, subject: &ObjectRef) -> Result<Self, String> {
         let mut collection = group_version_path(&subject.kind);
         if kind.namespaced
             && let Some(namespace) = &subject.namespace
@@ -45,7 +45,7 @@ impl Endpoint {
     }
 
     /// What the answer to a call about `subject` has to be.
-    pub(super) fn wanted<'a>(&self, subject: &'a Subject) -> Wanted<'a> {
+    pub(super) fn wanted<'a>(&self, subject: &'a ObjectRef) -> Wanted<'a> {
         Wanted::new(subject, self.namespaced)
     }
 
@@ -63,7 +63,7 @@ impl Endpoint {
     /// The path of the object that the call names.
     pub(super) fn object(&self, call: &Call<'_>) -> Result<String, WriteError> {
         self.check_namespace(call)?;
-        let name = call.subject.name.as_deref().unwrap_or_default();
+        let name = &call.subject.name;
         Ok(format!("{}/{}", self.collection, segment(name).map_err(|message| call.invalid(message))?))
     }
 

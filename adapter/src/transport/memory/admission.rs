@@ -3,12 +3,12 @@
 use lifecycle_core::id::GroupVersionKind;
 use serde_json::{Map, Value};
 
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 /// Says what is wrong with an object, if anything is.
 pub(super) fn problem(object: &Value) -> Option<String> {
-    let subject = Subject::of(object);
-    let name = subject.name.unwrap_or_default();
+    let subject = ObjectRef::of(object);
+    let name = subject.name;
     if subject.kind.version.is_empty() || subject.kind.kind.is_empty() {
         Some("apiVersion and kind are required".to_owned())
     } else if !is_name(&subject.kind, &name) {

@@ -9,7 +9,7 @@ use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::operation::Operation;
-use crate::transport::subject::Subject;
+use lifecycle_core::object_ref::ObjectRef;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -95,7 +95,7 @@ impl From<&Target> for Key {
     }
 }
 
-pub(super) fn refuse(kind: WriteErrorKind, verb: &str, subject: &Subject, message: &str) -> WriteError {
+pub(super) fn refuse(kind: WriteErrorKind, verb: &str, subject: &ObjectRef, message: &str) -> WriteError {
     let status = match kind {
         WriteErrorKind::Invalid => Some(422),
         WriteErrorKind::AlreadyExists | WriteErrorKind::Conflict => Some(409),
@@ -114,7 +114,7 @@ pub(super) fn fence(verb: &str, target: &Target, live: &Value) -> Result<(), Wri
     } else {
         return Ok(());
     };
-    Err(refuse(WriteErrorKind::Conflict, verb, &Subject::from(target), message))
+    Err(refuse(WriteErrorKind::Conflict, verb, &ObjectRef::from(target), message))
 }
 
 fn fill(object: &mut Value, key: &str, value: Option<Value>) {

@@ -20,11 +20,11 @@ fn map(name: &str, data: Value) -> Value {
 }
 
 fn target(object: &Value) -> Target {
-    let subject = Subject::of(object);
+    let subject = ObjectRef::of(object);
     Target {
         kind: subject.kind,
         namespace: subject.namespace,
-        name: subject.name.unwrap(),
+        name: subject.name,
         uid: metadata_text(object, "uid").to_owned(),
         resource_version: String::new(),
     }

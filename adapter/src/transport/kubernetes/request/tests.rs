@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use super::super::Verb;
 use super::*;
 
-fn subject(namespace: &str, name: &str) -> Subject {
-    Subject {
+fn subject(namespace: &str, name: &str) -> ObjectRef {
+    ObjectRef {
         kind: GroupVersionKind::new("batch/v1", "Job"),
         namespace: Some(namespace.to_owned()).filter(|text| !text.is_empty()),
-        name: Some(name.to_owned()).filter(|text| !text.is_empty()),
+        name: name.to_owned(),
     }
 }
 
