@@ -3,7 +3,7 @@
 //! `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane and a minimal API run
 //! on the same machine; the adapter is the release binary. Its CPU time and memory are the kernel's account of
 //! it, its calls are its own metrics'. Beside each figure stand the Go adapter's, on the same shape of task on two cores,
-//! the ratio, and the target. `docs/performance.md` says how to read them.
+//! the ratio, and the target. `adapter/benches/README.md` says how to read them.
 //!
 //! Fails if the adapter did not do what it was timed for; never for being slow.
 

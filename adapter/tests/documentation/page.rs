@@ -17,10 +17,14 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the workspace")
 }
 
-/// Every page that people read on: those at the root and below `docs/`.
+/// The folders whose pages are checked; a benchmark's figures stand beside its code.
+const FOLDERS: [&str; 7] =
+    ["", "docs", "docs/adr", "examples", "adapter/benches", "core/benches", "reconcile-metrics/benches"];
+
+/// Every page that people read on.
 pub(crate) fn pages() -> Vec<Page> {
     let mut found = Vec::new();
-    for folder in ["", "docs", "docs/adr"] {
+    for folder in FOLDERS {
         let entries = fs::read_dir(root().join(folder)).unwrap();
         let files = entries.map(|entry| entry.unwrap().path());
         found.extend(files.filter(|path| path.extension().is_some_and(|it| it == "md")));
