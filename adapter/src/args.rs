@@ -226,7 +226,7 @@ fn switch(arg: Arg) -> Arg {
 
 /// Reads what Go reads as a boolean.
 fn go_boolean(text: &str) -> Result<bool, String> {
-    lifecycle_core::value::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
+    lifecycle_config::go::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
 }
 
 fn with_config(command: Command) -> Command {

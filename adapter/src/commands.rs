@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::version;

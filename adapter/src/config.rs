@@ -21,10 +21,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_config::decode::{Typing, normalize, schema_of};
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::Document;
 use lifecycle_core::api_call::Backoff;
-use lifecycle_core::decode::{Typing, normalize, schema_of};
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
-use lifecycle_core::document::Document;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};

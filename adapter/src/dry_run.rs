@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::Diagnostics;
 
 use crate::args::{DryRunArgs, OutputFormat};
 use input::InputError;

@@ -6,11 +6,11 @@
 
 use std::borrow::Cow;
 
+use lifecycle_config::diagnostics::Severity;
+use lifecycle_config::document::Document;
 use serde_json::{Map, Value};
 
 use crate::belonging::is_same_namespace;
-use crate::diagnostics::Severity;
-use crate::document::Document;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
 use crate::observation::Version;

@@ -15,11 +15,10 @@ use serde_json::Value;
 
 pub mod convert;
 pub mod json;
-pub mod number;
 pub mod text;
 pub mod typed;
 
-pub use convert::{ConvertError, convert, parse_boolean};
+pub use convert::{ConvertError, convert};
 pub use text::text;
 pub use typed::{Kind, Typed};
 

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_config::document::Document;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_core::cel::{Expression, Presence};
-use lifecycle_core::document::Document;
-use lifecycle_core::duration::{Units, parse_nanoseconds};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::field::FieldPath;
 use lifecycle_core::scope::Scope;

@@ -14,9 +14,9 @@ use std::path::Path;
 
 use config::{Environment, Overrides};
 use jiff::Timestamp;
+use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::document::Document;
 use lifecycle_core::cel::{Expression, Presence};
-use lifecycle_core::diagnostics::Diagnostics;
-use lifecycle_core::document::Document;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::field::FieldPath;
 use lifecycle_core::scope::Scope;

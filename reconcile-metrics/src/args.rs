@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use lifecycle_core::decode::property;
-use lifecycle_core::document::Path;
+use lifecycle_config::decode::property;
+use lifecycle_config::document::Path;
 use lifecycle_service::version::THIS;
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::{shutdown, version};

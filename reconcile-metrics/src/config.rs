@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
-use lifecycle_core::diagnostics::{Diagnostics, Mistake};
-use lifecycle_core::document::{self, Document};
+use lifecycle_config::decode::{Typing, coerce, normalize, schema_of};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake};
+use lifecycle_config::document::{self, Document};
 use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use lifecycle_core::decode::suggest;
+use lifecycle_config::decode::suggest;
 
 use crate::config::Kinds;
 use crate::diagnosis::{Stuck, diagnose, waits_on};

@@ -5,7 +5,7 @@ mod graph;
 
 use std::process::ExitCode;
 
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::task::reach::{Reach, reach};
 use lifecycle_service::version;
 use serde_json::{Value, json};

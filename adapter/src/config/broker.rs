@@ -10,10 +10,10 @@ use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use lifecycle_core::decode::{Typing, coerce, normalize, schema_of};
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
-use lifecycle_core::document::{Document, Path};
-use lifecycle_core::duration::{self, Units};
+use lifecycle_config::decode::{Typing, coerce, normalize, schema_of};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::document::{Document, Path};
+use lifecycle_config::duration::{self, Units};
 use serde_json::Value;
 
 use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};

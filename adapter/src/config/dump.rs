@@ -3,8 +3,8 @@
 //! Keys that say nothing (false, zero, empty) are left out, durations are in Go's notation, and what could
 //! be a secret is replaced by a mark.
 
-use lifecycle_core::decode::{DURATION, without_zeros};
-use lifecycle_core::duration::{Units, format_nanoseconds, parse_nanoseconds};
+use lifecycle_config::decode::{DURATION, without_zeros};
+use lifecycle_config::duration::{Units, format_nanoseconds, parse_nanoseconds};
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};

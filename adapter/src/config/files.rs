@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use lifecycle_core::diagnostics::{Diagnostics, Mistake};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake};
 use lifecycle_service::files;
 
 use super::Environment;

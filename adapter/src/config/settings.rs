@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::decode::{coerce, property};
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
-use lifecycle_core::document::{Document, Path};
+use lifecycle_config::decode::{coerce, property};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::document::{Document, Path};
 use serde_json::{Map, Value};
 
 use super::Environment;

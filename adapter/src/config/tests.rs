@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::api_call::Backoff;
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::proof::Signer;
 use lifecycle_service::logging::{Format, Output};
 use proptest::prelude::*;
@@ -276,8 +276,8 @@ fn every_setting_names_a_key_and_has_names_of_its_own() {
     names.dedup();
     assert_eq!(names.len(), count);
     for setting in SETTINGS {
-        let path = lifecycle_core::document::Path::of_keys(setting.key);
-        let fits = ["1", "1s"].iter().any(|text| lifecycle_core::decode::coerce(&schema, &path, text).is_ok());
+        let path = lifecycle_config::document::Path::of_keys(setting.key);
+        let fits = ["1", "1s"].iter().any(|text| lifecycle_config::decode::coerce(&schema, &path, text).is_ok());
         assert!(fits && !setting.help(&schema).is_empty(), "{}", setting.key);
     }
 }

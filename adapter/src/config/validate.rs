@@ -6,10 +6,10 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use ::http::header::{HeaderName, HeaderValue};
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::document::Document;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_core::api_call::{Backoff, attempts};
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
-use lifecycle_core::document::Document;
-use lifecycle_core::duration::{Units, parse_nanoseconds};
 use lifecycle_core::keys;
 use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;

@@ -6,9 +6,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use lifecycle_config::decode::suggest;
+use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
-use lifecycle_core::decode::suggest;
-use lifecycle_core::diagnostics::{Diagnostics, Mistake, Severity};
 use lifecycle_core::re2::{Pattern, PatternError};
 use reqwest::Url;
 use serde::Deserialize;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::write::WriteError;
 use lifecycle_service::version::Version;

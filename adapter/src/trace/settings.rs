@@ -4,7 +4,7 @@
 //! fall back and never stop the process. The OTLP exporter itself reads its headers, time-outs and compression from
 //! the variables that the OpenTelemetry specification names.
 
-use lifecycle_core::value::parse_boolean;
+use lifecycle_config::go::parse_boolean;
 use opentelemetry_sdk::trace::Sampler;
 
 /// How spans are made and where they go.

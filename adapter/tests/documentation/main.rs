@@ -15,7 +15,7 @@ use hyperfleet_adapter::config::settings::SETTINGS;
 use hyperfleet_adapter::config::signing::Key;
 use hyperfleet_adapter::config::{self, Overrides, broker};
 use hyperfleet_adapter::handler;
-use lifecycle_core::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::plan::decision::{Decision, FailReason};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};

@@ -44,7 +44,7 @@ fn boolean<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
         return Ok(value);
     }
     let Some(text) = value.downcast_ref::<CelString<'_>>() else { return Err(no_overload("bool", &[value])) };
-    let flag = crate::value::parse_boolean(text.inner());
+    let flag = lifecycle_config::go::parse_boolean(text.inner());
     let flag = flag.ok_or_else(|| ExecutionError::function_error("bool", "not a boolean such as true or false"))?;
     Ok(CowVal::owned(CelBool::from(flag)))
 }

@@ -9,11 +9,11 @@ use cel::common::types::{CelDuration, CelInt, CelString, CelTimestamp, DURATION_
 use cel::common::value::CowVal;
 use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use chrono::{DateTime, Datelike, FixedOffset, TimeDelta};
+use lifecycle_config::duration::{DurationError, Units, parse_nanoseconds};
 
 use super::conversions::no_overload;
 use super::data::take;
 use super::environment::rename;
-use crate::duration::{DurationError, Units, parse_nanoseconds};
 
 const TIMESTAMP: &str = "@timestamp";
 const DURATION: &str = "@duration";

@@ -9,13 +9,13 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_config::duration;
 
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
 use super::record::write_failure;
 use super::warning::{Warning, WarningReason};
 use super::{After, Pending, Planner};
-use crate::duration;
 use crate::id::Generation;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};

@@ -23,13 +23,14 @@ mod preconditions;
 mod resources;
 mod retention;
 
+use lifecycle_config::decode::{Typing, decode};
+use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::document::{Document, Path};
+
 use self::check::{Checker, Place};
 use self::names::Known;
 use super::spec::{DiscoverSpec, TaskSpec};
 use super::{Discover, Task};
-use crate::decode::{Typing, decode};
-use crate::diagnostics::Diagnostics;
-use crate::document::{Document, Path};
 
 /// What compilation asks of the outside.
 pub struct Surroundings<'s> {

@@ -19,11 +19,12 @@ mod status;
 mod variation;
 mod versions;
 
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::{Document, Path};
+
 use super::prospects::Own;
 use super::{Recreate, Resource, Task};
 use crate::cel::Expression;
-use crate::diagnostics::{Diagnostics, Severity};
-use crate::document::{Document, Path};
 
 /// Looks for what a sound task probably does not mean; `document` is the one that it was compiled from.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The task file as its author writes it.
 //!
 //! The doc comment of a field is its description in the published JSON Schema, and the schema is what a
-//! file is checked against ([`crate::decode`]): a key exists if and only if a field here has its name.
+//! file is checked against ([`lifecycle_config::decode`]): a key exists if and only if a field here has its name.
 //! Text that has a grammar of its own (expressions, templates, paths) stays text; [`super::compile`]
 //! parses it.
 
@@ -9,12 +9,12 @@ mod shapes;
 
 use std::collections::BTreeMap;
 
+use lifecycle_config::decode::DURATION;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use self::shapes::{ManifestSpec, SourceSpec};
-use crate::decode::DURATION;
 
 /// What one adapter does with an event: params, then preconditions, then resources, then post actions.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

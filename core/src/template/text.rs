@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use gotmpl::{TemplateError, Value};
+use lifecycle_config::go::float_text;
 
 use super::MAX_OUTPUT;
 use super::typed::Typed;
-use crate::value::number::float_text;
 
 /// Writes a value; null is `<nil>`.
 ///

@@ -3,12 +3,12 @@
 //! A value in, a tree of prepared nodes out; at event time, a value of the same shape. The structure is
 //! never text again.
 
+use lifecycle_config::document::plain::{self, Dialect};
+use lifecycle_config::go::through_json;
 use serde_json::{Map, Value};
 
 use super::{Part, RenderError, Template, TemplateError, yaml_scalar};
-use crate::document::plain::{self, Dialect};
 use crate::scope::Scope;
-use crate::value::number::through_json;
 
 /// A part of a tree.
 #[derive(Debug, Clone)]

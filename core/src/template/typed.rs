@@ -9,9 +9,9 @@ use std::sync::Arc;
 use gotmpl::{TemplateError, Value};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_config::duration::format_nanoseconds;
 
 use super::time;
-use crate::duration::format_nanoseconds;
 
 /// A value of one of Go's types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Plain YAML scalars: which text Go's encoder leaves plain.
 //!
 //! It decides whether a templated scalar of an inline manifest is text whatever it renders to, or takes the type of what
-//! it renders to ([`plain`](crate::document::plain)). The encoder is that of yaml.v3 in block style. Only scalars on one
+//! it renders to ([`plain`](lifecycle_config::document::plain)). The encoder is that of yaml.v3 in block style. Only scalars on one
 //! line are of interest: the encoder writes others as literal blocks, which are strings.
 
 /// Whether the encoder leaves a text that contains `{{` plain.

@@ -4,9 +4,10 @@
 //! convert to text only. A name that is none of `string`, `int`, `int64`, `float`, `float64` and `bool`
 //! is an error here and not at load, as configurations with such a name are accepted.
 
+use lifecycle_config::go::{number_text, parse_boolean};
 use serde_json::{Number, Value};
 
-use super::{number, text};
+use super::text;
 
 /// A value that does not convert.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,16 +82,6 @@ fn to_boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// Reads what Go's `strconv.ParseBool` takes for a boolean.
-#[must_use]
-pub fn parse_boolean(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-        _ => None,
-    }
-}
-
 /// Reads a finite decimal number; a value that JSON cannot carry on is no number to us.
 fn parse_float(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|float| float.is_finite())
@@ -110,7 +101,7 @@ fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number::number_text(number),
+        Value::Number(number) => number_text(number),
         Value::String(text) if text.chars().count() > SHOWN => {
             format!("{:?}…", text.chars().take(SHOWN).collect::<String>())
         }

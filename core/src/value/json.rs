@@ -5,9 +5,8 @@
 
 use std::fmt::Write as _;
 
+use lifecycle_config::go::float_json;
 use serde_json::Value;
-
-use super::number;
 
 /// Writes compact JSON.
 #[must_use]
@@ -36,7 +35,7 @@ impl Writer<'_> {
             Value::Null => self.out.push_str("null"),
             Value::Bool(flag) => self.out.push_str(if *flag { "true" } else { "false" }),
             Value::Number(number) => match number.as_f64() {
-                Some(float) if number.is_f64() => self.out.push_str(&number::float_json(float)),
+                Some(float) if number.is_f64() => self.out.push_str(&float_json(float)),
                 Some(_) | None => self.out.push_str(&number.to_string()),
             },
             Value::String(text) => self.string(text),

@@ -1,8 +1,7 @@
 //! The text of any value, as the verb `%v` writes it.
 
+use lifecycle_config::go::number_text;
 use serde_json::Value;
-
-use super::number;
 
 /// Writes a value as `%v` does: `map[a:1 b:[x y]]`, keys sorted, null as `<nil>`.
 #[must_use]
@@ -16,7 +15,7 @@ fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("<nil>"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&number::number_text(number)),
+        Value::Number(number) => out.push_str(&number_text(number)),
         Value::String(string) => out.push_str(string),
         Value::Array(items) => {
             out.push('[');

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
 use serde_json::Value;
 
 use super::{LookupError, lookup};
-use crate::duration::{Units, parse_nanoseconds};
 
 /// A type of CEL that JSON lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lifecycle_core::diagnostics::{Diagnostics, Severity};
-use lifecycle_core::document::{Document, Path};
-use lifecycle_core::duration;
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::{Document, Path};
+use lifecycle_config::duration;
 use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
 use tracing::level_filters::LevelFilter;

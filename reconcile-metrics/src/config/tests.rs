@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lifecycle_core::decode::property;
+use lifecycle_config::decode::property;
 
 use super::*;
 

@@ -102,7 +102,7 @@ fn named(query: &str) -> BTreeSet<String> {
 /// Recorded series of the rules, and every expression in them.
 fn rules() -> (BTreeSet<String>, Vec<(String, String)>) {
     let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
-    let document = lifecycle_core::document::Document::parse("rules", &text).unwrap();
+    let document = lifecycle_config::document::Document::parse("rules", &text).unwrap();
     let rules = document.root().to_value();
     let (mut recorded, mut expressions) = (BTreeSet::new(), Vec::new());
     for group in rules["groups"].as_array().unwrap() {
@@ -132,7 +132,7 @@ fn rules_ask_only_for_what_is_exposed() {
 fn every_alert_has_its_section_in_the_runbook() {
     let runbook = std::fs::read_to_string(repository("docs/operations.md")).unwrap();
     let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
-    let rules = lifecycle_core::document::Document::parse("rules", &text).unwrap().root().to_value();
+    let rules = lifecycle_config::document::Document::parse("rules", &text).unwrap().root().to_value();
     let mut alerts = 0;
     for rule in rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()) {
         let Some(alert) = rule["alert"].as_str() else { continue };

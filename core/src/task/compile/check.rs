@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_config::decode::suggest;
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::{Content, Document, Path, Position};
+use lifecycle_config::duration::{Units, parse_nanoseconds};
+
 use super::Surroundings;
 use super::members;
 use super::names::{Known, is_name, is_reserved};
 use crate::api_call::{self, ApiCall, Backoff, Method};
 use crate::cel::{Expression, ExpressionError, ResourceReads, UnknownName};
-use crate::decode::suggest;
-use crate::diagnostics::{Diagnostics, Severity};
-use crate::document::{Content, Document, Path, Position};
-use crate::duration::{Units, parse_nanoseconds};
 use crate::field::FieldPath;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_config::document::{Content, Document, Node};
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use crate::document::{Content, Document, Node};
 use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::task::Manifest;

@@ -4,8 +4,9 @@
 //! Only members that no event could bring are told: `config` and `env` differ by deployment, and an event may carry more than
 //! its sender promises.
 
+use lifecycle_config::decode::suggest;
+
 use super::names::Known;
-use crate::decode::suggest;
 
 /// The members of `adapter`.
 const ADAPTER: [&str; 10] = [

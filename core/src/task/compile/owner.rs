@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_config::decode::suggest;
+
 use super::check::{Checker, Place};
 use super::resources::name_of;
-use crate::decode::suggest;
 use crate::task::spec::{ClientSpec, ResourceSpec};
 use crate::task::{Manifest, Resource, kinds};
 use crate::template::Part;

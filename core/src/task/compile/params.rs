@@ -1,8 +1,9 @@
 //! Params: where each value comes from.
 
+use lifecycle_config::decode::suggest;
+
 use super::check::{Checker, Key, Place};
 use super::names::Known;
-use crate::decode::suggest;
 use crate::task::spec::{ParamSpec, SourceMappingSpec, SourceSpec};
 use crate::task::{Param, ParamSource};
 

@@ -1,11 +1,11 @@
 //! Payloads and post actions.
 
+use lifecycle_config::document::{Document, Path};
 use serde_json::{Map, Value};
 
 use super::check::{Checker, Key, Place};
 use super::names::Known;
 use crate::cel::Expression;
-use crate::document::{Document, Path};
 use crate::task::spec::{PayloadSpec, PostActionSpec, WhenSpec};
 use crate::task::{Action, Payload, PayloadNode, PayloadSource};
 use crate::template::Template;

@@ -1,9 +1,9 @@
 //! Preconditions: calls, captures and checks.
 
+use lifecycle_config::document::Content;
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use crate::document::Content;
 use crate::field::FieldPath;
 use crate::task::spec::{CaptureSpec, ConditionSpec, OperatorSpec, PreconditionSpec};
 use crate::task::{Capture, CaptureSource, Check, Condition, Operator, Precondition};

@@ -1,9 +1,9 @@
 //! Retention: how many former versions of a resource are kept, and for how long.
 
 use jiff::SignedDuration;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
 
 use super::check::{Checker, Place};
-use crate::duration::{Units, parse_nanoseconds};
 use crate::task::Retention;
 use crate::task::spec::{DiscoverySpec, RetentionSpec};
 

@@ -1,12 +1,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_config::diagnostics::Severity;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Surroundings, compile};
 use crate::condition::evaluate;
-use crate::diagnostics::Severity;
 use crate::id::GroupVersionKind;
 use crate::scope::Scope;
 use crate::task::{

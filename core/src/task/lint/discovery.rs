@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_config::document::Path;
+
 use super::{Linter, gates_of, resources};
 use crate::cel::ResourceReads;
-use crate::document::Path;
 use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};

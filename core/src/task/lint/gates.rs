@@ -1,8 +1,9 @@
 //! Conditions that cannot hold, or that fail when they are asked.
 
+use lifecycle_config::document::Path;
+
 use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, resources};
 use crate::cel::{Expression, Key, Presence, Prospect};
-use crate::document::Path;
 use crate::keys;
 use crate::task::prospects::prospect;
 use crate::task::{Check, DiscoverBy, Resource};

@@ -2,8 +2,9 @@
 //!
 //! Both are text on the wire. A number or a boolean without quotes stays a number, and the API server answers 400 each time.
 
+use lifecycle_config::document::{Content, Document, Entry, Node, Path, Scalar};
+
 use super::{Linter, resources};
-use crate::document::{Content, Document, Entry, Node, Path, Scalar};
 use crate::id::GroupVersionKind;
 use crate::task::Manifest;
 use crate::task::compile::labels;

@@ -5,10 +5,10 @@
 //! and a number. What depends on a condition, or does not render for a sample, is not judged.
 
 use jiff::Timestamp;
+use lifecycle_config::document::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Linter, resources};
-use crate::document::Path;
 use crate::scope::Scope;
 use crate::task::Resource;
 use crate::task::kinds::{self, NameRule};

@@ -1,8 +1,9 @@
 //! Owners that take along what they own.
 
+use lifecycle_config::document::Path;
+
 use super::{Linter, Own, entry, resources};
 use crate::cel::{Expression, Presence, Prospect};
-use crate::document::Path;
 use crate::task::{Recreate, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

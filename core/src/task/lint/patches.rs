@@ -1,10 +1,10 @@
 //! Patches that do not come to an end: each is sent on every event for as long as its gate holds, and the manifest never is.
 
+use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
 
 use super::{Kind, Linter, Own, gates_of, resources};
 use crate::cel::{Expression, Key, Presence, Prospect};
-use crate::document::{Node, Path};
 use crate::task::{NestedDiscovery, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

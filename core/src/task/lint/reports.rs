@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_config::document::Path;
+
 use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
 use crate::api_call::{ApiCall, Method};
 use crate::cel::{Expression, ResourceReads, UnknownName};
-use crate::document::Path;
 use crate::field::FieldPath;
 use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
 use crate::template::Template;

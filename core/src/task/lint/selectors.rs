@@ -3,10 +3,11 @@
 //! The adapter labels its objects with the name of their entry. The Go adapter did not: of its objects, an entry owns those that
 //! no other entry finds, and the one of the rendered name. Objects of former names are nobody's where two selectors meet.
 
+use lifecycle_config::document::Path;
+
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
 use crate::belonging::is_same_kind;
-use crate::document::Path;
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
 use crate::template::{Part, Template, Tree};

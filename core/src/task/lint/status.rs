@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_config::document::Path;
 use serde_json::Value;
 
 use super::reports::sends_body;
 use super::{Linter, PAYLOADS, entry, resources};
-use crate::document::Path;
 use crate::overlay::{is_key, status_fault};
 use crate::task::{Payload, PayloadNode, PayloadSource};
 use crate::template::Template;

@@ -1,9 +1,10 @@
 #![expect(clippy::panic, reason = "tests")]
 
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::Document;
+
 use super::lint;
 use crate::cel::VISITED;
-use crate::diagnostics::{Diagnostics, Severity};
-use crate::document::Document;
 use crate::task::compile::{Surroundings, compile};
 
 mod cases;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_config::document::Path;
+
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
-use crate::document::Path;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
 use crate::template::{Part, Template};
 

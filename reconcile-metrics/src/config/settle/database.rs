@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lifecycle_core::document::Path;
+use lifecycle_config::document::Path;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::{Origin, SECOND, Settler};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lifecycle_core::diagnostics::Severity;
-use lifecycle_core::document::Path;
+use lifecycle_config::diagnostics::Severity;
+use lifecycle_config::document::Path;
 
 use super::Settler;
 use crate::config::spec::{KindSpec, TableSpec};

@@ -1,12 +1,12 @@
 //! What the Go adapter parses when an event comes to it: it loads with a warning, and fails the event.
 
 use jiff::Timestamp;
+use lifecycle_config::diagnostics::Severity;
 use serde_json::json;
 
 use super::super::compile;
 use super::{sound, surroundings};
 use crate::condition::evaluate;
-use crate::diagnostics::Severity;
 use crate::overlay::Account;
 use crate::post::Reporter;
 use crate::precondition::{Evaluator, Verdict};

@@ -1,6 +1,6 @@
 //! Doubles under Go's verbs.
 
-use crate::value::number::float_text;
+use lifecycle_config::go::float_text;
 
 /// Beyond so many digits behind the point a double has zeros only, and Rust's formatting ends at 65,535.
 const EXACT_DIGITS: usize = 1_100;

@@ -7,7 +7,7 @@
 use jiff::civil::{Date, Time};
 use serde_json::{Number, Value};
 
-use crate::value::number::{float_text, through_json};
+use crate::go::{float_text, through_json};
 
 /// Which of the Go adapter's two YAML libraries reads a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -88,7 +88,7 @@ pub(super) fn convert(scalar: &Scalar, wanted: &str, typing: Typing) -> Option<V
 
 fn parse_go_bool(text: &str) -> Option<bool> {
     // The decoder of Go's configurations takes the empty text for false.
-    if text.is_empty() { Some(false) } else { crate::value::parse_boolean(text) }
+    if text.is_empty() { Some(false) } else { crate::go::parse_boolean(text) }
 }
 
 /// Reads an integer as Go does where the notation tells the base: `16`, `0x10`, `0o20`, `020`, `0b1_0000`.

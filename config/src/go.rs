@@ -1,7 +1,7 @@
-//! The text of numbers, as Go writes it.
+//! Scalars as Go writes and reads them: the text of numbers, and which words are booleans.
 //!
-//! Every format here uses the fewest digits that read back as the same double, as Rust does; they
-//! differ in when they use an exponent, and in how they write it. Nothing can fail.
+//! Every format of a double uses the fewest digits that read back as the same double, as Rust does. The formats differ in
+//! when they use an exponent, and in how they write it.
 
 use serde_json::{Number, Value};
 
@@ -52,6 +52,16 @@ pub fn through_json(value: f64) -> Option<Value> {
     match float_json(value).parse::<i64>() {
         Ok(integer) => Some(Value::from(integer)),
         Err(_) => Number::from_f64(value).map(Value::Number),
+    }
+}
+
+/// Reads what Go's `strconv.ParseBool` takes for a boolean.
+#[must_use]
+pub fn parse_boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
     }
 }
 
