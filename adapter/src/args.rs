@@ -23,7 +23,7 @@ pub enum Invocation {
     },
     /// Print the merged configuration, secrets redacted.
     ConfigDump(ConfigSource),
-    /// Say every mistake of both files.
+    /// List every diagnostic of both files.
     Check(CheckArgs),
     /// Print the JSON Schema of a configuration file.
     Schema(SchemaOf),
@@ -125,7 +125,7 @@ pub enum SchemaOf {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.len() == 1 {
-        // Not to name a command is to ask which there are: as with the Go adapter, no mistake.
+        // As with the Go adapter: the program without a command lists the commands, and succeeds.
         arguments.push("help".into());
     }
     let matches = command().try_get_matches_from(arguments)?;
@@ -183,11 +183,11 @@ pub fn command() -> Command {
         )
         .subcommand(with_config(Command::new("config-dump").about("Print the merged configuration, secrets redacted")))
         .subcommand(
-            with_config(Command::new("check").about("List every mistake of both configuration files, with its place"))
+            with_config(Command::new("check").about("List every diagnostic of both configuration files, with its place"))
                 .arg(flag("strict", "Count warnings as errors"))
                 .arg(flag("explain", "Also print which rows of the decision table each resource can reach, and what it comes to there"))
                 .arg(
-                    flag("graph", "Print the decision tree of each resource as Markdown with Mermaid, and mistakes on standard error")
+                    flag("graph", "Print the decision tree of each resource as Markdown with Mermaid, and diagnostics on standard error")
                         .conflicts_with("explain"),
                 )
                 .arg(output()),

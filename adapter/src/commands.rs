@@ -1,6 +1,6 @@
 //! The commands, each from its arguments to an exit code.
 //!
-//! What a command prints for its user goes to standard output; mistakes go to standard error, with file, place and
+//! What a command prints for its user goes to standard output; diagnostics go to standard error, with file, place and
 //! cure. Log lines go where the configuration says.
 
 mod check;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::version;
@@ -35,11 +35,11 @@ const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
 pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<ExitCode> {
     let loaded = match load(source, &environment) {
         Ok(loaded) => loaded,
-        Err(mistakes) => return refuse(&mistakes),
+        Err(diagnostics) => return refuse(&diagnostics),
     };
     let broker = match load_broker(&environment) {
         Ok(broker) => broker,
-        Err(mistakes) => return refuse(&mistakes),
+        Err(diagnostics) => return refuse(&diagnostics),
     };
     anyhow::ensure!(
         broker.is_some() || loaded.adapter.http_listen.is_some(),
@@ -59,8 +59,8 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
-        for mistake in loaded.warnings.mistakes() {
-            let Mistake { severity, file, path, line, message, .. } = mistake;
+        for diagnostic in loaded.warnings.all() {
+            let Diagnostic { severity, file, path, line, message, .. } = diagnostic;
             match severity {
                 Severity::Error | Severity::Warning => tracing::warn!(file, line, "{path}: {message}"),
                 Severity::Note => tracing::info!(file, line, "{path}: {message}"),
@@ -87,7 +87,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
 pub fn config_dump(source: &ConfigSource, environment: &Environment) -> anyhow::Result<ExitCode> {
     match load(source, environment) {
         Ok(loaded) => print(&dump::yaml(&loaded)?),
-        Err(mistakes) => refuse(&mistakes),
+        Err(diagnostics) => refuse(&diagnostics),
     }
 }
 
@@ -131,7 +131,7 @@ fn load_broker(environment: &Environment) -> Result<Option<broker::BrokerConfig>
     broker::load(path.as_deref(), environment).map(|(config, _)| Some(config))
 }
 
-fn refuse(mistakes: &Diagnostics) -> anyhow::Result<ExitCode> {
-    writeln!(std::io::stderr(), "{mistakes}").context("failed to print the mistakes")?;
+fn refuse(diagnostics: &Diagnostics) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "{diagnostics}").context("failed to print the diagnostics")?;
     Ok(ExitCode::FAILURE)
 }

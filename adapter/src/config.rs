@@ -1,6 +1,6 @@
 //! Configuration: from two files, the environment and flags to what the process runs with.
 //!
-//! In: paths, the environment as a value, and the flags that were given. Out: [`Loaded`], or every mistake of
+//! In: paths, the environment as a value, and the flags that were given. Out: [`Loaded`], or every diagnostic of
 //! both files at once. A value comes from a flag, else from the environment, else from the file, else from
 //! its default; the task file takes neither flags nor variables.
 //!
@@ -140,7 +140,7 @@ pub struct Loaded {
 /// Loads both files.
 ///
 /// # Errors
-/// Every mistake of both files, of the files that the task refers to, and of flags and variables.
+/// Every diagnostic of both files, of the files that the task refers to, and of flags and variables.
 pub fn load(
     paths: &Paths,
     environment: &Environment,
@@ -160,13 +160,13 @@ pub fn load(
 /// What is said of both files.
 #[derive(Debug)]
 pub struct Checked {
-    /// Every mistake, and what a sound task probably does not mean.
+    /// Every diagnostic, and what a sound task probably does not mean.
     pub diagnostics: Diagnostics,
-    /// The task, if it has no mistake.
+    /// The task, if it has no error.
     pub task: Option<Task>,
 }
 
-/// Lists every mistake of both files, and what a sound task probably does not mean.
+/// Lists every diagnostic of both files, and what a sound task probably does not mean.
 #[must_use]
 pub fn check(paths: &Paths, environment: &Environment, overrides: &Overrides, program_version: &str) -> Checked {
     let Examined { task, mut diagnostics, .. } = examine(paths, environment, overrides, program_version);
@@ -184,7 +184,7 @@ struct Examined {
     diagnostics: Diagnostics,
 }
 
-/// A task without a mistake, and the file that it stands in.
+/// A task without an error, and the file that it stands in.
 struct SoundTask {
     task: Task,
     document: Document,
@@ -198,15 +198,15 @@ fn examine(paths: &Paths, environment: &Environment, overrides: &Overrides, prog
             let key = |path: &Path| signing::read(&directory(&paths.adapter).join(path));
             load_adapter(&file, &text, environment, overrides, program_version, &key, &mut diagnostics)
         }
-        Err(mistake) => {
-            diagnostics.push(*mistake);
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
             None
         }
     };
     let task = match files::read(&paths.task) {
         Ok(text) => load_task(&paths.task, &text, environment, &mut diagnostics),
-        Err(mistake) => {
-            diagnostics.push(*mistake);
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
             None
         }
     };
@@ -225,8 +225,8 @@ pub fn load_adapter(
 ) -> Option<AdapterConfig> {
     let document = match Document::parse(file, text) {
         Ok(document) => document,
-        Err(mistakes) => {
-            diagnostics.extend(mistakes);
+        Err(found) => {
+            diagnostics.extend(found);
             return None;
         }
     };
@@ -238,7 +238,7 @@ pub fn load_adapter(
     let spec: AdapterSpec = match serde_json::from_value(values.clone()) {
         Ok(spec) => spec,
         Err(error) => {
-            diagnostics.push(origins.mistake(&document, Severity::Error, "", error.to_string(), None));
+            diagnostics.push(origins.diagnostic(&document, Severity::Error, "", error.to_string(), None));
             return None;
         }
     };

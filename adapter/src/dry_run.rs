@@ -143,7 +143,7 @@ impl<O: Write, E: Write> Streams<O, E> {
     }
 
     fn print(&mut self, world: &World, text: &str, errors: &BTreeMap<&str, String>) -> io::Result<()> {
-        for warning in world.warnings().mistakes() {
+        for warning in world.warnings().all() {
             writeln!(self.err, "{warning}")?;
         }
         self.out.write_all(text.as_bytes())?;

@@ -131,7 +131,7 @@ fn programs_get_the_same_as_json() {
             "warnings": 1,
             "notes": 0,
             "omitted": 0,
-            "mistakes": [{
+            "diagnostics": [{
                 "severity": "warning",
                 "file": "task.yaml",
                 "path": "resources[0].lifecycle.create.when.expression",

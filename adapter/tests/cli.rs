@@ -137,9 +137,9 @@ fn check_tells_programs_the_same() -> Result<()> {
     let printed = run("check -o json -c adapter.yaml -t mistaken.yaml")?;
     let listed: Value = serde_json::from_str(&printed.out)?;
     assert_eq!((printed.code, &listed["errors"], &listed["warnings"]), (Some(1), &Value::from(4), &Value::from(0)));
-    let mistake = &listed["mistakes"][1];
-    assert_eq!((&mistake["line"], &mistake["column"]), (&Value::from(3), &Value::from(23)));
-    assert_eq!(mistake["path"], "params[0].sauce");
+    let diagnostic = &listed["diagnostics"][1];
+    assert_eq!((&diagnostic["line"], &diagnostic["column"]), (&Value::from(3), &Value::from(23)));
+    assert_eq!(diagnostic["path"], "params[0].sauce");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! From a located document to a typed value, with every mistake on the way.
+//! From a located document to a typed value, with every mistake in it.
 //!
 //! The JSON Schema that is generated from a type is the one source of its keys, types and required
 //! fields: the same schema is published to authors and walked here. A mistake is reported and mended with
@@ -24,7 +24,7 @@ use crate::document::{Document, Path};
 
 /// Marks an object schema in which unknown keys are warnings, in the object and below it.
 pub const LENIENT: &str = "x-lenient";
-/// Says of a key what to write where its value is missing. A key that has this and no value is a mistake, required or not:
+/// Says of a key what to write where its value is missing. A key that has this and no value is an error, required or not:
 /// an empty `retention:` must not count as no retention.
 pub const CURE: &str = "x-cure";
 /// The `format` of text that must be a duration in Go's notation.
@@ -48,8 +48,8 @@ pub fn decode<T: JsonSchema + DeserializeOwned>(
     match serde_json::from_value(value) {
         Ok(decoded) => Some(decoded),
         Err(error) => {
-            let mistake = document.mistake(Severity::Error, &Path::root(), error.to_string(), None);
-            diagnostics.push(mistake);
+            let diagnostic = document.diagnostic(Severity::Error, &Path::root(), error.to_string(), None);
+            diagnostics.push(diagnostic);
             None
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// How bad a mistake is.
+/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -20,9 +20,9 @@ pub enum Severity {
     Note,
 }
 
-/// One mistake.
+/// One mistake in a file, a variable or a flag, with its place and cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// The file, or what stands for it: `environment`, `command line`.
@@ -65,11 +65,11 @@ impl Snippet {
 /// The most characters of a line that are shown.
 const SNIPPET_WIDTH: usize = 100;
 
-/// The most mistakes that are kept: who has more mends these first.
-const MAX_MISTAKES: usize = 500;
+/// The most diagnostics that are kept: an author who has more mends these first.
+const MAX_DIAGNOSTICS: usize = 500;
 
-impl Mistake {
-    /// The same mistake with another severity.
+impl Diagnostic {
+    /// The same diagnostic with another severity.
     #[must_use]
     pub fn as_severity(self, severity: Severity) -> Self {
         Self { severity, ..self }
@@ -91,49 +91,49 @@ impl Mistake {
     }
 }
 
-/// Every mistake found so far.
+/// Everything found so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diagnostics {
-    mistakes: Vec<Mistake>,
+    list: Vec<Diagnostic>,
     #[serde(skip)]
     omitted: usize,
 }
 
 impl Diagnostics {
-    /// Adds a mistake.
-    pub fn push(&mut self, mistake: Mistake) {
-        if self.mistakes.len() < MAX_MISTAKES {
-            self.mistakes.push(mistake);
+    /// Adds a diagnostic.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() < MAX_DIAGNOSTICS {
+            self.list.push(diagnostic);
         } else {
             self.omitted += 1;
-            if mistake.severity == Severity::Error && !self.has_errors() {
-                self.mistakes[MAX_MISTAKES - 1] = mistake;
+            if diagnostic.severity == Severity::Error && !self.has_errors() {
+                self.list[MAX_DIAGNOSTICS - 1] = diagnostic;
             }
         }
     }
 
-    /// Adds a mistake that is worth making only if it is kept: quoting a long line takes a while.
-    pub fn push_with(&mut self, severity: Severity, make: impl FnOnce() -> Mistake) {
-        if self.mistakes.len() < MAX_MISTAKES || (severity == Severity::Error && !self.has_errors()) {
+    /// Adds a diagnostic that is worth making only if it is kept: quoting a long line takes a while.
+    pub fn push_with(&mut self, severity: Severity, make: impl FnOnce() -> Diagnostic) {
+        if self.list.len() < MAX_DIAGNOSTICS || (severity == Severity::Error && !self.has_errors()) {
             self.push(make());
         } else {
             self.omitted += 1;
         }
     }
 
-    /// Adds every mistake of another check.
+    /// Adds every diagnostic of another check.
     pub fn extend(&mut self, other: Self) {
         self.omitted += other.omitted;
-        for mistake in other.mistakes {
-            self.push(mistake);
+        for diagnostic in other.list {
+            self.push(diagnostic);
         }
     }
 
-    /// Every mistake, in the order of [`sort`](Self::sort) if that was called.
+    /// Every diagnostic, in the order of [`sort`](Self::sort) if that was called.
     #[must_use]
-    pub fn mistakes(&self) -> &[Mistake] {
-        &self.mistakes
+    pub fn all(&self) -> &[Diagnostic] {
+        &self.list
     }
 
     /// How many more there were than are kept.
@@ -145,7 +145,7 @@ impl Diagnostics {
     /// Whether there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.mistakes.is_empty()
+        self.list.is_empty()
     }
 
     /// Whether anything refuses the configuration.
@@ -154,17 +154,17 @@ impl Diagnostics {
         self.count(Severity::Error) > 0
     }
 
-    /// How many mistakes of a severity there are.
+    /// How many diagnostics of a severity there are.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
-        self.mistakes.iter().filter(|mistake| mistake.severity == severity).count()
+        self.list.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
     /// Makes every warning an error. A note stays a note, because nothing has to change for it.
     #[must_use]
     pub fn strict(mut self) -> Self {
-        for mistake in &mut self.mistakes {
-            mistake.severity = match mistake.severity {
+        for diagnostic in &mut self.list {
+            diagnostic.severity = match diagnostic.severity {
                 Severity::Error | Severity::Warning => Severity::Error,
                 Severity::Note => Severity::Note,
             };
@@ -172,22 +172,23 @@ impl Diagnostics {
         self
     }
 
-    /// Orders the mistakes as a reader goes through the files: file by file in the order in which they
+    /// Orders the diagnostics as a reader goes through the files: file by file in the order in which they
     /// first appear, then by line. What stands at the same place keeps its order; repetitions go.
     pub fn sort(&mut self) {
         let mut files: Vec<String> = Vec::new();
-        for mistake in &self.mistakes {
-            if !files.contains(&mistake.file) {
-                files.push(mistake.file.clone());
+        for diagnostic in &self.list {
+            if !files.contains(&diagnostic.file) {
+                files.push(diagnostic.file.clone());
             }
         }
-        self.mistakes
-            .sort_by_key(|mistake| (files.iter().position(|file| *file == mistake.file), mistake.line, mistake.column));
-        self.mistakes.dedup();
+        self.list.sort_by_key(|diagnostic| {
+            (files.iter().position(|file| *file == diagnostic.file), diagnostic.line, diagnostic.column)
+        });
+        self.list.dedup();
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
@@ -216,8 +217,8 @@ impl fmt::Display for Mistake {
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for mistake in &self.mistakes {
-            writeln!(f, "{mistake}")?;
+        for diagnostic in &self.list {
+            writeln!(f, "{diagnostic}")?;
         }
         if self.omitted > 0 {
             writeln!(f, "… and {} more", self.omitted)?;
@@ -234,10 +235,10 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-impl From<Mistake> for Diagnostics {
-    fn from(mistake: Mistake) -> Self {
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
         let mut diagnostics = Self::default();
-        diagnostics.push(mistake);
+        diagnostics.push(diagnostic);
         diagnostics
     }
 }

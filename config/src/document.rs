@@ -1,11 +1,11 @@
 //! A YAML document that knows where each of its values stands.
 //!
-//! In: the text of one file. Out: a tree of [`Node`]s with line and column, or the [`Mistake`]s that make
+//! In: the text of one file. Out: a tree of [`Node`]s with line and column, or the [`Diagnostic`]s that make
 //! it unreadable. Text is read as the Go adapter's YAML libraries read it (see [`plain`]): which plain
 //! scalars are numbers, which octal notations count, that `yes` is text in a file and true in a manifest. Only
 //! the first document of a file is read.
 //!
-//! Hostile input ends in a mistake: size, depth and the number of nodes after the expansion of aliases
+//! Hostile input ends in an error: size, depth and the number of nodes after the expansion of aliases
 //! are bounded. What the values mean is none of this module's business: see [`crate::decode`].
 
 pub mod path;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub use self::path::{Path, Segment};
 pub use self::plain::Dialect;
 pub use self::scalar::{Scalar, Style};
-use crate::diagnostics::{Diagnostics, Mistake, Severity, Snippet};
+use crate::diagnostics::{Diagnostic, Diagnostics, Severity, Snippet};
 
 /// What to write where YAML takes a part of a text for its own signs.
 pub const QUOTES: &str = "put it in quotes, as in `expression: \"…\"`, or write it below `expression: |`";
@@ -85,7 +85,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Parses the first document of `text`; `file` is the name that mistakes are reported under.
+    /// Parses the first document of `text`; `file` is the name that diagnostics are reported under.
     ///
     /// # Errors
     /// The text is not YAML, is empty, repeats a key, or exceeds a limit.
@@ -93,7 +93,7 @@ impl Document {
         Self::parse_as(file, text, true)
     }
 
-    /// Parses a file that may hold secrets: its mistakes never quote it.
+    /// Parses a file that may hold secrets: its diagnostics never quote it.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -106,8 +106,8 @@ impl Document {
         let source = Arc::new(Source { file: file.to_owned(), text: text.to_owned(), quotable });
         let mut notes = Diagnostics::default();
         let parsed = parse::parse(text, &mut |severity, position, message, help| {
-            let mistake = || source.mistake(severity, &Path::root(), position, message, help);
-            notes.push_with(severity, mistake);
+            let diagnostic = || source.diagnostic(severity, &Path::root(), position, message, help);
+            notes.push_with(severity, diagnostic);
         });
         match parsed {
             Some(root) if !notes.has_errors() => Ok(Self { source, root, notes }),
@@ -194,23 +194,23 @@ impl Document {
         line.get(start..)
     }
 
-    /// A mistake at `path`.
+    /// A diagnostic at `path`.
     #[must_use]
-    pub fn mistake(&self, severity: Severity, path: &Path, message: String, help: Option<String>) -> Mistake {
-        self.mistake_at(severity, path, self.locate(path), message, help)
+    pub fn diagnostic(&self, severity: Severity, path: &Path, message: String, help: Option<String>) -> Diagnostic {
+        self.diagnostic_at(severity, path, self.locate(path), message, help)
     }
 
-    /// A mistake at `path` that stands at a place of its own, such as a key or a line within a text.
+    /// A diagnostic at `path` that stands at a place of its own, such as a key or a line within a text.
     #[must_use]
-    pub fn mistake_at(
+    pub fn diagnostic_at(
         &self,
         severity: Severity,
         path: &Path,
         position: Position,
         message: String,
         help: Option<String>,
-    ) -> Mistake {
-        self.source.mistake(severity, path, position, message, help)
+    ) -> Diagnostic {
+        self.source.diagnostic(severity, path, position, message, help)
     }
 }
 
@@ -219,17 +219,17 @@ impl Source {
         self.text.lines().nth(line.checked_sub(1)?)
     }
 
-    fn mistake(
+    fn diagnostic(
         &self,
         severity: Severity,
         path: &Path,
         position: Position,
         message: String,
         help: Option<String>,
-    ) -> Mistake {
+    ) -> Diagnostic {
         let line = self.line(position.line).filter(|_| self.quotable);
         let snippet = line.map(|line| Snippet::of(line, position.column));
-        Mistake {
+        Diagnostic {
             severity,
             file: self.file.clone(),
             path: path.to_string(),

@@ -184,16 +184,16 @@ fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
 
 /// Parses a manifest that was rendered as text, by the rules of Kubernetes' own YAML parser.
 ///
-/// A mistake names its line and never quotes it: a rendered manifest may be a Secret.
+/// An error names its line and never quotes it: a rendered manifest may be a Secret.
 fn parse(text: &str) -> Result<Value, Failure> {
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    let document = Document::parse_secret("the rendered manifest", text).map_err(|mistakes| {
-        let errors = mistakes.mistakes().iter().filter(|mistake| mistake.severity == Severity::Error);
-        let told = errors.map(|mistake| match mistake.line {
-            Some(line) => format!("line {line}: {}", mistake.message),
-            None => mistake.message.clone(),
+    let document = Document::parse_secret("the rendered manifest", text).map_err(|diagnostics| {
+        let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let told = errors.map(|diagnostic| match diagnostic.line {
+            Some(line) => format!("line {line}: {}", diagnostic.message),
+            None => diagnostic.message.clone(),
         });
         let told = told.collect::<Vec<_>>().join("; ");
         render_failure(format!("failed to parse rendered manifest as YAML: {told}"))

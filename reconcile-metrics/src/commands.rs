@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::{shutdown, version};
@@ -73,7 +73,7 @@ fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
         .map_err(|mistakes| anyhow::anyhow!("the configuration is wrong:\n{mistakes}"))?;
     let _ = logging::subscriber(config.log, &Identity::of("reconcile-metrics")).try_init();
     let _ = rustls::crypto::ring::default_provider().install_default();
-    for remark in remarks.mistakes() {
+    for remark in remarks.all() {
         tracing::warn!(file = remark.file, key = remark.path, "{}", remark.message);
     }
     Ok(config)
@@ -100,7 +100,7 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 };
                 if let Some((message, help)) = doubt {
                     remarks.push(
-                        Mistake::outside("database", "unsettled_resources", message, help)
+                        Diagnostic::outside("database", "unsettled_resources", message, help)
                             .as_severity(Severity::Warning),
                     );
                 }
@@ -111,7 +111,8 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 for unread in snapshot.layout.unread() {
                     let (kind, problem) = (&unread.kind, &unread.problem);
                     let message = format!("kind {kind:?} is not read: {problem}");
-                    remarks.push(Mistake::outside("database", "kinds", message, None).as_severity(Severity::Warning));
+                    remarks
+                        .push(Diagnostic::outside("database", "kinds", message, None).as_severity(Severity::Warning));
                 }
                 let found: BTreeSet<_> = snapshot.kinds().collect();
                 remarks.extend(remarks_on(&found, &config.kinds));
@@ -139,7 +140,7 @@ fn remarks_on(found: &BTreeSet<&str>, kinds: &Kinds) -> Diagnostics {
                 "list it under `kinds`, as the API does".to_owned(),
             ),
         };
-        remarks.push(Mistake::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
+        remarks.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
     }
     remarks
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::decode::{Typing, coerce, normalize, schema_of};
-use lifecycle_config::diagnostics::{Diagnostics, Mistake};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
 use lifecycle_config::document::{self, Document};
 use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
@@ -214,7 +214,7 @@ pub fn load(
     let file = path.display().to_string();
     let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
         let help = format!("name a readable file by --{} or {}", FILE.0, FILE.1);
-        Diagnostics::from(Mistake::outside(&file, "", format!("cannot be read: {error}"), Some(help)))
+        Diagnostics::from(Diagnostic::outside(&file, "", format!("cannot be read: {error}"), Some(help)))
     })?;
     parse(&file, &text, environment, overrides)
 }
@@ -239,13 +239,13 @@ pub fn parse(
         let key = document::Path::of_keys(setting.key);
         match coerce(&schema, &key, given) {
             Ok(value) => set(&mut values, setting.key, value),
-            Err(message) => diagnostics.push(Mistake::outside(&source, setting.key, message, None)),
+            Err(message) => diagnostics.push(Diagnostic::outside(&source, setting.key, message, None)),
         }
     }
     let spec: ExporterSpec = match serde_json::from_value(values) {
         Ok(spec) => spec,
         Err(error) => {
-            diagnostics.push(Mistake::outside(file, "", error.to_string(), None));
+            diagnostics.push(Diagnostic::outside(file, "", error.to_string(), None));
             return Err(diagnostics);
         }
     };

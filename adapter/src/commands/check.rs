@@ -14,7 +14,7 @@ use super::{paths, print, refuse};
 use crate::args::{CheckArgs, OutputFormat};
 use crate::config::{self, Checked, Environment};
 
-/// Lists every mistake of both files, and what a sound task probably does not mean; on demand also the rows of the decision table
+/// Lists every diagnostic of both files, and what a sound task probably does not mean; on demand also the rows of the decision table
 /// that each resource can reach, or the questions that lead there.
 ///
 /// # Errors
@@ -25,34 +25,34 @@ pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result
         Ok(paths) => config::check(&paths, environment, &source.overrides, version::THIS.number),
         Err(diagnostics) => Checked { diagnostics, task: None },
     };
-    let mistakes = if *strict { diagnostics.strict() } else { diagnostics };
+    let diagnostics = if *strict { diagnostics.strict() } else { diagnostics };
     let resources = task.as_ref().filter(|_| *explain || *graph).map(reach);
     match (output, &resources) {
         (OutputFormat::Json, resources) => {
-            print(&format!("{:#}\n", machine_readable(&mistakes, resources.as_deref(), *graph)))?;
+            print(&format!("{:#}\n", machine_readable(&diagnostics, resources.as_deref(), *graph)))?;
         }
         (OutputFormat::Text, Some(resources)) if *graph => {
-            if !mistakes.is_empty() {
-                refuse(&mistakes)?;
+            if !diagnostics.is_empty() {
+                refuse(&diagnostics)?;
             }
             print(&graph::page(resources))?;
         }
         (OutputFormat::Text, resources) => {
-            print(&format!("{mistakes}\n"))?;
+            print(&format!("{diagnostics}\n"))?;
             print(&resources.iter().flatten().map(explanation::text).collect::<String>())?;
         }
     }
-    Ok(if mistakes.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if diagnostics.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Mistakes, and what can become of resources if that was asked for and the task has none.
-fn machine_readable(mistakes: &Diagnostics, resources: Option<&[Reach<'_>]>, graph: bool) -> Value {
+/// Diagnostics, and what can become of resources if that was asked for and the task has none.
+fn machine_readable(diagnostics: &Diagnostics, resources: Option<&[Reach<'_>]>, graph: bool) -> Value {
     let mut listed = json!({
-        "errors": mistakes.count(Severity::Error),
-        "warnings": mistakes.count(Severity::Warning),
-        "notes": mistakes.count(Severity::Note),
-        "omitted": mistakes.omitted(),
-        "mistakes": mistakes.mistakes(),
+        "errors": diagnostics.count(Severity::Error),
+        "warnings": diagnostics.count(Severity::Warning),
+        "notes": diagnostics.count(Severity::Note),
+        "omitted": diagnostics.omitted(),
+        "diagnostics": diagnostics.all(),
     });
     if let Some(resources) = resources {
         let resources = resources.iter().map(|reach| {

@@ -36,7 +36,7 @@ pub fn legacy_dry_run(
 ) -> anyhow::Result<ExitCode> {
     let paths = match Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists) {
         Ok(paths) => paths,
-        Err(mistakes) => return refuse(&mistakes),
+        Err(diagnostics) => return refuse(&diagnostics),
     };
     let request = Request {
         flags,
@@ -62,7 +62,7 @@ fn play(run: impl Future<Output = Result<Ending, DryRunError>>) -> anyhow::Resul
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     match runtime.context("failed to start the runtime")?.block_on(run) {
         Ok(ending) => Ok(ending.exit_code().into()),
-        Err(DryRunError::Configuration(mistakes)) => refuse(&mistakes),
+        Err(DryRunError::Configuration(diagnostics)) => refuse(&diagnostics),
         Err(error) => Err(error.into()),
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::decode::{Typing, coerce, normalize, schema_of};
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 use lifecycle_config::duration::{self, Units};
 use serde_json::Value;
@@ -160,15 +160,15 @@ pub fn find(
 /// Loads the broker's file, if there is one, and its variables.
 ///
 /// # Errors
-/// Every mistake of the file and of the variables; the broker's URL is never quoted.
+/// Every diagnostic of the file and of the variables; the broker's URL is never quoted.
 pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
     let name = path.map_or_else(|| "broker.yaml".to_owned(), |path| path.display().to_string());
     let text = match path.map(|path| (path.exists(), super::files::read(path))) {
         None | Some((false, _)) => "{}".to_owned(),
         Some((true, Ok(text))) => text,
-        Some((true, Err(mistake))) => {
+        Some((true, Err(diagnostic))) => {
             let mut diagnostics = Diagnostics::default();
-            diagnostics.push(*mistake);
+            diagnostics.push(*diagnostic);
             return Err(diagnostics);
         }
     };
@@ -197,7 +197,7 @@ pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<(Broke
                 origins.note_variable(&key, &variable);
             }
             Err(message) => {
-                diagnostics.push(Mistake::outside("environment", &variable, format!("{key} {message}"), None));
+                diagnostics.push(Diagnostic::outside("environment", &variable, format!("{key} {message}"), None));
             }
         }
     }
@@ -249,7 +249,7 @@ struct Validator<'v> {
 
 impl Validator<'_> {
     fn report(&mut self, severity: Severity, key: &str, message: String, help: Option<&str>) {
-        self.diagnostics.push(self.origins.mistake(self.document, severity, key, message, help));
+        self.diagnostics.push(self.origins.diagnostic(self.document, severity, key, message, help));
     }
 
     fn error(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {

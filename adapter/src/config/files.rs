@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use lifecycle_config::diagnostics::{Diagnostics, Mistake};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
 use lifecycle_service::files;
 
 use super::Environment;
@@ -50,16 +50,16 @@ impl Paths {
     }
 }
 
-fn absent(what: &str, (flag, variable): (&str, &str)) -> Mistake {
+fn absent(what: &str, (flag, variable): (&str, &str)) -> Diagnostic {
     let message = format!("{what} config file path is required");
-    Mistake::outside("command line", "", message, Some(format!("pass --{flag} or set {variable}")))
+    Diagnostic::outside("command line", "", message, Some(format!("pass --{flag} or set {variable}")))
 }
 
 /// Reads a configuration file as text.
-pub(super) fn read(path: &Path) -> Result<String, Box<Mistake>> {
+pub(super) fn read(path: &Path) -> Result<String, Box<Diagnostic>> {
     files::read_text(path, files::CONFIGURATION).map_err(|error| {
         let message = format!("failed to read the file: {}", words(&error));
-        Box::new(Mistake::outside(&path.display().to_string(), "", message, None))
+        Box::new(Diagnostic::outside(&path.display().to_string(), "", message, None))
     })
 }
 

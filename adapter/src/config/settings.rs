@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_config::decode::{coerce, property};
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 use serde_json::{Map, Value};
 
@@ -186,29 +186,31 @@ impl Origins {
         self.0.keys().map(|key| Path::of_keys(key).to_string()).collect()
     }
 
-    /// A mistake about a key: in the file, or in what its value came from.
-    pub(super) fn mistake(
+    /// A diagnostic about a key: in the file, or in what its value came from.
+    pub(super) fn diagnostic(
         &self,
         document: &Document,
         severity: Severity,
         key: &str,
         message: String,
         help: Option<&str>,
-    ) -> Mistake {
+    ) -> Diagnostic {
         let help = help.map(str::to_owned);
         match self.0.get(key) {
-            None => document.mistake(severity, &Path::of_keys(key), message, help),
-            Some((file, name)) => Mistake::outside(file, name, format!("{key} {message}"), help).as_severity(severity),
+            None => document.diagnostic(severity, &Path::of_keys(key), message, help),
+            Some((file, name)) => {
+                Diagnostic::outside(file, name, format!("{key} {message}"), help).as_severity(severity)
+            }
         }
     }
 }
 
-/// Puts the values in; text that does not fit its key is a mistake, and the key stays as it was.
+/// Puts the values in; text that does not fit its key is an error, and the key stays as it was.
 pub(super) fn apply(given: Vec<Given>, schema: &Value, value: &mut Value, diagnostics: &mut Diagnostics) {
     for Given { key, text, file, name } in given {
         match coerce(schema, &Path::of_keys(&key), &text) {
             Ok(converted) => insert(value, &key, converted),
-            Err(message) => diagnostics.push(Mistake::outside(file, &name, format!("{key} {message}"), None)),
+            Err(message) => diagnostics.push(Diagnostic::outside(file, &name, format!("{key} {message}"), None)),
         }
     }
 }

@@ -86,7 +86,7 @@ fn complete() -> Folder {
 
 #[test]
 fn a_complete_pair_of_files_loads() {
-    let loaded = complete().load(&[("REGION", "eu")]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = complete().load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let config = &loaded.adapter;
     assert_eq!(
         (config.name.as_str(), config.version.as_str(), config.debug_config),
@@ -106,14 +106,14 @@ fn a_complete_pair_of_files_loads() {
     assert_eq!(config.metrics_listen.to_string(), "[::1]:9091");
     assert_eq!(loaded.task.resources.len(), 1);
     assert_eq!(loaded.task.environment.iter().collect::<Vec<_>>(), ["REGION"]);
-    let warnings: Vec<_> = loaded.warnings.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
+    let warnings: Vec<_> = loaded.warnings.all().iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(warnings, ["clients.maestro"]);
 }
 
 #[test]
 fn a_task_reads_the_version_of_the_deployment_file() {
     let variables = [("REGION", "eu")];
-    let loaded = complete().load(&variables).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = complete().load(&variables).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let host = crate::serve::host(&loaded, &environment(&variables));
     assert_eq!(host.version, "1.2.0", "the program is 1.2.3");
 }
@@ -129,7 +129,7 @@ fn an_unused_maestro_block_never_stops_a_start() {
 #[test]
 fn the_dump_shows_everything_but_secrets() {
     let folder = complete();
-    let loaded = folder.load(&[("REGION", "eu")]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_snapshot!(dump::yaml(&loaded).unwrap());
     assert_eq!(loaded.adapter.values["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!("/certs/key"));
     assert_eq!(loaded.adapter.redacted["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!(dump::REDACTED));
@@ -145,7 +145,7 @@ fn signing(key: &str) -> Folder {
 #[test]
 fn a_key_lies_beside_the_deployment_file_and_is_shown_nowhere() {
     let folder = signing(&format!("{SIGNING_KEY}\n"));
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     assert_eq!(loaded.adapter.signer, Some(Signer::new(SIGNING_KEY.as_bytes()).unwrap()));
     let dump = dump::yaml(&loaded).unwrap();
@@ -163,7 +163,7 @@ fn a_key_lies_beside_the_deployment_file_and_is_shown_nowhere() {
 fn a_key_that_everybody_may_read_is_used_with_a_warning() {
     let folder = signing(SIGNING_KEY);
     fs::set_permissions(folder.path("secret/key"), fs::Permissions::from_mode(0o444)).unwrap();
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.adapter.signer.is_some());
     let root = folder.0.path().display().to_string();
     insta::assert_snapshot!(loaded.warnings.to_string().replace(&root, "/folder"));
@@ -178,11 +178,11 @@ fn a_file_without_a_key_is_a_mistake_that_names_its_cure() {
     fs::create_dir(a_folder.path("secret/key")).unwrap();
     let missing = signing(SIGNING_KEY);
     fs::remove_dir_all(missing.path("secret")).unwrap();
-    let mistakes = [too_short, too_long, a_folder, missing].map(|folder| {
+    let diagnostics = [too_short, too_long, a_folder, missing].map(|folder| {
         let root = folder.0.path().display().to_string();
         folder.load(&[]).unwrap_err().to_string().replace(&root, "/folder")
     });
-    insta::assert_snapshot!(mistakes.join("\n"));
+    insta::assert_snapshot!(diagnostics.join("\n"));
 }
 
 #[test]
@@ -195,16 +195,16 @@ fn the_mistakes_of_all_files_come_at_once() {
         ),
         ("task/manifests/job.yaml", JOB),
     ]);
-    let mistakes = folder.load(&[]).unwrap_err().to_string();
+    let diagnostics = folder.load(&[]).unwrap_err().to_string();
     let root = folder.0.path().display().to_string();
-    insta::assert_snapshot!(mistakes.replace(&root, "/folder"));
+    insta::assert_snapshot!(diagnostics.replace(&root, "/folder"));
 }
 
 #[test]
 fn files_that_cannot_be_read_are_mistakes() {
     let folder = Folder::new(&[]);
-    let mistakes = folder.load(&[]).unwrap_err().to_string();
-    assert_eq!(mistakes.matches("failed to read the file: it does not exist").count(), 2, "{mistakes}");
+    let diagnostics = folder.load(&[]).unwrap_err().to_string();
+    assert_eq!(diagnostics.matches("failed to read the file: it does not exist").count(), 2, "{diagnostics}");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn dump_redacts_every_header_whose_name_announces_a_credential() {
         "adapter: {{name: a}}\nclients: {{hyperfleet_api: {{default_headers: {{{headers}, X-Region: eu}}}}}}\n"
     );
     let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let shown = dump::yaml(&loaded).unwrap();
     assert!(!shown.contains("hunter2") && shown.contains(": eu"), "{shown}");
 }
@@ -337,7 +337,7 @@ fn no_dump_shows_the_credentials_of_an_address() {
          maestro: {{http_server_address: \"{address}\", grpc_server_address: \"user:hunter2@gate.example:8090\"}}\n"
     );
     let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let shown = dump::yaml(&loaded).unwrap();
     assert!(!shown.contains("hunter2") && !shown.contains("user:"), "{shown}");
     let expected = "https://**REDACTED**@gate.example/fleet?access_token=**REDACTED**&region=eu";
@@ -463,7 +463,7 @@ fn paths_come_from_flags_then_variables_then_the_usual_places() {
     let resolve = |adapter, task, variables: &[_], exists: &dyn Fn(&Path) -> bool| {
         Paths::resolve(adapter, task, &environment(variables), exists)
             .map(|paths| format!("{} {}", paths.adapter.display(), paths.task.display()))
-            .map_err(|mistakes| mistakes.mistakes().len())
+            .map_err(|diagnostics| diagnostics.all().len())
     };
     let cases = [
         ("flags", resolve(Some("a"), Some("t"), &variables, &usual), Ok("a t".to_owned())),
@@ -535,10 +535,10 @@ fn a_check_lists_what_a_load_passes_over() {
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
     let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3");
-    let listed: Vec<_> = listed.diagnostics.mistakes().iter().map(|mistake| mistake.path.as_str()).collect();
+    let listed: Vec<_> = listed.diagnostics.all().iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(listed, ["clients.maestro", "post"]);
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    assert_eq!(loaded.warnings.mistakes().len(), 1, "lints are for `check` alone");
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    assert_eq!(loaded.warnings.all().len(), 1, "lints are for `check` alone");
 }
 
 #[test]
@@ -553,6 +553,6 @@ fn a_report_that_the_api_refuses_fails_the_check_and_loads() {
         listed.contains("error: post.payloads[0].build_ref: the condition `Available` has no `status`"),
         "{listed}"
     );
-    let loaded = folder.load(&[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "as the Go adapter, `serve` starts");
 }

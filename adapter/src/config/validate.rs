@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use ::http::header::{HeaderName, HeaderValue};
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::document::Document;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_core::api_call::{Backoff, attempts};
@@ -28,7 +28,7 @@ use super::{dump, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Reports mistakes about keys, wherever their value came from.
+/// Reports diagnostics about keys, wherever their value came from.
 struct Validator<'v> {
     document: &'v Document,
     origins: &'v Origins,
@@ -37,7 +37,7 @@ struct Validator<'v> {
 
 impl Validator<'_> {
     fn report(&mut self, severity: Severity, key: &str, message: impl Into<String>, help: Option<&str>) {
-        self.diagnostics.push(self.origins.mistake(self.document, severity, key, message.into(), help));
+        self.diagnostics.push(self.origins.diagnostic(self.document, severity, key, message.into(), help));
     }
 
     fn error(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
@@ -54,8 +54,8 @@ impl Validator<'_> {
 
     /// Warns of a value that may hold a password: the line is not quoted.
     fn warn_of_secret(&mut self, key: &str, message: impl Into<String>, help: &str) {
-        let mistake = self.origins.mistake(self.document, Severity::Warning, key, message.into(), Some(help));
-        self.diagnostics.push(Mistake { snippet: None, ..mistake });
+        let diagnostic = self.origins.diagnostic(self.document, Severity::Warning, key, message.into(), Some(help));
+        self.diagnostics.push(Diagnostic { snippet: None, ..diagnostic });
     }
 
     /// A duration that counts if it is positive. Text that is none was reported when it was read.
@@ -134,7 +134,7 @@ fn must_be_positive(v: &mut Validator<'_>, key: &str, text: Option<&str>, defaul
 
 impl Validator<'_> {
     fn is_reported(&self, key: &str) -> bool {
-        self.diagnostics.mistakes().iter().any(|mistake| mistake.path == key)
+        self.diagnostics.all().iter().any(|diagnostic| diagnostic.path == key)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lifecycle_config::decode::suggest;
-use lifecycle_config::diagnostics::{Diagnostics, Mistake, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::re2::{Pattern, PatternError};
 use reqwest::Url;
@@ -65,8 +65,8 @@ pub fn unknown_keys(file: &str, written: &Value) -> Diagnostics {
                 None => format!("remove it; the keys here are {}", known.join(", ")),
             };
             let message = "is an unknown key and is ignored".to_owned();
-            let mistake = Mistake::outside(file, &place, message, Some(help));
-            found.push(Mistake { severity: Severity::Warning, ..mistake });
+            let diagnostic = Diagnostic::outside(file, &place, message, Some(help));
+            found.push(Diagnostic { severity: Severity::Warning, ..diagnostic });
         }
     };
     look(Some(written), "", &["responses"]);

@@ -29,7 +29,7 @@ fn read(text: &str, typing: Typing) -> (Option<Sample>, String) {
     let mut diagnostics = Diagnostics::default();
     let document = Document::parse("f.yaml", text).unwrap();
     let sample = decode(&document, typing, &mut diagnostics);
-    let lines: Vec<_> = diagnostics.mistakes().iter().map(|m| format!("{}: {}", m.path, m.message)).collect();
+    let lines: Vec<_> = diagnostics.all().iter().map(|m| format!("{}: {}", m.path, m.message)).collect();
     (sample, lines.join("; "))
 }
 
@@ -48,9 +48,9 @@ fn scalars_are_taken_as_the_type_that_is_wanted() {
         ("a bare number is no duration", "{name: a, wait: 5}", "a", "wait: must be a duration, but is the number 5"),
         ("an item of a list", "{name: a, items: [~, {name: 1}]}", "a", "items[0].name: is required"),
     ];
-    for (name, text, wanted, mistakes) in cases {
+    for (name, text, wanted, diagnostics) in cases {
         let (sample, found) = read(text, Typing::Strict);
-        assert_eq!((sample.unwrap().name.as_str(), found.as_str()), (wanted, mistakes), "{name}");
+        assert_eq!((sample.unwrap().name.as_str(), found.as_str()), (wanted, diagnostics), "{name}");
     }
 }
 
@@ -75,9 +75,9 @@ fn integer_keys_take_whole_numbers_only() {
             let mut diagnostics = Diagnostics::default();
             let document = Document::parse("f.yaml", &format!("{{name: a, count: {written}}}")).unwrap();
             let sample: Option<Sample> = decode(&document, typing, &mut diagnostics);
-            let told = diagnostics.mistakes().iter().map(|mistake| {
-                let help = mistake.help.iter().map(|help| format!("; {help}"));
-                std::iter::once(format!("{}: {}", mistake.path, mistake.message)).chain(help).collect::<String>()
+            let told = diagnostics.all().iter().map(|diagnostic| {
+                let help = diagnostic.help.iter().map(|help| format!("; {help}"));
+                std::iter::once(format!("{}: {}", diagnostic.path, diagnostic.message)).chain(help).collect::<String>()
             });
             let told: Vec<String> = told.collect();
             match expected {

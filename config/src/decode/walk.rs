@@ -37,8 +37,8 @@ impl<'w> Walker<'w> {
     }
 
     fn report(&mut self, severity: Severity, path: &Path, position: Position, message: String, help: Option<String>) {
-        let mistake = || self.document.mistake_at(severity, path, position, message, help);
-        self.diagnostics.push_with(severity, mistake);
+        let diagnostic = || self.document.diagnostic_at(severity, path, position, message, help);
+        self.diagnostics.push_with(severity, diagnostic);
     }
 
     fn value(&mut self, at: &At<'_>, schema: &'w Value) -> Value {

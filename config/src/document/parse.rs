@@ -100,7 +100,7 @@ impl<'t> Composer<'t, '_> {
         }
     }
 
-    /// The next event; what is wrong behind the first document is nobody's mistake.
+    /// The next event; errors behind the first document are not reported, since nothing there is read.
     fn next_quietly(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
         self.events.next_event().transpose().map_err(|_| Stop)
     }

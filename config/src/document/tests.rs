@@ -9,7 +9,7 @@ fn value(text: &str) -> Value {
     Document::parse("f.yaml", text).unwrap().root().to_value()
 }
 
-fn mistakes(text: &str) -> String {
+fn diagnostics(text: &str) -> String {
     Document::parse("f.yaml", text).unwrap_err().to_string()
 }
 
@@ -104,7 +104,7 @@ fn unreadable_text_is_reported_with_its_place() {
         ("a merge of a scalar", "a: {<<: 1}\n"),
         ("not a number", "a: .nan\n"),
     ];
-    let rendered: Vec<_> = cases.iter().map(|(name, text)| format!("# {name}\n{}\n", mistakes(text))).collect();
+    let rendered: Vec<_> = cases.iter().map(|(name, text)| format!("# {name}\n{}\n", diagnostics(text))).collect();
     insta::assert_snapshot!(rendered.join("\n"));
 }
 
@@ -121,7 +121,7 @@ fn text_that_lacks_quotes_is_told_to_get_them() {
         ("a template before text", "name: {{ .clusterId }}-job\n"),
         ("a template in a list", "names: [{{ .a }}-b]\n"),
     ];
-    let rendered: Vec<_> = cases.iter().map(|(name, text)| format!("# {name}\n{}\n", mistakes(text))).collect();
+    let rendered: Vec<_> = cases.iter().map(|(name, text)| format!("# {name}\n{}\n", diagnostics(text))).collect();
     for rendered in &rendered {
         assert!(rendered.contains("in quotes"), "{rendered}");
     }
@@ -140,7 +140,7 @@ fn hostile_text_ends_in_a_mistake() {
         ("too many bytes", "x".repeat(3 << 20), "the limit is"),
     ];
     for (name, text, expected) in cases {
-        let rendered = mistakes(&text);
+        let rendered = diagnostics(&text);
         assert!(rendered.contains(expected) && rendered.len() < 2_000, "{name}: {rendered}");
     }
 }
@@ -161,8 +161,8 @@ fn only_the_first_document_is_read() {
 
 #[test]
 fn a_secret_file_is_never_quoted() {
-    let mistake = Document::parse_secret("f.yaml", "url: amqp://u:hunter2@h\nurl: x\n").unwrap_err().to_string();
-    assert!(mistake.contains("f.yaml:2:1") && !mistake.contains("hunter2"), "{mistake}");
+    let diagnostic = Document::parse_secret("f.yaml", "url: amqp://u:hunter2@h\nurl: x\n").unwrap_err().to_string();
+    assert!(diagnostic.contains("f.yaml:2:1") && !diagnostic.contains("hunter2"), "{diagnostic}");
 }
 
 /// Text that looks like YAML more often than chance.

@@ -1,4 +1,4 @@
-//! Text manifests: what a rendered text means, and what its mistakes tell.
+//! Text manifests: what a rendered text means, and what its errors tell.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::json;

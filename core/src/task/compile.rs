@@ -43,11 +43,11 @@ pub struct Surroundings<'s> {
 /// What compilation yields.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The task, if no mistake is an error.
+    /// The task, if no diagnostic is an error.
     pub task: Option<Task>,
     /// The file as written, if it is a document at all.
     pub document: Option<Document>,
-    /// Every mistake and warning, in the order of the file.
+    /// Every diagnostic and warning, in the order of the file.
     pub diagnostics: Diagnostics,
 }
 

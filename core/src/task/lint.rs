@@ -71,8 +71,8 @@ impl Linter<'_> {
     }
 
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {
-        let mistake = || self.document.mistake(severity, path, message, Some(help));
-        self.diagnostics.push_with(severity, mistake);
+        let diagnostic = || self.document.diagnostic(severity, path, message, Some(help));
+        self.diagnostics.push_with(severity, diagnostic);
     }
 
     /// The first of the keys that is there, else the first.

@@ -53,7 +53,7 @@ impl Settler<'_> {
     }
 
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: &str) {
-        let mut mistake = self.document.mistake(severity, path, message, Some(help.to_owned()));
+        let mut mistake = self.document.diagnostic(severity, path, message, Some(help.to_owned()));
         // A value that does not stand in the file has no place in it.
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path.to_string()) {
             let outside = match self.origin(setting.key) {

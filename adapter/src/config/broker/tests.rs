@@ -12,7 +12,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 }
 
 fn sound(text: &str, variables: &[(&str, &str)]) -> BrokerConfig {
-    parse("broker.yaml", text, &environment(variables)).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
+    parse("broker.yaml", text, &environment(variables)).unwrap_or_else(|diagnostics| panic!("{diagnostics}")).0
 }
 
 const RABBIT: &str = "broker: {type: rabbitmq, rabbitmq: {url: \"amqp://guest:hunter2@mq:5672/v\"}}\n";
@@ -110,9 +110,9 @@ fn mistakes_of_the_brokers_file() {
         ("a password beside a mistake", "broker: {type: rabbitmq, rabbitmq: {url: [\"amqp://u:hunter2@h\"]}}"),
     ];
     let render = |(name, text): &(&str, &str)| {
-        let mistakes = parse("broker.yaml", text, &Environment::new()).unwrap_err().to_string();
-        assert!(!mistakes.contains("hunter2"), "{name}: {mistakes}");
-        format!("##### {name}\n{mistakes}\n")
+        let diagnostics = parse("broker.yaml", text, &Environment::new()).unwrap_err().to_string();
+        assert!(!diagnostics.contains("hunter2"), "{name}: {diagnostics}");
+        format!("##### {name}\n{diagnostics}\n")
     };
     insta::assert_snapshot!(cases.iter().map(render).collect::<Vec<_>>().join("\n"));
 }

@@ -88,7 +88,7 @@ fn unknown_keys_of_an_answers_file_are_told() {
             "responses": [{ "status": 404, "statusCode": 200, "headers": {}, "body": { "anything": 1 } }],
         }],
     });
-    let told: Vec<String> = unknown_keys("answers.json", &written).mistakes().iter().map(ToString::to_string).collect();
+    let told: Vec<String> = unknown_keys("answers.json", &written).all().iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [

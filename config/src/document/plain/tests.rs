@@ -9,7 +9,7 @@ use super::is_not_finite;
 use crate::go::float_json;
 
 /// A scalar, then what Go makes of it: as a value of a file, with Go's type; as a value and as a key of a manifest; as a key of an
-/// inline manifest in a file. `ERR` is a mistake. Written by yaml.v3 3.0.1 and sigs.k8s.io/yaml 1.6.0.
+/// inline manifest in a file. `ERR` is an error. Written by yaml.v3 3.0.1 and sigs.k8s.io/yaml 1.6.0.
 const GOLDEN: &str = include_str!("golden.tsv");
 
 /// JSON as Go writes it, as far as a row of the table needs it.
@@ -32,11 +32,11 @@ fn at_k(value: Result<Value, String>) -> String {
 }
 
 fn in_file(text: &str) -> Result<Value, String> {
-    Document::parse("f", text).map(|document| document.root().to_value()).map_err(|mistakes| mistakes.to_string())
+    Document::parse("f", text).map(|document| document.root().to_value()).map_err(|diagnostics| diagnostics.to_string())
 }
 
 fn in_manifest(text: &str) -> Result<Value, String> {
-    let document = Document::parse("f", text).map_err(|mistakes| mistakes.to_string())?;
+    let document = Document::parse("f", text).map_err(|diagnostics| diagnostics.to_string())?;
     document.root().to_manifest()
 }
 

@@ -48,7 +48,7 @@ pub(super) enum Key {
 /// What becomes of text that the Go adapter accepts at load, and fails to parse at an event.
 const FAILS_LATER: &str = "as in the Go adapter, the file loads, and an event fails where it needs this value";
 
-/// Collects mistakes, and the environment variables that the task names.
+/// Collects diagnostics, and the environment variables that the task names.
 pub(super) struct Checker<'c> {
     pub(super) surroundings: &'c Surroundings<'c>,
     pub(super) known: &'c Known,
@@ -81,7 +81,7 @@ impl<'c> Checker<'c> {
         self.report(Severity::Note, place, None, message.into(), Some(help.into()));
     }
 
-    /// Adds the mistakes that a referenced file has of itself.
+    /// Adds the diagnostics that a referenced file has of itself.
     pub(super) fn adopt(&mut self, diagnostics: Diagnostics) {
         self.diagnostics.extend(diagnostics);
     }
@@ -95,16 +95,18 @@ impl<'c> Checker<'c> {
         help: Option<String>,
     ) {
         let position = position.unwrap_or_else(|| place.document.locate(&place.path));
-        let mistake = || place.document.mistake_at(severity, &place.path, position, message, help);
-        self.diagnostics.push_with(severity, mistake);
+        let diagnostic = || place.document.diagnostic_at(severity, &place.path, position, message, help);
+        self.diagnostics.push_with(severity, diagnostic);
     }
 
     /// Whether the value there was replaced by a placeholder: what follows from it is not the author's mistake.
     pub(super) fn is_reported(&self, place: &Place<'_>) -> bool {
         let path = place.path.to_string();
         let file = place.document.file();
-        let mut mistakes = self.diagnostics.mistakes().iter();
-        mistakes.any(|mistake| mistake.severity == Severity::Error && mistake.path == path && mistake.file == file)
+        let mut diagnostics = self.diagnostics.all().iter();
+        diagnostics.any(|diagnostic| {
+            diagnostic.severity == Severity::Error && diagnostic.path == path && diagnostic.file == file
+        })
     }
 
     /// Notes an environment variable that the task may read.
@@ -136,7 +138,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// An expression. Blank text is reported by the caller, where it is a mistake.
+    /// An expression. Blank text is reported by the caller, where it is an error.
     pub(super) fn expression(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Expression> {
         let expression = self.expression_where(place, text, &|name| known.has_variable(name), known, key)?;
         if ["adapter", "event"].iter().any(|variable| text.contains(variable)) {
@@ -201,9 +203,9 @@ impl<'c> Checker<'c> {
             };
             self.report(severity, place, None, message, help);
         }
-        for mistake in expression.pattern_errors() {
+        for error in expression.pattern_errors() {
             let help = "matches() takes the regular expressions of RE2: https://github.com/google/re2/wiki/Syntax";
-            self.report(severity, place, None, format!("matches() always fails: {mistake}"), Some(help.to_owned()));
+            self.report(severity, place, None, format!("matches() always fails: {error}"), Some(help.to_owned()));
         }
         self.resource_reads(place, &expression);
         for variable in expression.member_reads("env") {

@@ -262,7 +262,7 @@ fn a_pattern_that_cannot_work_is_told_at_load() {
         |pattern: &str| format!("params: [{{name: a, source: {{expression: \"event.id.matches('{pattern}')\"}}}}]\n");
     let told = |text: &str| {
         let diagnostics = compile("task.yaml", text, &surroundings()).diagnostics;
-        diagnostics.mistakes().iter().map(|mistake| (mistake.severity, mistake.message.clone())).collect::<Vec<_>>()
+        diagnostics.all().iter().map(|mistake| (mistake.severity, mistake.message.clone())).collect::<Vec<_>>()
     };
     let cases = [
         ("(?=a)", "matches() always fails: `(?=` in the pattern: RE2 has no look-ahead"),
