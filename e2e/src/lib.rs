@@ -27,6 +27,7 @@ mod pki;
 pub mod postgres;
 pub mod rabbitmq;
 mod run;
+pub mod scripted;
 pub mod sentinel;
 pub mod sockets;
 mod wait;
