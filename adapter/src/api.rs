@@ -1,12 +1,9 @@
-//! Calls to the lifecycle API, and to whatever else a task names.
+//! Calls to the HyperFleet API, and to whatever else a task names.
 //!
 //! In: a rendered request and the pass it belongs to. Out: the last answer, whatever its status, or why there was
-//! none. A call retries by its policy and ends before the pass does. It does not decide what a status means for the
-//! pass, beyond telling which ones are worth another attempt.
-//!
-//! The bearer token and the default headers go to the API's own origin and nowhere else: a task that names a
-//! foreign URL must not hand out the adapter's identity. For the same reason a redirect is followed only within
-//! its origin.
+//! none. How a call is made, retried and ended is the [client's](lifecycle_api_client) part; here is what a pass adds: the
+//! trait that dry runs implement as well, metrics and spans, the words for a failure, and which 404 means that the
+//! event's own resource is gone.
 
 use std::future::Future;
 
@@ -15,19 +12,14 @@ use tokio::time::Instant;
 
 use crate::trace::TraceContext;
 
-mod client;
 mod endpoint;
 mod failure;
+mod http;
 mod own;
-mod retry;
-mod token;
-mod url;
 
-pub use client::{ApiSettings, ApiSettingsError, HttpApi, TokenSettings};
 pub use failure::{failure_text, is_resource_not_found};
+pub use http::{Accounts, ApiSetupError, HttpApi, backoff, default_headers};
 pub use own::names_resource_of;
-pub use retry::RetryPolicy;
-pub use url::resolve;
 
 /// Where a call belongs.
 #[derive(Debug, Clone, Default)]
@@ -50,3 +42,6 @@ pub trait Api: Send + Sync + 'static {
     /// The URL that a request for `url` goes to: absolute for a foreign one, else a path below the API's base.
     fn resolve_url(&self, url: &str) -> String;
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,5 @@ pub mod pass;
 pub mod pipeline;
 pub mod secret;
 pub mod serve;
-pub mod tls;
 pub mod trace;
 pub mod transport;

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::header::USER_AGENT;
 use jiff::Timestamp;
+use lifecycle_api_client::{RetryPolicy, Settings, TokenSettings};
 use lifecycle_core::api_call::ApiCall;
 use lifecycle_core::host::Host;
 use lifecycle_core::plan::decision::{Decision, FailReason};
@@ -30,7 +32,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
-use crate::api::{ApiSettings, HttpApi, RetryPolicy, TokenSettings};
+use crate::api::{self, Accounts, ApiSetupError, HttpApi};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
@@ -40,7 +42,6 @@ use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
 use crate::metrics::{Api, MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
-use crate::secret::Secret;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
 
@@ -98,8 +99,10 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
 
     let mut supervisor = Supervisor::new(readiness.clone(), Arc::clone(&metrics));
     let doubt = supervisor.doubt();
-    let settings = api_settings(&loaded, &environment, propagate, &version, doubt.clone());
-    let api = HttpApi::new(settings, Arc::clone(&metrics)).context("failed to set up the HyperFleet API client")?;
+    let accounts = Accounts { propagate, doubt: doubt.clone(), metrics: Arc::clone(&metrics) };
+    let api = api_settings(&loaded, &environment, &version)
+        .and_then(|settings| HttpApi::new(settings, accounts))
+        .context("failed to set up the HyperFleet API client")?;
     if api_calls(&loaded.task).any(|call| api.may_serve(call.url.source())) {
         supervisor.watch(Dependency::Hyperfleet, doubt, api.probe());
     }
@@ -220,37 +223,26 @@ fn user_agent(environment: &Environment, version: &Version) -> String {
     own.cloned().unwrap_or_else(|| format!("hyperfleet-adapter/{}", version.number))
 }
 
-fn api_settings(
-    loaded: &Loaded,
-    environment: &Environment,
-    propagate: bool,
-    version: &Version,
-    doubt: Doubt,
-) -> ApiSettings {
+fn api_settings(loaded: &Loaded, environment: &Environment, version: &Version) -> Result<Settings, ApiSetupError> {
     let api = &loaded.adapter.api;
-    ApiSettings {
+    let user_agent = user_agent(environment, version);
+    Ok(Settings {
         base_url: api.base_url.clone().unwrap_or_default(),
         version: api.version.clone(),
         timeout: api.timeout,
         retry: RetryPolicy {
             attempts: api.retry_attempts,
-            backoff: api.retry_backoff,
+            backoff: api::backoff(api.retry_backoff),
             base_delay: api.base_delay,
             max_delay: api.max_delay,
         },
-        default_headers: api
-            .default_headers
-            .iter()
-            .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
-            .collect(),
+        default_headers: api::default_headers(&api.default_headers)?,
         token: api
             .auth
             .as_ref()
             .map(|auth| TokenSettings { path: auth.token_path.clone(), cache_ttl: auth.token_cache_ttl }),
-        user_agent: user_agent(environment, version),
-        propagate,
-        doubt,
-    }
+        user_agent: user_agent.parse().map_err(|_| ApiSetupError::Header(format!("{USER_AGENT}: {user_agent}")))?,
+    })
 }
 
 async fn connect(

@@ -86,7 +86,7 @@ impl Timeline {
             signer: None,
             task: Arc::new(loaded.task),
             transport: MemoryTransport::new(start),
-            api: CannedApi::new(None, "v1".to_owned(), answers),
+            api: CannedApi::new(None, answers),
             keep_account: false,
         };
         let event = input::read_event(&example.join("event.json")).unwrap();

@@ -33,8 +33,14 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates whose entries are ours, a new program's among them.
-const OUR_CRATES: [&str; 5] =
-    ["hyperfleet_adapter", "lifecycle_config", "lifecycle_core", "lifecycle_service", "reconcile_metrics"];
+const OUR_CRATES: [&str; 6] = [
+    "hyperfleet_adapter",
+    "lifecycle_api_client",
+    "lifecycle_config",
+    "lifecycle_core",
+    "lifecycle_service",
+    "reconcile_metrics",
+];
 
 /// The shape of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

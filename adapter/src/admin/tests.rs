@@ -20,7 +20,7 @@ struct Page {
 
 async fn get(server: &Server, path: &str, accept: &str) -> Page {
     let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(crate::tls::with_roots(rustls::RootCertStore::empty()).unwrap())
+        .tls_backend_preconfigured(lifecycle_api_client::tls::with_roots(rustls::RootCertStore::empty()).unwrap())
         .no_proxy()
         .build()
         .unwrap();

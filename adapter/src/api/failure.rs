@@ -1,27 +1,20 @@
 //! What a failed call is called, and the one failure that is none.
 
 use http::StatusCode;
+use lifecycle_api_client::problem::Code;
+use lifecycle_api_client::retry::is_worth_retrying;
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
-use serde_json::Value;
-
-use super::retry;
-
-/// The API's code for a URL that it does not serve: a mistake in the task, not a resource that is gone.
-const UNKNOWN_ENDPOINT: &str = "HYPERFLEET-NTF-000";
 
 /// Bodies are quoted up to here: enough for a problem document.
 const QUOTE_LIMIT: usize = 4 * 1024;
 
 /// Whether an answer says that the resource does not exist.
 ///
-/// A 404 does, unless its body carries the API's code for an endpoint that does not exist.
+/// A 404 does, as for the Go adapter, unless its body carries the API's code for a URL that it does not serve: that is a
+/// mistake in the task. The sweeper must not go by this: a proxy's 404 passes, while it only ends an event here.
 #[must_use]
 pub fn is_resource_not_found(status: u16, body: &str) -> bool {
-    if status != 404 {
-        return false;
-    }
-    let problem = serde_json::from_str::<Value>(body).unwrap_or_default();
-    problem.get("code").and_then(Value::as_str) != Some(UNKNOWN_ENDPOINT)
+    status == 404 && Code::of(body) != Some(Code::UnknownEndpoint)
 }
 
 /// The failure of a call in words; none if it succeeded. `url` is the resolved one.
@@ -31,8 +24,9 @@ pub fn failure_text(request: &ApiRequest, url: &str, result: &Result<ApiResponse
     match result {
         Ok(response) if response.is_success() => None,
         Ok(ApiResponse { status, body, attempts }) => {
-            let reason = StatusCode::from_u16(*status).ok().and_then(|code| code.canonical_reason()).unwrap_or("");
-            let detail = if retry::is_worth_retrying(*status) || body.trim().is_empty() {
+            let code = StatusCode::from_u16(*status).ok();
+            let reason = code.and_then(|code| code.canonical_reason()).unwrap_or("");
+            let detail = if code.is_some_and(is_worth_retrying) || body.trim().is_empty() {
                 "the server did not accept the request".to_owned()
             } else {
                 quote(body.trim())

@@ -6,15 +6,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use lifecycle_api_client::Base;
 use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::re2::{Pattern, PatternError};
-use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::{Api, CallContext, resolve};
+use crate::api::{Api, CallContext};
 
 /// The answers file, as written.
 #[derive(Debug, Default, Deserialize)]
@@ -155,18 +155,17 @@ impl Answers {
 /// The API.
 #[derive(Debug)]
 pub struct CannedApi {
-    base: Option<Url>,
-    version: String,
+    base: Option<Base>,
     answers: Answers,
     /// For each call so far, the entry that answered it.
     answered_by: Mutex<Vec<Option<usize>>>,
 }
 
 impl CannedApi {
-    /// Gives `answers`; their patterns see URLs as the real client resolves them for this base and version.
+    /// Gives `answers`; their patterns see URLs as the real client resolves them for this base, or as they are without one.
     #[must_use]
-    pub fn new(base: Option<Url>, version: String, answers: Answers) -> Self {
-        Self { base, version, answers, answered_by: Mutex::default() }
+    pub fn new(base: Option<Base>, answers: Answers) -> Self {
+        Self { base, answers, answered_by: Mutex::default() }
     }
 
     /// For each call so far, the place of the entry that answered it; none for the default answer.
@@ -198,7 +197,7 @@ impl CannedApi {
 
 impl Api for CannedApi {
     fn resolve_url(&self, url: &str) -> String {
-        resolve(url, self.base.as_ref(), &self.version)
+        self.base.as_ref().map_or_else(|| url.to_owned(), |base| base.resolve(url))
     }
 
     async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<ApiResponse, ApiFailure> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_api_client::Base;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::write::WriteError;
@@ -91,7 +92,7 @@ impl World {
             .and_then(|transport| transport.with_overrides(overrides))
             .map_err(|error: WriteError| InputError::Refused(error))?;
         let base = adapter.api.base_url.as_deref().and_then(|base| Url::parse(base).ok());
-        let api = CannedApi::new(base, adapter.api.version.clone(), answers);
+        let api = CannedApi::new(base.map(|base| Base::new(base, &adapter.api.version)), answers);
         let time = adapter.event_deadline;
         let pipeline = Pipeline {
             task: Arc::new(task),

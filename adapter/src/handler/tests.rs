@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use lifecycle_api_client::Base;
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::id::Generation;
 use lifecycle_core::task::compile::{Surroundings, compile};
@@ -15,7 +16,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use super::*;
-use crate::api::{CallContext, resolve};
+use crate::api::CallContext;
 use crate::metrics::MetricIdentity;
 use crate::transport::memory::MemoryTransport;
 
@@ -40,7 +41,8 @@ impl Api for FakeApi {
     }
 
     fn resolve_url(&self, url: &str) -> String {
-        resolve(url, reqwest::Url::parse("http://api.example").ok().as_ref(), "v1")
+        let base = "http://api.example".parse().map(|base| Base::new(base, "v1"));
+        base.map_or_else(|_| url.to_owned(), |base| base.resolve(url))
     }
 }
 

@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use lifecycle_api_client::tls;
 use lifecycle_service::logging::{self, Identity};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
@@ -24,7 +25,6 @@ use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::settings::{Export, Protocol};
-use crate::tls;
 
 /// Tracing that could not be started.
 #[derive(Debug, thiserror::Error)]

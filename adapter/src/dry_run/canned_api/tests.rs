@@ -6,7 +6,7 @@ use super::*;
 
 fn api(file: Value) -> CannedApi {
     let answers = Answers::compile(serde_json::from_value(file).unwrap()).unwrap();
-    CannedApi::new(Some(Url::parse("http://api:8000").unwrap()), "v1".to_owned(), answers)
+    CannedApi::new(Some(Base::new("http://api:8000".parse().unwrap(), "v1")), answers)
 }
 
 #[test]
@@ -98,4 +98,12 @@ fn unknown_keys_of_an_answers_file_are_told() {
             "answers.json: warning: responses[0].responses[0].status: is an unknown key and is ignored\n  help: remove it; the keys here are body, headers, statusCode",
         ]
     );
+}
+
+#[test]
+fn urls_stay_as_they_are_without_a_base() {
+    let api = CannedApi::new(None, Answers::compile(serde_json::from_value(json!({})).unwrap()).unwrap());
+    for url in ["clusters/a?b=c", "http://api/x", ""] {
+        assert_eq!(api.resolve_url(url), url);
+    }
 }

@@ -7,10 +7,22 @@
 use std::future::Future;
 use std::time::Duration;
 
+use http::StatusCode;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
-use lifecycle_core::api_call::Backoff;
 use tokio::time::{Instant, sleep};
+
+/// How the delay between attempts grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backoff {
+    /// `base`, `2·base`, `4·base`, …
+    #[default]
+    Exponential,
+    /// `base`, `2·base`, `3·base`, …
+    Linear,
+    /// `base`, `base`, …
+    Constant,
+}
 
 /// How far a delay is moved either way, so that clients that failed together do not return together.
 const JITTER: f64 = 0.1;
@@ -54,40 +66,60 @@ impl RetryPolicy {
     }
 }
 
-/// What one attempt gave.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Attempt {
-    /// The server answered.
-    Answered {
-        status: u16,
-        body: String,
-        retry_after: Option<Duration>,
-        /// The answer was about a credential that has been replaced since: once, it is tried again at once.
-        stale_credential: bool,
-    },
-    /// There was no answer.
-    Failed {
-        message: String,
-        /// Whether another attempt can end otherwise.
-        retryable: bool,
-    },
+/// What an attempt says about another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another attempt would end the same way.
+    Final,
+    /// The refused credential has been replaced since: once in a call, another attempt is made at once.
+    AtOnce,
+    /// Another attempt can end otherwise, after the policy's delay or the one that the server asks for.
+    Later(Option<Duration>),
+}
+
+/// The outcome of one attempt.
+pub(crate) trait Outcome {
+    /// Whether another attempt can end otherwise.
+    fn next(&self) -> Next;
+
+    /// Why this one does not count, for the log.
+    fn reason(&self) -> String;
+}
+
+impl Next {
+    /// After a complete answer.
+    pub(crate) fn after_answer(status: StatusCode, retry_after: Option<Duration>, stale_credential: bool) -> Self {
+        match (stale_credential, is_worth_retrying(status)) {
+            (true, _) => Self::AtOnce,
+            (false, true) => Self::Later(retry_after),
+            (false, false) => Self::Final,
+        }
+    }
+
+    /// After an attempt without an answer.
+    pub(crate) fn after_failure(is_retryable: bool) -> Self {
+        if is_retryable { Self::Later(None) } else { Self::Final }
+    }
 }
 
 /// Whether another attempt at a request that got this status can end otherwise.
-pub(super) fn is_worth_retrying(status: u16) -> bool {
-    status >= 500 || status == 408 || status == 429
+#[must_use]
+pub fn is_worth_retrying(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// Makes attempts until one is final, the policy is used up, or the deadline leaves no room for the next one.
-pub(super) async fn run<F, Fut>(
+/// Makes attempts until one is final, the policy is used up, or the deadline leaves no room for the next one. Gives
+/// the last outcome and the number of attempts.
+pub(crate) async fn run<T, F, Fut>(
     policy: RetryPolicy,
     deadline: Option<Instant>,
     mut jitter: impl FnMut() -> f64,
     mut attempt: F,
-) -> (Attempt, u32)
+) -> (T, u32)
 where
+    T: Outcome,
     F: FnMut(u32) -> Fut,
-    Fut: Future<Output = Attempt>,
+    Fut: Future<Output = T>,
 {
     let mut allowed = policy.attempts.max(1);
     let mut renewed = false;
@@ -95,28 +127,23 @@ where
     loop {
         made += 1;
         let outcome = attempt(made).await;
-        let server_delay = match &outcome {
-            Attempt::Answered { stale_credential: true, .. } if !renewed => {
+        let server_delay = match outcome.next() {
+            Next::AtOnce if !renewed => {
                 renewed = true;
                 allowed += 1;
                 continue;
             }
-            Attempt::Answered { status, retry_after, .. } if is_worth_retrying(*status) => *retry_after,
-            Attempt::Failed { retryable: true, .. } => None,
-            Attempt::Answered { .. } | Attempt::Failed { .. } => return (outcome, made),
+            Next::AtOnce | Next::Final => return (outcome, made),
+            Next::Later(server_delay) => server_delay.unwrap_or_default(),
         };
-        let delay = policy.delay(made, jitter()).max(server_delay.unwrap_or_default().min(policy.max_delay));
+        let delay = policy.delay(made, jitter()).max(server_delay.min(policy.max_delay));
         if made >= allowed || deadline.is_some_and(|deadline| Instant::now() + delay >= deadline) {
             return (outcome, made);
         }
-        let reason = match &outcome {
-            Attempt::Answered { status, .. } => format!("the server answered {status}"),
-            Attempt::Failed { message, .. } => message.clone(),
-        };
         tracing::warn!(
             attempt = made,
             delay_ms = delay.as_millis() as u64,
-            error = reason,
+            error = outcome.reason(),
             "API call will be tried again"
         );
         sleep(delay).await;
@@ -124,7 +151,7 @@ where
 }
 
 /// Reads `Retry-After`: seconds, or a date to be compared with `now`.
-pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
@@ -175,25 +202,48 @@ mod tests {
         }
     }
 
-    fn answered(status: u16) -> Attempt {
-        Attempt::Answered { status, body: String::new(), retry_after: None, stale_credential: false }
+    /// What a server or the network did.
+    #[derive(Debug, Clone, PartialEq)]
+    enum Scripted {
+        Answered { status: u16, retry_after: Option<Duration>, stale_credential: bool },
+        Failed { retryable: bool },
     }
 
-    fn busy(seconds: u64) -> Attempt {
+    impl Outcome for Scripted {
+        fn next(&self) -> Next {
+            match *self {
+                Self::Answered { status, retry_after, stale_credential } => {
+                    let status = StatusCode::from_u16(status).expect("a status");
+                    Next::after_answer(status, retry_after, stale_credential)
+                }
+                Self::Failed { retryable } => Next::after_failure(retryable),
+            }
+        }
+
+        fn reason(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn answered(status: u16) -> Scripted {
+        Scripted::Answered { status, retry_after: None, stale_credential: false }
+    }
+
+    fn busy(seconds: u64) -> Scripted {
         let retry_after = Some(Duration::from_secs(seconds));
-        Attempt::Answered { status: 429, body: String::new(), retry_after, stale_credential: false }
+        Scripted::Answered { status: 429, retry_after, stale_credential: false }
     }
 
-    fn stale() -> Attempt {
-        Attempt::Answered { status: 401, body: String::new(), retry_after: None, stale_credential: true }
+    fn stale() -> Scripted {
+        Scripted::Answered { status: 401, retry_after: None, stale_credential: true }
     }
 
-    fn failed(retryable: bool) -> Attempt {
-        Attempt::Failed { message: "reset".to_owned(), retryable }
+    fn failed(retryable: bool) -> Scripted {
+        Scripted::Failed { retryable }
     }
 
     /// Runs a script of outcomes; gives the seconds at which attempts were made, and the last outcome.
-    async fn play(script: Vec<Attempt>, attempts: u32, deadline: Option<u64>) -> (Vec<u64>, Attempt) {
+    async fn play(script: Vec<Scripted>, attempts: u32, deadline: Option<u64>) -> (Vec<u64>, Scripted) {
         let start = Instant::now();
         let times = RefCell::new(Vec::new());
         let deadline = deadline.map(|seconds| start + Duration::from_secs(seconds));

@@ -1,7 +1,8 @@
 //! The bearer token, from a file that somebody else rotates.
 //!
-//! In: a path and for how long a token may be used without looking. Out: the token, or why there is none. A token that
-//! cannot be read again is not used any longer. It never writes, and never shows what it read.
+//! In: a path, and for how long a token may be used without looking. Out: the value of the header `Authorization`, or why
+//! there is none. A token that cannot be read again is not used any longer. The value is marked as sensitive, so that
+//! nothing prints it.
 
 use std::fs::Metadata;
 use std::io;
@@ -9,11 +10,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use http::HeaderValue;
 use lifecycle_service::files;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-
-use crate::secret::Secret;
 
 /// A file written this shortly before it was read may change again within one tick of its clock: looking equal
 /// then proves nothing.
@@ -21,16 +21,23 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// A token file that gives no token.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TokenError {
+pub enum TokenError {
+    /// The file cannot be read.
     #[error("reading token file {}", path.display())]
+    #[expect(missing_docs, reason = "the message names them")]
     Unreadable { path: PathBuf, source: io::Error },
+    /// The file holds nothing but white space.
     #[error("token file {} is empty", path.display())]
+    #[expect(missing_docs, reason = "the message names it")]
     Empty { path: PathBuf },
+    /// The file holds what no header can carry.
+    #[error("the token is no valid header value")]
+    Unsendable,
 }
 
 /// Reads a token when it is asked for, as seldom as it may.
 #[derive(Debug)]
-pub(super) struct TokenFile {
+pub(crate) struct TokenFile {
     path: PathBuf,
     lifetime: Duration,
     cached: Mutex<Option<Cached>>,
@@ -38,7 +45,8 @@ pub(super) struct TokenFile {
 
 #[derive(Debug)]
 struct Cached {
-    token: Secret<String>,
+    /// `Bearer` and the token.
+    header: HeaderValue,
     read_at: Instant,
     /// What the file looked like, if looking the same proves that it is the same.
     stamp: Option<Stamp>,
@@ -70,29 +78,29 @@ impl Stamp {
 
 impl TokenFile {
     /// With a `lifetime` of zero the file is looked at for each request, and read if it has changed.
-    pub(super) fn new(path: PathBuf, lifetime: Duration) -> Self {
+    pub(crate) fn new(path: PathBuf, lifetime: Duration) -> Self {
         Self { path, lifetime, cached: Mutex::default() }
     }
 
-    /// The token to send.
-    pub(super) async fn token(&self) -> Result<Secret<String>, TokenError> {
+    /// The header to send.
+    pub(crate) async fn token(&self) -> Result<HeaderValue, TokenError> {
         let mut cached = self.cached.lock().await;
         if let Some(known) = cached.as_ref() {
             let fresh = known.read_at.elapsed() < self.lifetime;
             if fresh || known.stamp.is_some() && known.stamp == self.stamp().await {
-                return Ok(known.token.clone());
+                return Ok(known.header.clone());
             }
         }
         self.read_into(&mut cached).await
     }
 
     /// Whether the file holds another token than the one that was refused. Forgets the cached one.
-    pub(super) async fn has_replaced(&self, refused: &Secret<String>) -> bool {
+    pub(crate) async fn has_replaced(&self, refused: &HeaderValue) -> bool {
         let mut cached = self.cached.lock().await;
-        self.read_into(&mut cached).await.is_ok_and(|token| token != *refused)
+        self.read_into(&mut cached).await.is_ok_and(|header| header != *refused)
     }
 
-    async fn read_into(&self, cached: &mut Option<Cached>) -> Result<Secret<String>, TokenError> {
+    async fn read_into(&self, cached: &mut Option<Cached>) -> Result<HeaderValue, TokenError> {
         *cached = None;
         // Before reading: a change in between must not be taken for what was read.
         let stamp = self.stamp().await.filter(|stamp| stamp.is_settled(SystemTime::now()));
@@ -100,17 +108,23 @@ impl TokenFile {
         let text = files::read_text_aside(&self.path, files::SECRET)
             .await
             .map_err(|source| TokenError::Unreadable { path: self.path.clone(), source })?;
-        let token = Secret::new(text.trim().to_owned());
-        if token.expose().is_empty() {
+        if text.trim().is_empty() {
             return Err(TokenError::Empty { path: self.path.clone() });
         }
-        *cached = Some(Cached { token: token.clone(), read_at, stamp });
-        Ok(token)
+        let header = bearer(text.trim())?;
+        *cached = Some(Cached { header: header.clone(), read_at, stamp });
+        Ok(header)
     }
 
     async fn stamp(&self) -> Option<Stamp> {
         tokio::fs::metadata(&self.path).await.ok().map(|metadata| Stamp::of(&metadata))
     }
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, TokenError> {
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| TokenError::Unsendable)?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 #[cfg(test)]
@@ -119,7 +133,7 @@ mod tests {
 
     async fn shown(file: &TokenFile) -> String {
         match file.token().await {
-            Ok(token) => token.expose().clone(),
+            Ok(header) => header.to_str().unwrap_or_default().trim_start_matches("Bearer ").to_owned(),
             Err(error) => lifecycle_service::logging::Chain(&error).to_string(),
         }
     }
@@ -134,6 +148,9 @@ mod tests {
             std::fs::write(&path, format!(" {token}\n"))?;
             assert_eq!(shown(&file).await, token, "even if it is written twice within one tick");
         }
+        std::fs::write(&path, "a\nb")?;
+        assert_eq!(shown(&file).await, "the token is no valid header value");
+        assert!(!format!("{:?}", bearer("hunter2")?).contains("hunter2"), "nobody can print it");
         std::fs::write(&path, " \n")?;
         assert!(shown(&file).await.ends_with("is empty"), "blank");
         std::fs::remove_file(&path)?;
@@ -157,7 +174,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(shown(&file).await, "two", "after its lifetime");
 
-        let two = Secret::new("two".to_owned());
+        let two = bearer("two")?;
         assert!(!file.has_replaced(&two).await, "the same token again is no news");
         std::fs::write(&path, "three")?;
         assert!(file.has_replaced(&two).await, "a new one is");

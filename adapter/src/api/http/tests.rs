@@ -1,0 +1,241 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lifecycle_api_client::RetryPolicy;
+use lifecycle_core::api_call::Method as CallMethod;
+use lifecycle_e2e::scripted::{Scripted, status};
+use lifecycle_service::metrics::Exposition;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::metrics::{MetricIdentity, Metrics};
+
+fn settings(base_url: String) -> Settings {
+    let delay = Duration::from_millis(1);
+    Settings {
+        base_url,
+        version: "v1".to_owned(),
+        timeout: Duration::from_secs(10),
+        retry: RetryPolicy { base_delay: delay, max_delay: delay, ..RetryPolicy::default() },
+        default_headers: HeaderMap::new(),
+        token: None,
+        user_agent: HeaderValue::from_static("hyperfleet-adapter/1.2.3"),
+    }
+}
+
+fn accounts() -> Accounts {
+    let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
+    Accounts { propagate: true, doubt: Doubt::default(), metrics: Arc::new(Metrics::new(&identity)) }
+}
+
+fn api(base_url: String) -> HttpApi {
+    HttpApi::new(settings(base_url), accounts()).unwrap()
+}
+
+fn request(method: CallMethod, url: &str) -> ApiRequest {
+    ApiRequest {
+        method,
+        url: url.to_owned(),
+        timeout: None,
+        retry_attempts: None,
+        retry_backoff: None,
+        body: None,
+        headers: Vec::new(),
+    }
+}
+
+async fn call(api: &HttpApi, request: &ApiRequest) -> Result<ApiResponse, ApiFailure> {
+    api.call(request, &CallContext::default()).await
+}
+
+/// An address where nobody listens.
+async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[tokio::test]
+async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
+    for (code, expected) in
+        [(200, false), (404, false), (429, false), (500, false), (502, true), (503, true), (504, true)]
+    {
+        let server = Scripted::start((0..2).map(|_| status(code))).await.unwrap();
+        let api = api(server.url());
+        let once = ApiRequest { retry_attempts: Some(1), ..request(CallMethod::Get, "clusters/c-1") };
+        drop(call(&api, &once).await);
+        assert_eq!(api.accounts.doubt.is_raised(), expected, "{code}");
+        assert_eq!(api.probe()().await.is_err(), expected, "{code}");
+        let probe = server.asked()[1].parts.clone();
+        assert_eq!((probe.method.as_str(), probe.uri.path()), ("GET", "/api/hyperfleet/v1"), "{code}");
+    }
+    let gone = nobody().await;
+    let absent = api(gone.clone());
+    call(&absent, &request(CallMethod::Get, "clusters/c-1")).await.unwrap_err();
+    assert!(absent.accounts.doubt.is_raised() && absent.probe()().await.is_err());
+
+    // Another host is nobody that the adapter waits for.
+    let api = api(Scripted::start([]).await.unwrap().url());
+    call(&api, &request(CallMethod::Get, &format!("{gone}/x"))).await.unwrap_err();
+    assert!(!api.accounts.doubt.is_raised());
+}
+
+#[tokio::test]
+async fn a_call_that_its_event_gives_up_raises_the_doubt() {
+    // Connections are taken by the kernel; nobody reads them.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let api = api(format!("http://{}", listener.local_addr().unwrap()));
+    let asking = request(CallMethod::Get, "x");
+    tokio::select! {
+        biased;
+        answer = call(&api, &asking) => assert!(answer.is_err(), "nobody answers"),
+        connection = listener.accept() => drop(connection.unwrap()),
+    }
+    assert!(api.accounts.doubt.is_raised());
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_read_does_not_make_the_api_doubtful() {
+    let path = "/nonexistent/token".into();
+    let token = Some(lifecycle_api_client::TokenSettings { path, cache_ttl: Duration::ZERO });
+    let api = HttpApi::new(Settings { token, ..settings(nobody().await) }, accounts()).unwrap();
+    let failure = call(&api, &request(CallMethod::Get, "x")).await.unwrap_err();
+    assert!(failure.message.starts_with("reading token file /nonexistent/token: "), "{failure}");
+    assert!(!api.accounts.doubt.is_raised());
+}
+
+#[tokio::test]
+async fn sends_what_the_task_asked_for() {
+    let server = Scripted::start([]).await.unwrap();
+    let own = default_headers(&[("x-default", "d"), ("x-both", "d")].map(|(a, b)| (a.to_owned(), b.to_owned())).into());
+    let settings = Settings { default_headers: own.unwrap(), ..settings(server.url()) };
+    let api = HttpApi::new(settings, accounts()).unwrap();
+    let put = ApiRequest {
+        body: Some(r#"{"a":1}"#.to_owned()),
+        headers: vec![("X-Both".to_owned(), "own".to_owned())],
+        ..request(CallMethod::Put, "clusters/c-1/statuses?force=yes")
+    };
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = TraceContext::parse(Some(parent), Some("v=1"));
+    let response = api.call(&put, &CallContext { trace, deadline: None }).await.unwrap();
+    assert_eq!(response, ApiResponse { status: 200, body: "again".to_owned(), attempts: 1 });
+    {
+        let asked = server.asked();
+        assert_eq!(asked[0].parts.method, "PUT");
+        assert_eq!(asked[0].parts.uri, "/api/hyperfleet/v1/clusters/c-1/statuses?force=yes");
+        assert_eq!(asked[0].body, r#"{"a":1}"#);
+    }
+    let headers = [
+        ("x-default", "d"),
+        ("x-both", "own"),
+        ("content-type", "application/json"),
+        ("user-agent", "hyperfleet-adapter/1.2.3"),
+        ("traceparent", parent),
+        ("tracestate", "v=1"),
+    ];
+    for (name, value) in headers {
+        assert_eq!(server.header(0, name).as_deref(), Some(value), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn no_trace_is_passed_on_unless_it_is_wanted() {
+    let server = Scripted::start([]).await.unwrap();
+    let api = HttpApi::new(settings(server.url()), Accounts { propagate: false, ..accounts() }).unwrap();
+    let trace = TraceContext::parse(Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), None);
+    api.call(&request(CallMethod::Get, "x"), &CallContext { trace, deadline: None }).await.unwrap();
+    assert_eq!(server.header(0, "traceparent"), None);
+}
+
+#[tokio::test]
+async fn zero_attempts_mean_the_clients_own_number() {
+    let server = Scripted::start([503, 503, 200].map(status)).await.unwrap();
+    let post = ApiRequest { retry_attempts: Some(0), ..request(CallMethod::Post, "x") };
+    let response = call(&api(server.url()), &post).await.unwrap();
+    assert_eq!((response.status, response.attempts), (200, 3));
+}
+
+#[tokio::test]
+async fn attempts_are_counted_by_endpoint_and_class() {
+    let server = Scripted::start([status(503), status(200)]).await.unwrap();
+    let api = api(server.url());
+    call(&api, &request(CallMethod::Get, "clusters/c-1?x=y")).await.unwrap();
+    let foreign = server.url().replace("127.0.0.1", "localhost");
+    call(&api, &request(CallMethod::Get, &format!("{foreign}/private/7"))).await.unwrap();
+    let text = api.accounts.metrics.expose(Exposition::Classic);
+    let series = [
+        r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="5xx"} 1"#,
+        r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="2xx"} 1"#,
+        r#"api="external",method="GET",endpoint="external",status_code="2xx"} 1"#,
+    ];
+    for series in series {
+        assert!(text.contains(series), "{series} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_is_the_events() {
+    // Connections are taken by the kernel; nobody reads them.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let api = api(format!("http://{}", listener.local_addr().unwrap()));
+    let get = ApiRequest { timeout: Some(Duration::from_secs(60)), ..request(CallMethod::Get, "x") };
+    let deadline = Some(Instant::now() + Duration::from_millis(30));
+    let context = CallContext { deadline, ..CallContext::default() };
+    let failure = api.call(&get, &context).await.unwrap_err();
+    assert_eq!(
+        (failure.attempts, failure.message.as_str()),
+        (1, "the event's deadline passed before there was an answer"),
+        "the deadline ends the first attempt, and leaves no room for another one"
+    );
+    let failure = api.call(&get, &context).await.unwrap_err();
+    assert_eq!((failure.attempts, failure.message.as_str()), (0, "the event's deadline has passed"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_not_tried() {
+    let api = api("http://127.0.0.1:9".to_owned());
+    let headers = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let cases = [
+        ("no web address", request(CallMethod::Get, "ftp://x/y")),
+        ("a bad header name", ApiRequest { headers: headers("a b", "c"), ..request(CallMethod::Get, "x") }),
+        ("a bad header value", ApiRequest { headers: headers("a", "b\nc"), ..request(CallMethod::Get, "x") }),
+    ];
+    for (name, request) in cases {
+        let failure = call(&api, &request).await.unwrap_err();
+        assert_eq!(failure.attempts, 0, "{name}: {failure}");
+    }
+    let failure = call(&api, &request(CallMethod::Get, "ftp://user:hunter2@x/y?token=hunter2")).await.unwrap_err();
+    assert_eq!(failure.message, "`ftp://**REDACTED**@x/y?token=**REDACTED**` is no valid URL");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let cases = [
+        ("no base URL", " ", "the base URL of the HyperFleet API is not configured"),
+        ("no scheme", "api:8000", "`api:8000` is no base URL, expected http:// or https:// and a host"),
+        (
+            "credentials beside a mistake",
+            "https//user:hunter2@api?token=hunter2",
+            "`**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+        ),
+        (
+            "credentials and a query",
+            "https://user:hunter2@api?token=hunter2",
+            "`https://**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+        ),
+        ("a query", "http://api?x", "`http://api?x` is no base URL, expected http:// or https:// and a host"),
+    ];
+    for (name, base_url, expected) in cases {
+        let error = HttpApi::new(settings(base_url.to_owned()), accounts()).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{name}");
+    }
+    let error = default_headers(&[("a b".to_owned(), "hunter2".to_owned())].into()).unwrap_err();
+    assert_eq!(error.to_string(), "default header `a b` is no valid HTTP header");
+}
+
+#[test]
+fn nothing_prints_the_value_of_a_header() {
+    let headers = default_headers(&[("x-key".to_owned(), "hunter2".to_owned())].into()).unwrap();
+    assert!(!format!("{:?}", Settings { default_headers: headers, ..settings(String::new()) }).contains("hunter2"));
+}

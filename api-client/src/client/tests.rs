@@ -1,0 +1,295 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+
+use axum::body::Body;
+use http::header::{HeaderName, LOCATION};
+use lifecycle_e2e::scripted::{Scripted, status};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+
+fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    let pairs = pairs.iter();
+    pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+}
+
+fn settings(base_url: String) -> Settings {
+    let delay = Duration::from_millis(1);
+    Settings {
+        base_url,
+        version: "v1".to_owned(),
+        timeout: Duration::from_secs(10),
+        retry: RetryPolicy { base_delay: delay, max_delay: delay, ..RetryPolicy::default() },
+        default_headers: headers(&[("x-default", "d"), ("x-both", "d")]),
+        token: None,
+        user_agent: HeaderValue::from_static("tests/1.2.3"),
+    }
+}
+
+fn with_token(base_url: String, path: &Path) -> Settings {
+    Settings {
+        token: Some(TokenSettings { path: path.to_owned(), cache_ttl: Duration::from_secs(600) }),
+        ..settings(base_url)
+    }
+}
+
+fn client(settings: Settings) -> Client {
+    Client::new(settings).unwrap()
+}
+
+async fn call(client: &Client, request: &Request) -> Result<Answer, Failure> {
+    client.call(request, None, &()).await
+}
+
+/// The number of attempts, and the whole chain of causes.
+fn told(failure: &Failure) -> (u32, String) {
+    (failure.attempts, Chain(&failure.error).to_string())
+}
+
+fn redirect_to(location: &str) -> http::Response<Body> {
+    let mut response = status(307);
+    response.headers_mut().insert(LOCATION, location.parse().unwrap());
+    response
+}
+
+#[tokio::test]
+async fn probe_asks_where_relative_calls_go() {
+    let cases = [
+        ("a base at the root", "", "v1", "/api/hyperfleet/v1"),
+        ("a base with a path", "/fleet/", "v2", "/fleet/api/hyperfleet/v2"),
+        ("no version configured", "/fleet", "", "/fleet/api/hyperfleet/v1"),
+    ];
+    for (name, path, version, expected) in cases {
+        let server = Scripted::start([status(503)]).await.unwrap();
+        let base_url = format!("{}{path}", server.url());
+        let client = client(Settings { version: version.to_owned(), ..settings(base_url) });
+        assert_eq!(client.probe().ask().await.unwrap(), 503, "{name}");
+        assert_eq!(server.asked()[0].parts.uri.path(), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn sends_what_was_asked_for() {
+    let server = Scripted::start([]).await.unwrap();
+    let client = client(settings(server.url()));
+    let put = Request {
+        method: Method::PUT,
+        url: "clusters/c-1/statuses?force=yes".to_owned(),
+        headers: headers(&[("x-both", "own")]),
+        body: Some(Bytes::from(r#"{"a":1}"#)),
+        ..Request::default()
+    };
+    let answer = call(&client, &put).await.unwrap();
+    assert_eq!((answer.status.as_u16(), answer.body.as_str(), answer.attempts), (200, "again", 1));
+    {
+        let asked = server.asked();
+        assert_eq!(asked[0].parts.method, "PUT");
+        assert_eq!(asked[0].parts.uri, "/api/hyperfleet/v1/clusters/c-1/statuses?force=yes");
+        assert_eq!(asked[0].body, r#"{"a":1}"#);
+    }
+    let headers =
+        [("x-default", "d"), ("x-both", "own"), ("content-type", "application/json"), ("user-agent", "tests/1.2.3")];
+    for (name, value) in headers {
+        assert_eq!(server.header(0, name).as_deref(), Some(value), "{name}");
+    }
+    assert_eq!(server.header(0, "authorization"), None);
+}
+
+#[tokio::test]
+async fn a_request_may_bring_its_own_agent_and_type_and_a_get_has_no_body() {
+    let server = Scripted::start([]).await.unwrap();
+    let client = client(settings(server.url()));
+    let own = [("user-agent", "mine"), ("content-type", "application/merge-patch+json")];
+    let body = Some(Bytes::from("{}"));
+    let url = "x".to_owned();
+    let patch =
+        Request { method: Method::PATCH, url, body: body.clone(), headers: headers(&own), ..Request::default() };
+    call(&client, &patch).await.unwrap();
+    for (name, value) in own {
+        assert_eq!(server.header(0, name).as_deref(), Some(value), "{name}");
+    }
+    call(&client, &Request { body, ..Request::get("x") }).await.unwrap();
+    assert_eq!(server.header(1, "content-type"), None);
+    assert!(server.asked()[1].body.is_empty());
+}
+
+#[tokio::test]
+async fn credentials_stay_on_the_api() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("token");
+    std::fs::write(&path, "secret\n")?;
+    let foreign = Scripted::start([]).await?;
+    let script = [status(200), status(200), redirect_to(&format!("{}/x", foreign.url())), redirect_to("/elsewhere")];
+    let server = Scripted::start(script).await?;
+    let client = client(with_token(server.url(), &path));
+
+    let faked = Request { headers: headers(&[("authorization", "Basic x")]), ..Request::get("x") };
+    call(&client, &faked).await?;
+    assert_eq!(server.header(0, "authorization").as_deref(), Some("Bearer secret"), "the file's token wins");
+    call(&client, &Request::get(format!("{}/api/x", server.url()))).await?;
+    assert_eq!(server.header(1, "authorization").as_deref(), Some("Bearer secret"), "spelt out");
+
+    call(&client, &Request::get(format!("{}/x", foreign.url()))).await?;
+    for name in ["authorization", "x-default"] {
+        assert_eq!(foreign.header(0, name), None, "{name}");
+    }
+    let away = call(&client, &Request::get("away")).await?;
+    let seen = (away.status.as_u16(), away.redirected, foreign.asked().len());
+    assert_eq!(seen, (307, false, 1), "a redirect to others is not followed");
+    let around = call(&client, &Request::get("around")).await?;
+    let seen = (around.status.as_u16(), around.redirected, server.asked().len());
+    assert_eq!(seen, (200, true, 5), "one at home is");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refused_token_is_read_again_once() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("token");
+    std::fs::write(&path, "old")?;
+    let server = Scripted::start([status(200), status(401), status(200), status(401)]).await?;
+    let client = client(with_token(server.url(), &path));
+    let get = Request { attempts: Some(1), ..Request::get("x") };
+    assert_eq!(call(&client, &get).await?.status, 200);
+    std::fs::write(&path, "new")?;
+    let renewed = call(&client, &get).await?;
+    assert_eq!((renewed.status.as_u16(), renewed.attempts), (200, 2));
+    let sent: Vec<_> = (0..3).map(|number| server.header(number, "authorization").unwrap()).collect();
+    assert_eq!(sent, ["Bearer old", "Bearer old", "Bearer new"]);
+    let refused = call(&client, &get).await?;
+    let seen = (refused.status.as_u16(), refused.attempts);
+    assert_eq!(seen, (401, 1), "the same token again is no reason to try again");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_read_fails_the_call() {
+    let server = Scripted::start([]).await.unwrap();
+    let client = client(with_token(server.url(), Path::new("/nonexistent/token")));
+    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    assert_eq!(attempts, 3);
+    assert!(message.starts_with("reading token file /nonexistent/token: "), "{message}");
+    assert_eq!(server.asked().len(), 0, "nothing is sent without it");
+}
+
+#[tokio::test]
+async fn answers_come_back_whatever_their_status() {
+    let cases = [
+        ("success", vec![201], None, (201, 1)),
+        ("a refusal", vec![409], None, (409, 1)),
+        ("a failing server that recovers", vec![500, 429, 200], None, (200, 3)),
+        ("a failing server that does not", vec![503, 502, 500, 200], None, (500, 3)),
+        ("the call's own number of attempts", vec![503, 503, 503, 503, 200], Some(5), (200, 5)),
+    ];
+    for (name, script, attempts, expected) in cases {
+        let server = Scripted::start(script.into_iter().map(status)).await.unwrap();
+        let client = client(settings(server.url()));
+        // POST is retried like any other method.
+        let post = Request { method: Method::POST, attempts, ..Request::get("x") };
+        let answer = call(&client, &post).await.unwrap();
+        assert_eq!((answer.status.as_u16(), answer.attempts), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_a_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let client = client(settings(format!("http://{address}")));
+    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    assert_eq!(attempts, 3);
+    assert!(message.contains("Connection refused"), "{message}");
+    assert!(!message.contains("http://"), "the URL stands elsewhere: {message}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_given_up() {
+    // Connections are taken by the kernel; nobody reads them.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let patient = client(settings(url.clone()));
+    let get = |milliseconds| Request { timeout: Some(Duration::from_millis(milliseconds)), ..Request::get("x") };
+    let failure = call(&patient, &get(20)).await.unwrap_err();
+    assert_eq!(told(&failure), (3, "no answer within 20ms".to_owned()));
+
+    let deadline = Some(Instant::now() + Duration::from_millis(30));
+    let failure = patient.call(&get(60_000), deadline, &()).await.unwrap_err();
+    assert_eq!(
+        told(&failure),
+        (1, "the deadline passed before there was an answer".to_owned()),
+        "the deadline ends the first attempt, and leaves no room for another one"
+    );
+    let failure = patient.call(&get(60_000), deadline, &()).await.unwrap_err();
+    assert_eq!(told(&failure), (0, "the deadline has passed".to_owned()));
+
+    let impatient = client(Settings { timeout: Duration::from_millis(10), ..settings(url) });
+    let failure = call(&impatient, &get(60_000)).await.unwrap_err();
+    assert_eq!(told(&failure).1, "no answer within 10ms", "a call's own limit can only be shorter");
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_not_tried() {
+    let client = client(settings("http://127.0.0.1:9".to_owned()));
+    let failure = call(&client, &Request::get("ftp://user:hunter2@x/y")).await.unwrap_err();
+    assert_eq!(told(&failure), (0, "the URL is no http:// or https:// address".to_owned()));
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_no_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = client(settings(format!("http://{}", listener.local_addr().unwrap())));
+    tokio::spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            drop(connection.read(&mut [0; 1024]).await);
+            drop(connection.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nhalf").await);
+        }
+    });
+    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    assert_eq!(attempts, 3);
+    assert!(message.starts_with("reading the response: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_body_without_an_end_is_refused() {
+    let endless = futures::stream::repeat_with(|| Ok::<_, std::convert::Infallible>(Bytes::from(vec![b'x'; 1 << 16])));
+    let response = |body| http::Response::new(body);
+    let declared = response(Body::from(vec![b'x'; BODY_LIMIT + 1]));
+    let largest = response(Body::from(vec![b'x'; BODY_LIMIT]));
+    let server = Scripted::start([response(Body::from_stream(endless)), declared, largest]).await.unwrap();
+    let client = client(settings(server.url()));
+    for name in ["streamed", "declared"] {
+        let failure = call(&client, &Request::get("x")).await.unwrap_err();
+        assert_eq!(told(&failure), (1, "the response body is over 10485760 bytes".to_owned()), "{name}");
+    }
+    assert_eq!(call(&client, &Request::get("x")).await.unwrap().body.len(), BODY_LIMIT);
+}
+
+#[tokio::test]
+async fn connections_are_used_again() {
+    let server = Scripted::start([]).await.unwrap();
+    let client = client(settings(server.url()));
+    for _ in 0..5 {
+        call(&client, &Request::get("x")).await.unwrap();
+    }
+    let peers: Vec<_> = server.asked().iter().map(|asked| asked.peer).collect();
+    assert_eq!(peers, vec![peers[0]; 5]);
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let base = "the base URL of the HyperFleet API is no base URL, expected http:// or https:// and a host";
+    let cases = [
+        ("no base URL", " ", "the base URL of the HyperFleet API is not configured"),
+        ("no scheme", "api:8000", base),
+        ("another scheme", "ftp://api", base),
+        ("credentials beside a mistake", "https//user:hunter2@api?token=hunter2", base),
+        ("a query", "http://api?x", base),
+    ];
+    for (name, base_url, expected) in cases {
+        assert_eq!(Client::new(settings(base_url.to_owned())).unwrap_err().to_string(), expected, "{name}");
+    }
+}
