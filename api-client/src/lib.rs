@@ -1,7 +1,7 @@
 //! The HyperFleet API over HTTP, for every program that calls it.
 //!
-//! In: where the API is, who calls, and requests. Out: answers whatever their status, or why there was none. A call is tried
-//! again by its policy and ends by its deadline.
+//! In: where the API is, who calls, and requests. Out: answers whatever their status, or why there was none; and, of a
+//! single resource, whether it exists ([`Lookup`]). A call is tried again by its policy and ends by its deadline.
 //!
 //! | module | idea |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | [`token`] | the bearer token, from a file that somebody else rotates |
 //! | [`tls`] | whom the client trusts |
 //! | [`problem`] | the API's errors |
+//! | [`lookup`] | "definitely not found", apart from every other 404 |
 //! | [`watch`] | what a program measures and traces of its calls |
 //!
 //! The token and the default headers go to the API's own origin and nowhere else: whoever names a foreign URL must not
@@ -20,6 +21,7 @@
 //! it. The crate knows nothing of tasks, events, Kubernetes or databases.
 
 pub mod client;
+pub mod lookup;
 pub mod problem;
 pub mod retry;
 pub mod tls;
@@ -28,5 +30,6 @@ pub mod url;
 pub mod watch;
 
 pub use client::{Answer, CallError, Client, Failure, Request, Settings, SettingsError, TokenSettings};
+pub use lookup::Lookup;
 pub use retry::{Backoff, RetryPolicy};
 pub use url::Base;

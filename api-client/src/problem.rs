@@ -1,7 +1,7 @@
 //! The API's errors: problem documents (RFC 9457) with a code of the API.
 //!
 //! In: the body of an answer. Out: the document, or only its code, or nothing where the body is something else. Whether an
-//! answer can be believed is not decided here.
+//! answer can be believed is decided in [`lookup`](crate::lookup), not here.
 
 use serde::Deserialize;
 

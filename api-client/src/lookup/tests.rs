@@ -1,0 +1,161 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use lifecycle_e2e::api::StandIn;
+use lifecycle_e2e::fault::{Fault, When};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::client::Settings;
+use crate::retry::RetryPolicy;
+
+const ID: &str = "0199c0de-0000-7000-8000-000000000001";
+
+/// The API's own answer for a resource that does not exist.
+fn gone() -> Answer {
+    let problem = json!({
+        "type": "https://api.hyperfleet.io/errors/not-found",
+        "title": "Not Found",
+        "status": 404,
+        "detail": format!("Resource with id='{ID}' not found"),
+        "instance": format!("/api/hyperfleet/v1/resources/{ID}"),
+        "code": "HYPERFLEET-NTF-001",
+        "timestamp": "2026-03-01T12:00:00Z",
+        "trace_id": "0199c0de-0000-7000-8000-00000000abcd",
+    });
+    Answer {
+        status: StatusCode::NOT_FOUND,
+        content_type: Some("application/problem+json".to_owned()),
+        redirected: false,
+        body: problem.to_string(),
+        attempts: 1,
+    }
+}
+
+/// The same with one member of the document replaced.
+fn gone_with(member: &str, value: Value) -> Answer {
+    let mut problem: Value = serde_json::from_str(&gone().body).unwrap();
+    problem[member] = value;
+    Answer { body: problem.to_string(), ..gone() }
+}
+
+fn shown(lookup: &Lookup) -> String {
+    match lookup {
+        Lookup::Found(_) => "found".to_owned(),
+        Lookup::NotFound => "not found".to_owned(),
+        Lookup::Unknown(reason) => reason.to_string(),
+    }
+}
+
+#[test]
+fn only_the_apis_own_word_says_that_a_resource_does_not_exist() {
+    let typed = |content_type: &str| Answer { content_type: Some(content_type.to_owned()), ..gone() };
+    let with_body = |body: &str| Answer { body: body.to_owned(), ..gone() };
+    let with_status = |status: u16| Answer { status: StatusCode::from_u16(status).unwrap(), ..gone() };
+    let half = &gone().body[..gone().body.len() / 2];
+    let no_problem = "HTTP status 404 without a problem document of the API";
+    let other_path = "HTTP status 404 about another path";
+    let cases = [
+        ("the API's own", gone(), "not found"),
+        ("with a character set", typed("Application/Problem+JSON; charset=utf-8"), "not found"),
+        ("behind a proxy that cuts the prefix", gone_with("instance", json!(format!("/resources/{ID}"))), "not found"),
+        ("plain JSON", typed("application/json"), no_problem),
+        ("a page for people", typed("text/html"), no_problem),
+        ("no type", Answer { content_type: None, ..gone() }, no_problem),
+        ("empty", with_body(""), no_problem),
+        ("cut off", with_body(half), no_problem),
+        ("a page under the right type", with_body("<html>"), no_problem),
+        ("two documents", with_body(&format!("{0}{0}", gone().body)), no_problem),
+        ("a proxy's problem", with_body(r#"{"type":"about:blank","title":"Not Found","status":404}"#), no_problem),
+        ("without a code", gone_with("code", Value::Null), no_problem),
+        ("a document about another status", gone_with("status", json!(500)), no_problem),
+        (
+            "a URL that the API does not serve",
+            gone_with("code", json!("HYPERFLEET-NTF-000")),
+            "HTTP status 404 for another reason: UnknownEndpoint",
+        ),
+        (
+            "another API's code",
+            gone_with("code", json!("CLUSTERS-MGMT-404")),
+            r#"HTTP status 404 for another reason: Other("CLUSTERS-MGMT-404")"#,
+        ),
+        ("about another resource", gone_with("instance", json!("/api/hyperfleet/v1/resources/x")), other_path),
+        ("about no path", gone_with("instance", json!("")), other_path),
+        ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
+        ("gone for ever", with_status(410), "HTTP status 410 Gone"),
+        ("unauthorized", with_status(401), "HTTP status 401 Unauthorized"),
+        ("forbidden", with_status(403), "HTTP status 403 Forbidden"),
+        ("a failing API", with_status(500), "HTTP status 500 Internal Server Error"),
+        ("a redirect that was not followed", with_status(302), "HTTP status 302 Found"),
+        ("success with the document of a failure", with_status(200), "HTTP status 200 without the resource"),
+        ("no content", with_status(204), "HTTP status 204 No Content"),
+    ];
+    for (name, answer, expected) in cases {
+        assert_eq!(shown(&judge(ID, &answer)), expected, "{name}");
+    }
+}
+
+#[test]
+fn only_the_resource_itself_shows_that_it_exists() {
+    let cases = [
+        ("the resource", json!({ "id": ID, "generation": 3 }).to_string(), true),
+        ("another resource", json!({ "id": "x" }).to_string(), false),
+        ("a resource without an id", "{}".to_owned(), false),
+        ("a page for people", "<html>".to_owned(), false),
+        ("empty", String::new(), false),
+    ];
+    for (name, body, expected) in cases {
+        let content_type = Some("application/json".to_owned());
+        let answer = Answer { status: StatusCode::OK, content_type, body, ..gone() };
+        assert_eq!(matches!(judge(ID, &answer), Lookup::Found(_)), expected, "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_broken_answer_says_that_a_resource_does_not_exist(end in 0..gone().body.len()) {
+        let answer = Answer { body: gone().body[..end].to_owned(), ..gone() };
+        prop_assert_eq!(shown(&judge(ID, &answer)), "HTTP status 404 without a problem document of the API");
+    }
+}
+
+fn client(base_url: String) -> Client {
+    let delay = Duration::from_millis(1);
+    Client::new(Settings {
+        base_url,
+        version: String::new(),
+        timeout: Duration::from_secs(10),
+        retry: RetryPolicy { base_delay: delay, max_delay: delay, ..RetryPolicy::default() },
+        default_headers: HeaderMap::new(),
+        token: None,
+        user_agent: HeaderValue::from_static("tests"),
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn looks_resources_up_by_their_ids() -> anyhow::Result<()> {
+    let api = StandIn::start().await?;
+    api.put("clusters/c-1", json!({ "id": "c-1", "kind": "Cluster", "generation": 3 }));
+    api.respond("GET", "/api/hyperfleet/v1/clusters/listed", 404, json!({ "code": "HYPERFLEET-NTF-001" }));
+    let client = client(api.url());
+    let cases = [
+        ("a resource", "c-1", "found"),
+        ("none", "c-2", "not found"),
+        ("none, with an id that has to be escaped", "a/b?c=%20 ", "not found"),
+        ("an id that no path can hold", "..", "the id cannot stand in a path"),
+        ("plain JSON with the code", "listed", "HTTP status 404 without a problem document of the API"),
+    ];
+    for (name, id, expected) in cases {
+        assert_eq!(shown(&client.look_up("clusters", id, None, &()).await), expected, "{name}");
+    }
+    api.inject(When::any().first(3), Fault::ResetBefore);
+    let unreachable = client.look_up("clusters", "c-2", None, &()).await;
+    assert!(matches!(unreachable, Lookup::Unknown(Unknown::NoAnswer(_))), "{unreachable:?}");
+    api.heal();
+    assert_eq!(shown(&client.look_up("clusters", "c-2", None, &()).await), "not found", "back again");
+    Ok(())
+}
