@@ -11,6 +11,7 @@ mod delete;
 mod patch;
 mod release;
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Command, Executed, NotCreated, Target, WriteError, WriteErrorKind};
@@ -32,15 +33,15 @@ const CONCURRENT_WRITES: usize = 16;
 pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: Instant) -> Executed {
     let executor = Executor { transport, deadline };
     match command {
-        Command::Create { desired } => executor.create(&desired, Executed::Created).await,
-        Command::Update { desired, target, take_over } => {
-            let update = transport.update(&desired, &target, take_over.as_ref());
+        Command::Create { destination, desired } => executor.create(&desired, &destination, Executed::Created).await,
+        Command::Update { desired, target, live } => {
+            let update = transport.update(&desired, &target, &live);
             match executor.in_time("update", &ObjectRef::from(&target), update).await {
                 Ok(object) => Executed::Updated(object),
                 Err(error) => Executed::Failed(error),
             }
         }
-        Command::Recreate { desired, targets } => executor.recreate(&desired, targets).await,
+        Command::Recreate { destination, desired, targets } => executor.recreate(&desired, &destination, targets).await,
         Command::Delete { targets, propagation } => {
             executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
         }
@@ -55,33 +56,33 @@ struct Executor<'a, T> {
 }
 
 impl<T: Transport> Executor<'_, T> {
-    async fn create(&self, desired: &Value, done: fn(Value) -> Executed) -> Executed {
+    async fn create(&self, desired: &Value, destination: &Destination, done: fn(Value) -> Executed) -> Executed {
         let object = ObjectRef::of(desired);
-        match self.in_time("create", &object, self.transport.create(desired)).await {
+        match self.in_time("create", &object, self.transport.create(desired, destination)).await {
             Ok(object) => done(object),
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&object).await,
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&object, destination).await,
             Err(error) => Executed::Failed(error),
         }
     }
 
     /// Reads the object that holds a taken name.
-    async fn name_taken(&self, object: &ObjectRef) -> Executed {
-        match self.in_time("get", object, self.read(object)).await {
+    async fn name_taken(&self, object: &ObjectRef, destination: &Destination) -> Executed {
+        match self.in_time("get", object, self.read(object, destination)).await {
             Ok(holder) => Executed::NameTaken(holder),
             Err(unread) => Executed::Failed(unread),
         }
     }
 
-    async fn recreate(&self, desired: &Value, mut targets: Vec<Target>) -> Executed {
+    async fn recreate(&self, desired: &Value, destination: &Destination, mut targets: Vec<Target>) -> Executed {
         let object = ObjectRef::of(desired);
-        let rehearsal = self.transport.rehearse_create(desired);
+        let rehearsal = self.transport.rehearse_create(desired, destination);
         match self.in_time("rehearse the creation of", &object, rehearsal).await {
             Ok(()) => {}
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
                 // The server validates the object before it looks at the name. So a taken name is the best answer while a
                 // target holds that name; the deletion of the targets does not free a name that another object holds.
                 if !targets.iter().any(|target| object.is_named_as(target)) {
-                    return self.name_taken(&object).await;
+                    return self.name_taken(&object, destination).await;
                 }
             }
             Err(error) => return Executed::Failed(error),
@@ -94,7 +95,7 @@ impl<T: Transport> Executor<'_, T> {
             deletions.add(self.delete(last, PropagationPolicy::Background, AfterDelete::ReadOnce).await);
         }
         match deletions.into_executed() {
-            Executed::Deleted => match self.create(desired, Executed::Recreated).await {
+            Executed::Deleted => match self.create(desired, destination, Executed::Recreated).await {
                 Executed::NameTaken(holder) => Executed::DeletedNotCreated(NotCreated::NameTaken(holder)),
                 Executed::Failed(error) => Executed::DeletedNotCreated(NotCreated::Failed(error)),
                 other => other,
@@ -103,8 +104,9 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
+    async fn read(&self, object: &ObjectRef, destination: &Destination) -> Result<Option<Value>, WriteError> {
         let query = Query {
+            destination: destination.clone(),
             kind: object.kind.clone(),
             namespace: object.namespace.clone(),
             by: QueryBy::Name(object.name.clone()),

@@ -44,6 +44,7 @@ use crate::metrics::{Api, MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
+use crate::transport::router::Router;
 
 /// What the listeners and the exporter get to close.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -111,7 +112,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     if !loaded.task.resources.is_empty() {
         supervisor.watch(Dependency::Kubernetes, doubt, kubernetes.probe());
     }
-    let transport = ObservedTransport::new(kubernetes, Arc::clone(&metrics));
+    let transport = ObservedTransport::new(Router::new(kubernetes), Arc::clone(&metrics));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
         parallelism: NonZeroUsize::new(parallelism.into()).unwrap_or(NonZeroUsize::MIN),

@@ -7,33 +7,42 @@ pub mod kubernetes;
 pub mod memory;
 mod merge_patch;
 pub mod observed;
+pub mod router;
 
 use std::future::Future;
 
-use lifecycle_core::observation::Query;
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError};
 use serde_json::Value;
 
-/// One deployment target.
+/// What reaches one destination, or several.
 pub trait Transport: Send + Sync + 'static {
     /// Reads live objects: one GET, or one LIST. Nothing found is an empty list.
     fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
 
     /// Creates the object (POST) and returns what the server made of it.
-    fn create(&self, desired: &Value) -> impl Future<Output = Result<Value, WriteError>> + Send;
+    fn create(
+        &self,
+        desired: &Value,
+        destination: &Destination,
+    ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
     /// Rehearses [`create`](Self::create) without writing.
-    fn rehearse_create(&self, desired: &Value) -> impl Future<Output = Result<(), WriteError>> + Send;
+    fn rehearse_create(
+        &self,
+        desired: &Value,
+        destination: &Destination,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
 
-    /// Applies the object onto the very one that `target` names, as the adapter's field manager, by force.
-    /// `take_over` holds the live `metadata.managedFields` if its entries of operation Update that are
-    /// ours have to become ours of operation Apply first.
+    /// Applies the object onto the very one that `target` names, as the adapter's field manager, by force. `live` is the
+    /// object as it was looked at: what earlier writes left in it may have to be migrated first.
     fn update(
         &self,
         desired: &Value,
         target: &Target,
-        take_over: Option<&Value>,
+        live: &Version,
     ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
     /// Sends one JSON merge patch (RFC 7396) onto the very object that `target` names, in the version that it names,

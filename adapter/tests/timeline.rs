@@ -21,6 +21,7 @@ use hyperfleet_adapter::trace::TraceContext;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::memory::{MemoryTransport, OperationVerb};
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_core::destination::Destination;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::id::{Generation, GroupVersionKind};
 use lifecycle_core::outcome::Outcome;
@@ -140,6 +141,7 @@ impl Timeline {
                 continue;
             }
             let target = Target {
+                destination: Destination::ThisCluster,
                 kind: GroupVersionKind::new("batch/v1", "Job"),
                 namespace: Some(text("/metadata/namespace")),
                 name: text("/metadata/name"),

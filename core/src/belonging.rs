@@ -25,11 +25,11 @@ pub struct Claim<'a> {
     pub stamp: &'a Stamp,
     /// What the rendered manifest says of itself; none if it was not rendered.
     pub identity: Option<&'a Identity>,
-    /// What the task's other entries of this kind look for.
+    /// What the task's other entries of this kind look for at the same destination.
     pub rivals: Vec<Rival<'a>>,
 }
 
-/// Another entry of the task, for objects of the same kind.
+/// Another entry of the task, for objects of the same kind at the same destination.
 #[derive(Debug, Clone, Copy)]
 pub enum Rival<'a> {
     /// What it looks for is not known.
@@ -166,21 +166,22 @@ impl Described for Value {
     }
 }
 
-/// Whether an object would be found by the query.
+/// Whether an object is in the namespace, if one is given, and has the name or the labels.
 #[must_use]
-pub fn satisfies(query: &Query, object: &impl Described) -> bool {
-    let wanted = query.namespace.as_deref().unwrap_or_default();
-    (wanted.is_empty() || wanted == object.namespace()) && matches(query, object)
+pub fn satisfies(namespace: Option<&str>, by: &QueryBy, object: &impl Described) -> bool {
+    let namespace = namespace.unwrap_or_default();
+    (namespace.is_empty() || namespace == object.namespace()) && matches(by, object)
 }
 
-/// Whether an object would be found by the query if its kind is cluster-scoped, for which a namespace is ignored.
+/// Whether an object at the query's destination would be found by the query if its kind is cluster-scoped, for which a
+/// namespace is ignored.
 #[must_use]
 pub fn could_find(query: &Query, object: &impl Described) -> bool {
-    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(query, object)
+    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(&query.by, object)
 }
 
-fn matches(query: &Query, object: &impl Described) -> bool {
-    match &query.by {
+fn matches(by: &QueryBy, object: &impl Described) -> bool {
+    match by {
         QueryBy::Name(name) => object.name() == name,
         QueryBy::Labels(labels) => labels.iter().all(|(key, value)| object.label(key) == Some(value)),
     }

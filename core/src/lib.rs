@@ -16,6 +16,7 @@ pub mod api_call;
 pub mod belonging;
 pub mod cel;
 pub mod condition;
+pub mod destination;
 pub mod event;
 pub mod execution;
 pub mod field;

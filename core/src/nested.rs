@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use crate::belonging::satisfies;
 use crate::id::Generation;
-use crate::observation::{Query, QueryBy, Version};
+use crate::observation::{QueryBy, Version};
 
-/// Finds the embedded manifest that a query asks for, of the latest generation, with what the parent's status says of it.
+/// Finds the embedded manifest of the latest generation in this namespace, if one is given, and by this name or these labels.
+/// Adds what the parent's status says of the manifest.
 ///
-/// Embedded manifests stand at `spec.workload.manifests`. The kind of `query` is not compared: an embedded
-/// manifest is looked for by name or labels alone.
+/// Embedded manifests stand at `spec.workload.manifests`. An embedded manifest can be of any kind.
 #[must_use]
-pub fn find(parent: &Value, query: &Query) -> Option<Value> {
+pub fn find(parent: &Value, namespace: Option<&str>, by: &QueryBy) -> Option<Value> {
     let manifests = parent.pointer("/spec/workload/manifests")?.as_array()?;
     let best = manifests
         .iter()
-        .filter(|manifest| satisfies(query, *manifest))
+        .filter(|manifest| satisfies(namespace, by, *manifest))
         .map(|manifest| Version::new(manifest.clone()))
         .max_by(|a, b| {
             let generation = |version: &Version| version.generation().unwrap_or(Generation(0));
@@ -42,17 +42,6 @@ fn enrich(parent: &Value, object: &mut Value) {
             if let Some(value) = entry.get(key) {
                 object.insert(key.to_owned(), value.clone());
             }
-        }
-    }
-}
-
-/// The text of a query, for messages.
-#[must_use]
-pub fn describe(query: &Query) -> String {
-    match &query.by {
-        QueryBy::Name(name) => format!("name {name}"),
-        QueryBy::Labels(labels) => {
-            labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
         }
     }
 }

@@ -219,6 +219,22 @@ pub enum TransportKind {
     },
 }
 
+impl TransportKind {
+    /// Whether objects of both can be at one destination. Only an event tells what consumer a template renders to.
+    pub(crate) fn can_meet(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Kubernetes, Self::Kubernetes) => true,
+            (Self::Maestro { target_cluster: one }, Self::Maestro { target_cluster: other }) => {
+                match (one.as_literal(), other.as_literal()) {
+                    (Some(one), Some(other)) => one == other,
+                    (None, _) | (_, None) => true,
+                }
+            }
+            (Self::Kubernetes, Self::Maestro { .. }) | (Self::Maestro { .. }, Self::Kubernetes) => false,
+        }
+    }
+}
+
 /// A manifest, in the form that its author chose.
 #[derive(Debug, Clone)]
 pub enum Manifest {
@@ -434,6 +450,10 @@ impl Task {
     /// Whether an object of another resource than the one at `index` can be released. It may hang on that one's objects: any
     /// manifest can hold an owner reference.
     pub(crate) fn may_own_releasable(&self, index: usize) -> bool {
-        self.resources.iter().enumerate().any(|(other, resource)| other != index && resource.gates.orphan.is_some())
+        self.resources.iter().enumerate().any(|(other, resource)| {
+            other != index
+                && resource.gates.orphan.is_some()
+                && resource.transport.can_meet(&self.resources[index].transport)
+        })
     }
 }

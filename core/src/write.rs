@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::observation::Version;
 use crate::task::PropagationPolicy;
@@ -13,6 +14,8 @@ use crate::task::PropagationPolicy;
 pub enum Command {
     /// POST the object. If its name is taken, read that name and answer [`Executed::NameTaken`].
     Create {
+        /// Where the object is created.
+        destination: Destination,
         /// The stamped object.
         desired: Value,
     },
@@ -22,12 +25,14 @@ pub enum Command {
         desired: Value,
         /// The fence.
         target: Target,
-        /// `metadata.managedFields` of the live object, if entries of it have to be taken over first.
-        take_over: Option<Value>,
+        /// The live object: a transport may have to migrate its managed fields first.
+        live: Version,
     },
     /// A dry-run POST that has to be accepted or answered "already exists"; then delete every target, the last one when
     /// none of the others was refused; and if all are gone, POST the object.
     Recreate {
+        /// Where the object is created.
+        destination: Destination,
         /// The stamped object.
         desired: Value,
         /// What is to go first, with its UIDs.
@@ -69,6 +74,8 @@ pub struct Release {
 /// One very object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
+    /// Where it lives.
+    pub destination: Destination,
     /// Its kind.
     pub kind: GroupVersionKind,
     /// Its namespace; none for cluster-scoped objects.

@@ -84,7 +84,7 @@ impl<T: Transport> Executor<'_, T> {
             }),
             // A deletion by somebody else, the garbage collector say, makes a new version, too: it needs no other.
             Err(refused) if refused.kind == WriteErrorKind::Conflict => {
-                match self.in_time("get", &object, self.read(&object)).await {
+                match self.in_time("get", &object, self.read(&object, &target.destination)).await {
                     Ok(None) => Ok(None),
                     Ok(Some(object)) if uid(&object) == target.uid && is_terminating(&object) => Ok(Some(object)),
                     Ok(Some(_)) | Err(_) => Err(refused),
@@ -97,7 +97,7 @@ impl<T: Transport> Executor<'_, T> {
     /// Looks once whether an object whose deletion was accepted is gone; `pending` is the server's answer to that.
     async fn still_standing(&self, target: &Target, pending: Value) -> Option<Value> {
         let object = ObjectRef::from(target);
-        match self.in_time("get", &object, self.read(&object)).await {
+        match self.in_time("get", &object, self.read(&object, &target.destination)).await {
             Ok(Some(object)) if uid(&object) == target.uid => Some(object),
             // Gone; or gone, and its name taken by another since, which the creation will find out.
             Ok(_) => None,

@@ -75,17 +75,17 @@ impl Transport for Scripted {
         self.store.find(query).await
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
         self.enter("create", &ObjectRef::of(desired).name).await?;
-        self.store.create(desired).await
+        self.store.create(desired, destination).await
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
         self.enter("rehearse", &ObjectRef::of(desired).name).await?;
-        self.store.rehearse_create(desired).await
+        self.store.rehearse_create(desired, destination).await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: Option<&Value>) -> Result<Value, WriteError> {
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         self.enter("update", &target.name).await?;
         self.store.update(desired, target, live).await
     }
@@ -130,6 +130,7 @@ fn desired(name: &str) -> Value {
 
 fn target(name: &str, uid: &str) -> Target {
     Target {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new("batch/v1", "Job"),
         namespace: Some("team-a".to_owned()),
         name: name.to_owned(),
@@ -145,6 +146,18 @@ fn outdated(name: &str, uid: &str) -> Target {
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
+}
+
+fn create(name: &str) -> Command {
+    Command::Create { destination: Destination::ThisCluster, desired: desired(name) }
+}
+
+fn update() -> Command {
+    Command::Update { desired: desired("a"), target: target("a", "u1"), live: Version::new(job("a", "u1")) }
+}
+
+fn recreate(targets: Vec<Target>) -> Command {
+    Command::Recreate { destination: Destination::ThisCluster, desired: desired("a"), targets }
 }
 
 fn delete(targets: Vec<Target>) -> Command {
@@ -211,61 +224,48 @@ async fn check(cases: Vec<Case<'_>>) {
 #[tokio::test(start_paused = true)]
 async fn creations_updates_and_recreations_have_their_protocol() {
     use WriteErrorKind as Kind;
-    let recreate = |targets| Command::Recreate { desired: desired("a"), targets };
     check(vec![
-        (
-            "a free name is created with one call",
-            Scripted::new([]),
-            Command::Create { desired: desired("a") },
-            "created",
-            &["create a"],
-        ),
+        ("a free name is created with one call", Scripted::new([]), create("a"), "created", &["create a"]),
         (
             "a taken name is read once",
             Scripted::new([job("a", "u1")]),
-            Command::Create { desired: desired("a") },
+            create("a"),
             "name taken by u1",
             &["create a", "get a"],
         ),
         (
             "a name that was taken and is free again when read",
             Scripted::new([]).refusing("create a", Kind::AlreadyExists),
-            Command::Create { desired: desired("a") },
+            create("a"),
             "name taken by nobody",
             &["create a", "get a"],
         ),
         (
             "a taken name whose holder cannot be read",
             Scripted::new([job("a", "u1")]).refusing("get a", Kind::Unavailable),
-            Command::Create { desired: desired("a") },
+            create("a"),
             "failed Unavailable (get a)",
             &["create a", "get a"],
         ),
         (
             "a refused creation is not tried again",
             Scripted::new([]).refusing("create a", Kind::TooManyRequests),
-            Command::Create { desired: desired("a") },
+            create("a"),
             "failed TooManyRequests (create a)",
             &["create a"],
         ),
-        (
-            "an update of the very object",
-            Scripted::new([job("a", "u1")]),
-            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
-            "updated",
-            &["update a"],
-        ),
+        ("an update of the very object", Scripted::new([job("a", "u1")]), update(), "updated", &["update a"]),
         (
             "an update of a namesake",
             Scripted::new([job("a", "u2")]),
-            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
+            update(),
             "failed Conflict (apply Job team-a/a)",
             &["update a"],
         ),
         (
             "an update of a vanished object does not create it",
             Scripted::new([]),
-            Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None },
+            update(),
             "failed Conflict (apply Job team-a/a)",
             &["update a"],
         ),
@@ -401,12 +401,11 @@ async fn creations_updates_and_recreations_have_their_protocol() {
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_ends_every_call_and_says_which() {
-    let update = Command::Update { desired: desired("a"), target: target("a", "u1"), take_over: None };
-    let recreate = Command::Recreate { desired: desired("a"), targets: vec![target("a", "u1")] };
+    let recreate = recreate(vec![target("a", "u1")]);
     let cases = [
-        ("create a", Command::Create { desired: desired("b") }, "created"),
-        ("create a", Command::Create { desired: desired("a") }, "failed DeadlineExceeded (create Job team-a/a)"),
-        ("update a", update, "failed DeadlineExceeded (update Job team-a/a)"),
+        ("create a", create("b"), "created"),
+        ("create a", create("a"), "failed DeadlineExceeded (create Job team-a/a)"),
+        ("update a", update(), "failed DeadlineExceeded (update Job team-a/a)"),
         ("rehearse a", recreate.clone(), "failed DeadlineExceeded (rehearse the creation of Job team-a/a)"),
         ("delete a", recreate.clone(), "deleting ; failed DeadlineExceeded (delete Job team-a/a)"),
         ("create a", recreate, "deleted; failed DeadlineExceeded (create Job team-a/a)"),
@@ -438,7 +437,7 @@ async fn the_deadline_ends_every_call_and_says_which() {
 #[tokio::test(start_paused = true)]
 async fn after_the_deadline_nothing_is_begun() {
     let commands = [
-        Command::Create { desired: desired("b") },
+        create("b"),
         delete(vec![target("a", "u1")]),
         patch(target("a", "u1"), &[suspend(true)]),
         release(vec![], target("a", "u1")),

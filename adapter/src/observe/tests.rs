@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy;
@@ -30,13 +31,13 @@ impl Transport for Flaky {
             _ => found,
         }
     }
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
-        self.0.create(desired).await
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
+        self.0.create(desired, destination).await
     }
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        self.0.rehearse_create(desired).await
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.0.rehearse_create(desired, destination).await
     }
-    async fn update(&self, desired: &Value, target: &Target, live: Option<&Value>) -> Result<Value, WriteError> {
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         self.0.update(desired, target, live).await
     }
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -48,7 +49,8 @@ impl Transport for Flaky {
 }
 
 fn query(by: QueryBy) -> Query {
-    Query { kind: GroupVersionKind::new("v1", "ConfigMap"), namespace: Some("a".to_owned()), by }
+    let kind = GroupVersionKind::new("v1", "ConfigMap");
+    Query { destination: Destination::ThisCluster, kind, namespace: Some("a".to_owned()), by }
 }
 
 fn named(name: &str) -> Query {

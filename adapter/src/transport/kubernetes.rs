@@ -39,7 +39,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
@@ -237,15 +238,15 @@ impl Transport for KubernetesTransport {
         }
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+    async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {
         self.post(Verb::Create, desired).await
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+    async fn rehearse_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
         self.post(Verb::Rehearse, desired).await.map(drop)
     }
 
-    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         // The version in the path has to be the body's, which may be newer than the one that was read.
         let subject = ObjectRef { kind: ObjectRef::of(desired).kind, ..ObjectRef::from(target) };
         let call = Call { verb: Verb::Apply, subject: &subject };
@@ -254,7 +255,7 @@ impl Transport for KubernetesTransport {
         }
         let endpoint = self.endpoint(&call).await?;
         let path = endpoint.object(&call)?;
-        let taken_over = match take_over {
+        let taken_over = match live.managed_fields() {
             Some(managed_fields) => self.take_over(&endpoint, &subject, target, managed_fields).await?,
             None => None,
         };

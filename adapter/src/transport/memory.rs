@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -271,18 +272,18 @@ impl Transport for MemoryTransport {
         })
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+    async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {
         let answer = self.insert(desired, false);
         let result = if answer.is_ok() { ApplyResult::Create } else { ApplyResult::Failed };
         self.record(OperationVerb::Apply, ObjectRef::of(desired), Some(result));
         answer
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+    async fn rehearse_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
         self.insert(desired, true).map(drop)
     }
 
-    async fn update(&self, desired: &Value, target: &Target, _: Option<&Value>) -> Result<Value, WriteError> {
+    async fn update(&self, desired: &Value, target: &Target, _: &Version) -> Result<Value, WriteError> {
         let answer = self.merge(desired, target);
         let result = if answer.is_ok() { ApplyResult::Update } else { ApplyResult::Failed };
         self.record(OperationVerb::Apply, ObjectRef::of(desired), Some(result));

@@ -54,10 +54,12 @@ fn unchanged(fields: &Map<String, Value>, place: &str, key: &str, live: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lifecycle_core::destination::Destination;
     use lifecycle_core::id::GroupVersionKind;
 
     fn target(namespace: Option<&str>, resource_version: &str) -> Target {
         Target {
+            destination: Destination::ThisCluster,
             kind: GroupVersionKind::new("batch/v1", "Job"),
             namespace: namespace.map(str::to_owned),
             name: "build".to_owned(),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::observation::Query;
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError};
 use serde_json::Value;
@@ -29,16 +30,16 @@ impl<T: Transport> Transport for ObservedTransport<T> {
         self.inner.find(query).await
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
-        self.inner.create(desired).await
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
+        self.inner.create(desired, destination).await
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        self.inner.rehearse_create(desired).await
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.inner.rehearse_create(desired, destination).await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
-        self.inner.update(desired, target, take_over).await
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+        self.inner.update(desired, target, live).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {

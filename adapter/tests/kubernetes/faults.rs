@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use hyperfleet_adapter::executor::execute;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::Settings;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Command, Executed, WriteErrorKind};
 use lifecycle_e2e::fault::{Fault, When};
@@ -26,7 +27,7 @@ async fn a_write_that_the_network_loses_is_sent_once_and_explained_by_the_next()
         transport.find(&world.named(&name)).await?;
         proxy.inject(When::method("POST").first(1), fault.clone());
 
-        let create = || Command::Create { desired: world.map(&name, json!({})) };
+        let create = || Command::Create { destination: Destination::ThisCluster, desired: world.map(&name, json!({})) };
         let executed = execute(&transport, create(), Instant::now() + PATIENCE).await;
         let Executed::Failed(error) = executed else { anyhow::bail!("{fault:?}: {executed:?}") };
         assert_eq!(error.kind, WriteErrorKind::Unreachable, "{fault:?}: {error}");
@@ -42,7 +43,7 @@ async fn a_write_that_the_network_loses_is_sent_once_and_explained_by_the_next()
 #[tokio::test]
 async fn refusals_of_a_busy_server_are_passed_on_at_once() -> Result<()> {
     let world = World::new().await?;
-    let live = world.transport.create(&world.map("busy", json!({}))).await?;
+    let live = world.create(&world.map("busy", json!({}))).await?;
     let cases = [
         (Fault::TooManyRequests { retry_after: 1 }, WriteErrorKind::TooManyRequests, 429),
         (Fault::Status(409), WriteErrorKind::Conflict, 409),
@@ -68,7 +69,7 @@ async fn the_deadline_ends_a_call_that_is_not_answered() -> Result<()> {
     let transport = transport(&proxy.access()?.kubeconfig, Settings::default()).await?;
     transport.find(&world.named("any")).await?;
     proxy.inject(When::method("POST"), Fault::Silence);
-    let command = Command::Create { desired: world.map("silent", json!({})) };
+    let command = Command::Create { destination: Destination::ThisCluster, desired: world.map("silent", json!({})) };
     let executed = execute(&transport, command, Instant::now() + Duration::from_millis(200)).await;
     let Executed::Failed(error) = executed else { anyhow::bail!("{executed:?}") };
     assert_eq!(error.kind, WriteErrorKind::DeadlineExceeded);

@@ -2,21 +2,22 @@
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::destination::Destination;
 use lifecycle_core::task::PropagationPolicy::{Background, Foreground};
 use lifecycle_core::write::{Command, Executed, Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
-use crate::world::{World, namesake, refusal, target, text};
+use crate::world::{World, namesake, refusal, target, text, unmanaged};
 
 #[tokio::test]
 async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("fenced", json!({ "a": "1" }));
-    let live = world.transport.create(&desired).await?;
+    let live = world.create(&desired).await?;
 
-    let other = world.transport.update(&desired, &namesake(&live), None).await;
+    let other = world.transport.update(&desired, &namesake(&live), &unmanaged()).await;
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "an apply onto a namesake");
     let other = world.transport.delete(&namesake(&live), Background).await;
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(409)), "a delete of a namesake");
@@ -24,7 +25,7 @@ async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()>
 
     assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone);
     assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone, "it is gone already");
-    let vanished = world.transport.update(&desired, &target(&live), None).await;
+    let vanished = world.transport.update(&desired, &target(&live), &unmanaged()).await;
     assert_eq!(refusal(vanished)?, (WriteErrorKind::Conflict, Some(409)), "an apply onto a vanished object");
     assert_eq!(world.read("fenced").await?, None, "it was not resurrected");
     Ok(())
@@ -33,10 +34,10 @@ async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()>
 #[tokio::test]
 async fn an_update_that_another_write_came_before_is_a_conflict() -> Result<()> {
     let world = World::new().await?;
-    let live = world.transport.create(&world.map("late", json!({ "a": "1" }))).await?;
+    let live = world.create(&world.map("late", json!({ "a": "1" }))).await?;
     let looked_at = target(&live);
-    world.transport.update(&world.map("late", json!({ "a": "2" })), &looked_at, None).await?;
-    let late = world.transport.update(&world.map("late", json!({ "a": "3" })), &looked_at, None).await;
+    world.transport.update(&world.map("late", json!({ "a": "2" })), &looked_at, &unmanaged()).await?;
+    let late = world.transport.update(&world.map("late", json!({ "a": "3" })), &looked_at, &unmanaged()).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)));
     let live = world.read("late").await?.context("the object")?;
     assert_eq!(live["data"], json!({ "a": "2" }));
@@ -46,14 +47,14 @@ async fn an_update_that_another_write_came_before_is_a_conflict() -> Result<()> 
 #[tokio::test]
 async fn some_kinds_answer_a_delete_with_the_object_and_some_deletes_wait_for_dependents() -> Result<()> {
     let world = World::new().await?;
-    let account = world.transport.create(&world.object("v1", "ServiceAccount", "short", json!({}))).await?;
+    let account = world.create(&world.object("v1", "ServiceAccount", "short", json!({}))).await?;
     assert_eq!(world.transport.delete(&target(&account), Background).await?, Deletion::Gone);
 
-    let owner = world.transport.create(&world.map("owner", json!({}))).await?;
+    let owner = world.create(&world.map("owner", json!({}))).await?;
     let mut dependent = world.map("dependent", json!({}));
     let reference = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": target(&owner).uid });
     dependent["metadata"]["ownerReferences"] = json!([reference]);
-    world.transport.create(&dependent).await?;
+    world.create(&dependent).await?;
     let deletion = world.transport.delete(&target(&owner), Foreground).await?;
     ensure!(matches!(deletion, Deletion::Pending(_)), "{deletion:?}");
     await_condition("owner and dependent to go", PATIENCE, async || {
@@ -67,20 +68,18 @@ async fn some_kinds_answer_a_delete_with_the_object_and_some_deletes_wait_for_de
 /// One object of each kind whose deletion the server handles in a way of its own.
 async fn one_of_each(world: &World) -> Result<Vec<Value>> {
     let group = format!("{}.example.com", unique("group"));
-    let definition = world.transport.create(&widgets(&group)).await?;
+    let definition = world.create(&widgets(&group)).await?;
     let widget = world.object(&format!("{group}/v1"), "Widget", "one", json!({ "spec": { "size": 1 } }));
-    let widget =
-        await_condition("the kind to be served", PATIENCE, async || Ok(world.transport.create(&widget).await?));
+    let widget = await_condition("the kind to be served", PATIENCE, async || Ok(world.create(&widget).await?));
     let mut held = world.map("held", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let pod = json!({ "restartPolicy": "Never", "containers": [{ "name": "main", "image": "none" }] });
     let job = json!({ "spec": { "suspend": true, "template": { "spec": pod } } });
     Ok(vec![
-        world.transport.create(&world.map("plain", json!({}))).await?,
-        world.transport.create(&held).await?,
-        world.transport.create(&world.object("batch/v1", "Job", "suspended", job)).await?,
+        world.create(&world.map("plain", json!({}))).await?,
+        world.create(&held).await?,
+        world.create(&world.object("batch/v1", "Job", "suspended", job)).await?,
         world
-            .transport
             .create(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": unique("fenced") } }))
             .await?,
         widget.await?,
@@ -136,8 +135,12 @@ async fn what_changed_since_is_neither_patched_nor_deleted_whatever_its_kind() -
 async fn a_recreation_of_what_changed_since_deletes_nothing() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("changed", json!({ "a": "2" }));
-    let live = world.transport.create(&world.map("changed", json!({ "a": "1" }))).await?;
-    let recreate = |live: &Value| Command::Recreate { desired: desired.clone(), targets: vec![target(live)] };
+    let live = world.create(&world.map("changed", json!({ "a": "1" }))).await?;
+    let recreate = |live: &Value| Command::Recreate {
+        destination: Destination::ThisCluster,
+        desired: desired.clone(),
+        targets: vec![target(live)],
+    };
     // What another replica does when it lets go of the object.
     world.patch_as("other", "changed", json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } })).await?;
 

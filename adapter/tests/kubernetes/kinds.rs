@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::kubernetes::Settings;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Target, WriteErrorKind};
@@ -13,7 +14,7 @@ use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
-use crate::world::{World, managed_fields, refusal, target, transport};
+use crate::world::{World, refusal, seen, target, transport};
 
 #[tokio::test]
 async fn a_custom_kind_works_once_it_is_installed_and_is_no_absence_when_it_is_not() -> Result<()> {
@@ -25,14 +26,14 @@ async fn a_custom_kind_works_once_it_is_installed_and_is_no_absence_when_it_is_n
     let by_name = world.query(&api_version, "Widget", QueryBy::Name("one".to_owned()));
     assert_eq!(refusal(transport.find(&by_name).await)?.0, WriteErrorKind::NotFound);
 
-    let definition = transport.create(&widgets(&group)).await?;
+    let definition = transport.create(&widgets(&group), &Destination::ThisCluster).await?;
     let found =
         await_condition("the kind to be served", PATIENCE, async || Ok(transport.find(&by_name).await?)).await?;
     assert_eq!(found, Vec::<Value>::new());
 
     let desired = |size: u32| world.object(&api_version, "Widget", "one", json!({ "spec": { "size": size } }));
-    let live = transport.create(&desired(1)).await?;
-    let updated = transport.update(&desired(2), &target(&live), managed_fields(&live)).await?;
+    let live = transport.create(&desired(1), &Destination::ThisCluster).await?;
+    let updated = transport.update(&desired(2), &target(&live), &seen(&live)).await?;
     assert_eq!(updated["spec"]["size"], 2);
     assert_eq!(transport.find(&by_name).await?, std::slice::from_ref(&updated));
     assert_eq!(transport.delete(&target(&updated), Background).await?, Deletion::Gone);
@@ -60,12 +61,12 @@ async fn what_is_not_allowed_and_what_has_no_place_is_told_apart() -> Result<()>
     let reader = world.namespace.user(&[rule]).await?;
     let transport = transport(&reader.kubeconfig, Settings::default()).await?;
     assert_eq!(transport.find(&world.named("none")).await?, Vec::<Value>::new());
-    let refused = transport.create(&world.map("none", json!({}))).await;
+    let refused = transport.create(&world.map("none", json!({})), &Destination::ThisCluster).await;
     assert_eq!(refusal(refused)?, (WriteErrorKind::Forbidden, Some(403)));
 
     let mut homeless = world.map("none", json!({}));
     homeless["metadata"]["namespace"] = json!(unique("missing"));
-    let refused = world.transport.create(&homeless).await;
+    let refused = world.create(&homeless).await;
     assert_eq!(refusal(refused)?, (WriteErrorKind::NotFound, Some(404)));
 
     let cluster_scoped = world.query("v1", "Namespace", QueryBy::Name(world.namespace.name().to_owned()));

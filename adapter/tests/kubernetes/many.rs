@@ -6,6 +6,7 @@ use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::Settings;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Command, Executed};
@@ -27,11 +28,11 @@ async fn a_selector_finds_every_match_page_by_page() -> Result<()> {
     for index in 0..5 {
         let mut object = world.map(&format!("map-{index}"), json!({}));
         object["metadata"]["labels"] = json!(labels);
-        transport.create(&object).await?;
+        transport.create(&object, &Destination::ThisCluster).await?;
         object["metadata"]["namespace"] = json!(elsewhere.name());
-        transport.create(&object).await?;
+        transport.create(&object, &Destination::ThisCluster).await?;
     }
-    transport.create(&world.map("other", json!({}))).await?;
+    transport.create(&world.map("other", json!({})), &Destination::ThisCluster).await?;
 
     let query = world.query("v1", "ConfigMap", QueryBy::Labels(labels));
     let found = transport.find(&query).await?;
@@ -54,7 +55,7 @@ async fn a_thousand_objects_are_found_and_deleted() -> Result<()> {
     let creations = stream::iter(0..OBJECTS).map(async |index| {
         let mut object = world.map(&format!("map-{index}"), json!({ "index": index.to_string() }));
         object["metadata"]["labels"] = json!(labels);
-        world.transport.create(&object).await
+        world.create(&object).await
     });
     creations.buffer_unordered(32).try_collect::<Vec<_>>().await?;
 

@@ -5,14 +5,14 @@ use hyperfleet_adapter::transport::Transport;
 use lifecycle_core::write::{Command, Executed, WriteErrorKind};
 use serde_json::{Value, json};
 
-use crate::world::{World, managed_fields, refusal, target, text};
+use crate::world::{World, managed_fields, refusal, seen, target, text};
 
 #[tokio::test]
 async fn a_merge_patch_sets_removes_and_keeps_the_rest() -> Result<()> {
     let world = World::new().await?;
     let mut desired = world.map("patched", json!({ "a": "1", "b": "1" }));
     desired["metadata"]["labels"] = json!({ "ours": "1" });
-    world.transport.create(&desired).await?;
+    world.create(&desired).await?;
     let foreign = json!({ "metadata": { "labels": { "team": "x" } }, "data": { "foreign": "1" } });
     world.patch_as("person", "patched", foreign).await?;
     let live = world.read("patched").await?.context("the object")?;
@@ -38,7 +38,7 @@ async fn a_merge_patch_sets_removes_and_keeps_the_rest() -> Result<()> {
 #[tokio::test]
 async fn patches_of_one_command_are_a_chain_that_a_foreign_write_breaks() -> Result<()> {
     let world = World::new().await?;
-    let live = world.transport.create(&world.map("chain", json!({ "step": "0" }))).await?;
+    let live = world.create(&world.map("chain", json!({ "step": "0" }))).await?;
     let step = |step: &str| json!({ "data": { "step": step } });
     let command = |live: &Value| Command::Patch { target: target(live), documents: vec![step("1"), step("2")] };
     let Executed::Patched(patched) = world.execute(command(&live)).await else { anyhow::bail!("nobody else wrote") };
@@ -93,12 +93,12 @@ async fn what_was_patched_survives_the_next_applies() -> Result<()> {
     ];
     for (index, (name, first, patch, second, expected)) in cases.into_iter().enumerate() {
         let object = format!("survives-{index}");
-        let created = world.transport.create(&world.map(&object, first)).await?;
+        let created = world.create(&world.map(&object, first)).await?;
         let patched = world.transport.patch(&json!({ "data": patch }), &target(&created)).await?;
         let mut live = patched.context("the object")?;
         let second = world.map(&object, second);
         for _ in 0..2 {
-            live = world.transport.update(&second, &target(&live), managed_fields(&live)).await?;
+            live = world.transport.update(&second, &target(&live), &seen(&live)).await?;
             assert_eq!(live["data"], expected, "{name}");
         }
     }

@@ -22,16 +22,16 @@ fn patch(owners: Value) -> Value {
 async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
     let world = World::new().await?;
     let owner = |owner: &Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] });
-    let ours = world.transport.create(&world.map("our-owner", json!({}))).await?;
-    let theirs = world.transport.create(&world.map("their-owner", json!({}))).await?;
+    let ours = world.create(&world.map("our-owner", json!({}))).await?;
+    let theirs = world.create(&world.map("their-owner", json!({}))).await?;
     let mut marked = world.map("marked", json!({ "a": "1" }));
     marked["metadata"]["labels"] = json!({ "hyperfleet.io/adapter": "x", "hyperfleet.io/resource": "y", "team": "z" });
     marked["metadata"]["annotations"] =
         json!({ "hyperfleet.io/ownership-proof": "p", "hyperfleet.io/generation": "3" });
     marked["metadata"]["ownerReferences"] = json!([owner(&ours), owner(&theirs)]);
-    let marked = world.transport.create(&marked).await?;
-    let bare = world.transport.create(&world.map("bare", json!({}))).await?;
-    let gone = world.transport.create(&world.map("gone", json!({}))).await?;
+    let marked = world.create(&marked).await?;
+    let bare = world.create(&world.map("bare", json!({}))).await?;
+    let gone = world.create(&world.map("gone", json!({}))).await?;
     world.transport.delete(&target(&gone), Background).await?;
 
     let release = |object: &Value, owners: Value| Release { target: target(object), patch: patch(owners) };
@@ -59,8 +59,8 @@ async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
 #[tokio::test]
 async fn the_last_object_keeps_its_marks_while_another_one_is_not_released() -> Result<()> {
     let world = World::new().await?;
-    let former = world.transport.create(&world.map("former", json!({}))).await?;
-    let last = world.transport.create(&world.map("last", json!({}))).await?;
+    let former = world.create(&world.map("former", json!({}))).await?;
+    let last = world.create(&world.map("last", json!({}))).await?;
     world.patch_as("person", "former", json!({ "data": { "a": "1" } })).await?;
 
     let release = |object: &Value| Release { target: target(object), patch: patch(Value::Null) };

@@ -8,18 +8,18 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::WriteErrorKind;
 use serde_json::{Value, json};
 
-use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, target, text};
+use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, seen, target, text, unmanaged};
 
 #[tokio::test]
 async fn a_field_that_the_manifest_drops_goes_once_the_creation_is_taken_over() -> Result<()> {
     let world = World::new().await?;
-    let live = world.transport.create(&world.map("dropped", json!({ "a": "1", "b": "1" }))).await?;
+    let live = world.create(&world.map("dropped", json!({ "a": "1", "b": "1" }))).await?;
 
     let without_b = world.map("dropped", json!({ "a": "1" }));
-    let kept = world.transport.update(&without_b, &target(&live), None).await?;
+    let kept = world.transport.update(&without_b, &target(&live), &unmanaged()).await?;
     assert_eq!(kept["data"], json!({ "a": "1", "b": "1" }), "our own creation still claims the field");
 
-    let updated = world.transport.update(&without_b, &target(&kept), managed_fields(&kept)).await?;
+    let updated = world.transport.update(&without_b, &target(&kept), &seen(&kept)).await?;
     assert_eq!(updated["data"], json!({ "a": "1" }));
     let writers: Vec<(&str, &str)> = managed_fields(&updated)
         .and_then(Value::as_array)
@@ -29,7 +29,7 @@ async fn a_field_that_the_manifest_drops_goes_once_the_creation_is_taken_over() 
         .collect();
     assert_eq!(writers, [(ADAPTER, "Apply")]);
 
-    let again = world.transport.update(&without_b, &target(&updated), managed_fields(&updated)).await?;
+    let again = world.transport.update(&without_b, &target(&updated), &seen(&updated)).await?;
     assert_eq!(again, updated, "again changes nothing, not even the resourceVersion");
     Ok(())
 }
@@ -48,7 +48,7 @@ async fn fields_of_the_go_adapter_are_ours_and_fields_of_others_stay_theirs() ->
 
     let live = world.read("shared").await?.context("the object")?;
     let desired = world.map("shared", json!({ "ours": "2" }));
-    let updated = world.transport.update(&desired, &target(&live), managed_fields(&live)).await?;
+    let updated = world.transport.update(&desired, &target(&live), &seen(&live)).await?;
     assert_eq!(updated["data"], json!({ "ours": "2", "foreign": "1" }));
     assert_eq!(updated["metadata"]["labels"], json!({ "team": "x" }));
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]));
@@ -60,16 +60,16 @@ async fn fields_of_the_go_adapter_are_ours_and_fields_of_others_stay_theirs() ->
 async fn an_object_that_changed_hands_meanwhile_is_not_taken_over() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("raced", json!({ "a": "1" }));
-    let live = world.transport.create(&desired).await?;
+    let live = world.create(&desired).await?;
     world.patch_as("person", "raced", json!({ "data": { "b": "1" } })).await?;
 
-    let late = world.transport.update(&desired, &target(&live), managed_fields(&live)).await;
+    let late = world.transport.update(&desired, &target(&live), &seen(&live)).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
     let now = world.read("raced").await?.context("the object")?;
-    let other = world.transport.update(&desired, &namesake(&now), managed_fields(&now)).await;
+    let other = world.transport.update(&desired, &namesake(&now), &seen(&now)).await;
     assert_eq!(refusal(other)?.0, WriteErrorKind::Conflict, "a namesake's fields are not taken over");
     assert_eq!(world.read("raced").await?.as_ref(), Some(&now));
-    world.transport.update(&desired, &target(&now), managed_fields(&now)).await?;
+    world.transport.update(&desired, &target(&now), &seen(&now)).await?;
     Ok(())
 }
 
@@ -78,12 +78,12 @@ async fn an_object_that_was_deleted_meanwhile_is_not_taken_over_while_a_finalize
     let world = World::new().await?;
     let mut desired = world.map("ending", json!({ "a": "1" }));
     desired["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    let live = world.transport.create(&desired).await?;
+    let live = world.create(&desired).await?;
     world.transport.delete(&target(&live), PropagationPolicy::Background).await?;
     let ending = world.read("ending").await?.context("the object")?;
     assert_eq!(managed_fields(&ending), managed_fields(&live), "they do not tell of the deletion");
 
-    let late = world.transport.update(&desired, &target(&live), managed_fields(&live)).await;
+    let late = world.transport.update(&desired, &target(&live), &seen(&live)).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
     assert_eq!(world.read("ending").await?.as_ref(), Some(&ending), "nothing is written into it");
 

@@ -9,8 +9,9 @@ use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings, connect};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
@@ -64,17 +65,26 @@ impl World {
 
     pub(crate) fn query(&self, api_version: &str, kind: &str, by: QueryBy) -> Query {
         let namespace = Some(self.namespace.name().to_owned());
-        Query { kind: GroupVersionKind::new(api_version, kind), namespace, by }
+        Query { destination: Destination::ThisCluster, kind: GroupVersionKind::new(api_version, kind), namespace, by }
     }
 
     pub(crate) async fn read(&self, name: &str) -> Result<Option<Value>> {
         Ok(self.transport.find(&self.named(name)).await?.pop())
     }
 
+    pub(crate) async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+        self.transport.create(desired, &Destination::ThisCluster).await
+    }
+
+    pub(crate) async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.transport.rehearse_create(desired, &Destination::ThisCluster).await
+    }
+
     /// Reads what a target names, as it is now.
     pub(crate) async fn now(&self, target: &Target) -> Result<Option<Value>> {
         let (kind, namespace) = (target.kind.clone(), target.namespace.clone());
-        let query = Query { kind, namespace, by: QueryBy::Name(target.name.clone()) };
+        let query =
+            Query { destination: Destination::ThisCluster, kind, namespace, by: QueryBy::Name(target.name.clone()) };
         Ok(self.transport.find(&query).await?.pop())
     }
 
@@ -96,6 +106,7 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 
 pub(crate) fn target(object: &Value) -> Target {
     Target {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new(text(object, "/apiVersion"), text(object, "/kind")),
         namespace: object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned),
         name: text(object, "/metadata/name").to_owned(),
@@ -111,6 +122,16 @@ pub(crate) fn namesake(object: &Value) -> Target {
 pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> Result<(WriteErrorKind, Option<u16>)> {
     let error = answer.err().context("the call should have been refused")?;
     Ok((error.kind, error.status))
+}
+
+/// An object as it was looked at.
+pub(crate) fn seen(object: &Value) -> Version {
+    Version::new(object.clone())
+}
+
+/// An object without managed fields: there is nothing to migrate.
+pub(crate) fn unmanaged() -> Version {
+    Version::new(json!({}))
 }
 
 pub(crate) fn managed_fields(object: &Value) -> Option<&Value> {

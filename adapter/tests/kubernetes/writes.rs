@@ -1,7 +1,7 @@
 //! Creations, updates and recreations.
 
 use anyhow::{Result, ensure};
-use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::write::{Command, Executed, WriteErrorKind};
 use serde_json::json;
 
@@ -13,12 +13,12 @@ async fn a_rehearsal_judges_the_object_before_its_name_and_writes_nothing() -> R
     let valid = world.map("rehearsed", json!({ "a": "1" }));
     let invalid = world.map("rehearsed", json!({ "no key": "1" }));
 
-    world.transport.rehearse_create(&valid).await?;
+    world.rehearse_create(&valid).await?;
     assert_eq!(world.read("rehearsed").await?, None);
-    world.transport.create(&valid).await?;
-    let taken = world.transport.rehearse_create(&valid).await;
+    world.create(&valid).await?;
+    let taken = world.rehearse_create(&valid).await;
     assert_eq!(refusal(taken)?, (WriteErrorKind::AlreadyExists, Some(409)));
-    let refused = world.transport.rehearse_create(&invalid).await;
+    let refused = world.rehearse_create(&invalid).await;
     assert_eq!(refusal(refused)?, (WriteErrorKind::Invalid, Some(422)));
     Ok(())
 }
@@ -26,9 +26,11 @@ async fn a_rehearsal_judges_the_object_before_its_name_and_writes_nothing() -> R
 #[tokio::test]
 async fn a_recreation_that_the_server_would_refuse_deletes_nothing() -> Result<()> {
     let world = World::new().await?;
-    let live = world.transport.create(&world.map("kept", json!({ "a": "1" }))).await?;
+    let live = world.create(&world.map("kept", json!({ "a": "1" }))).await?;
     let desired = world.map("kept", json!({ "no key": "1" }));
-    let executed = world.execute(Command::Recreate { desired, targets: vec![target(&live)] }).await;
+    let executed = world
+        .execute(Command::Recreate { destination: Destination::ThisCluster, desired, targets: vec![target(&live)] })
+        .await;
     ensure!(matches!(&executed, Executed::Failed(error) if error.kind == WriteErrorKind::Invalid), "{executed:?}");
     assert_eq!(world.read("kept").await?, Some(live));
     Ok(())
@@ -40,13 +42,18 @@ async fn an_object_with_a_finalizer_is_pending_and_its_recreation_waits() -> Res
     let desired = world.map("held", json!({ "a": "1" }));
     let mut held = desired.clone();
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    let live = world.transport.create(&held).await?;
-    let recreate = || Command::Recreate { desired: desired.clone(), targets: vec![target(&live)] };
+    let live = world.create(&held).await?;
+    let recreate = || Command::Recreate {
+        destination: Destination::ThisCluster,
+        desired: desired.clone(),
+        targets: vec![target(&live)],
+    };
 
     let Executed::Deleting(remaining) = world.execute(recreate()).await else { anyhow::bail!("it has a finalizer") };
     assert_eq!(remaining[0].uid(), text(&live, "/metadata/uid"));
     assert!(remaining[0].is_terminating());
-    let create = world.execute(Command::Create { desired: desired.clone() }).await;
+    let create =
+        world.execute(Command::Create { destination: Destination::ThisCluster, desired: desired.clone() }).await;
     ensure!(
         matches!(&create, Executed::NameTaken(Some(holder)) if target(holder).uid == target(&live).uid),
         "{create:?}"

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
@@ -74,7 +75,12 @@ impl<T: Transport> Journal<T> {
         let mut objects = Vec::new();
         for kind in &self.kinds {
             let by = QueryBy::Labels([(MARKER.to_owned(), self.id.clone())].into());
-            let query = Query { kind: kind.clone(), namespace: Some(self.namespace.clone()), by };
+            let query = Query {
+                destination: Destination::ThisCluster,
+                kind: kind.clone(),
+                namespace: Some(self.namespace.clone()),
+                by,
+            };
             objects.extend(self.store.find(&query).await?);
         }
         Ok(objects)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyperfleet_adapter::transport::Transport;
 use jiff::SignedDuration;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteErrorKind};
@@ -136,7 +137,7 @@ impl<G: Ground> World<G> {
         } else {
             object["data"] = json!({ "of": "somebody" });
         }
-        self.ground.store().create(&object).await?;
+        self.ground.store().create(&object, &Destination::ThisCluster).await?;
         Ok(())
     }
 
@@ -165,6 +166,7 @@ impl<G: Ground> World<G> {
 pub(crate) fn target(object: &Value) -> Target {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Target {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new(&text("/apiVersion"), &text("/kind")),
         namespace: Some(text("/metadata/namespace")),
         name: text("/metadata/name"),

@@ -18,6 +18,7 @@ use futures::future::join_all;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings as Client, connect};
 use jiff::Timestamp;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::Target;
@@ -249,9 +250,14 @@ async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
     let control_plane = ControlPlane::shared().await?;
     let group = format!("{}.example.com", unique("model"));
     let admin = transport(control_plane.kubeconfig_path(), "somebody").await?;
-    let definition = admin.create(&widgets(&group)).await?;
+    let definition = admin.create(&widgets(&group), &Destination::ThisCluster).await?;
     let by = QueryBy::Name("any".to_owned());
-    let query = Query { kind: Kind::Widget.gvk(&group), namespace: Some("default".to_owned()), by };
+    let query = Query {
+        destination: Destination::ThisCluster,
+        kind: Kind::Widget.gvk(&group),
+        namespace: Some("default".to_owned()),
+        by,
+    };
     await_condition("the custom kind to be served", PATIENCE, async || Ok(admin.find(&query).await?)).await?;
 
     let begun = Instant::now();

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
@@ -135,17 +136,17 @@ impl<T: Transport> Transport for Tampered<T> {
         Ok(found?.into_iter().map(|object| self.doctored(object)).collect())
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
         if self.gave_up(name(desired)) {
             return Ok(desired.clone());
         }
-        let answer = self.inner.create(desired).await;
+        let answer = self.inner.create(desired, destination).await;
         self.note(name(desired), &answer);
         answer
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        match self.inner.rehearse_create(desired).await {
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        match self.inner.rehearse_create(desired, destination).await {
             Err(error) if error.kind == WriteErrorKind::AlreadyExists && self.is(Tampering::TakesTakenForFree) => {
                 Ok(())
             }
@@ -153,11 +154,11 @@ impl<T: Transport> Transport for Tampered<T> {
         }
     }
 
-    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         if self.gave_up(&target.name) {
             return Ok(desired.clone());
         }
-        let answer = self.inner.update(desired, &self.redirected(target).await, take_over).await;
+        let answer = self.inner.update(desired, &self.redirected(target).await, live).await;
         self.note(&target.name, &answer);
         answer
     }

@@ -7,7 +7,8 @@ use std::future::pending;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::observation::Query;
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -117,16 +118,17 @@ impl<T: Transport> Transport for Watched<T> {
         self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await
     }
 
-    async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
-        self.make(Call::Create(desired.clone()), self.wire.create(desired), object).await
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
+        self.make(Call::Create(desired.clone()), self.wire.create(desired, destination), object).await
     }
 
-    async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        self.make(Call::Rehearse(desired.clone()), self.wire.rehearse_create(desired), |()| Told::Nothing).await
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.make(Call::Rehearse(desired.clone()), self.wire.rehearse_create(desired, destination), |()| Told::Nothing)
+            .await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, take_over: Option<&Value>) -> Result<Value, WriteError> {
-        let act = self.wire.update(desired, target, take_over);
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+        let act = self.wire.update(desired, target, live);
         self.make(Call::Update(desired.clone(), target.clone()), act, object).await
     }
 

@@ -220,7 +220,7 @@ impl World {
         let mut planner = Planner::new(&self.task, self.stamp());
         let mut writes = 0;
         while let Some(step) = next_step(&mut planner, &mut scope, observations) {
-            let Command::Create { desired } = step.command else { bail!("unexpected {:?}", step.command) };
+            let Command::Create { desired, .. } = step.command else { bail!("unexpected {:?}", step.command) };
             writes += 1;
             planner.record(&mut scope, Executed::Created(as_served(desired)));
         }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::destination::Destination;
 use crate::id::Generation;
 use crate::scope::Scope;
 use crate::task::Manifest;
@@ -25,7 +26,7 @@ fn kind() -> GroupVersionKind {
 }
 
 fn query(namespace: &str, by: QueryBy) -> Query {
-    Query { kind: kind(), namespace: Some(namespace.to_owned()), by }
+    Query { destination: Destination::ThisCluster, kind: kind(), namespace: Some(namespace.to_owned()), by }
 }
 
 fn by_labels() -> Query {
@@ -154,12 +155,13 @@ fn what_discovery_by_name_finds_belongs_whatever_it_says() {
 
 #[test]
 fn a_cluster_scoped_object_is_in_whatever_namespace_a_query_names() {
+    let is_in = |query: &Query, object: &Value| satisfies(query.namespace.as_deref(), &query.by, object);
     let scoped = json!({ "metadata": { "name": "x" } });
-    assert!(could_find(&by_name("x"), &scoped) && !satisfies(&by_name("x"), &scoped));
+    assert!(could_find(&by_name("x"), &scoped) && !is_in(&by_name("x"), &scoped));
     assert!(!could_find(&by_name("y"), &scoped));
     let elsewhere = json!({ "metadata": { "name": "x", "namespace": "other" } });
-    assert!(!could_find(&by_name("x"), &elsewhere) && !satisfies(&by_name("x"), &elsewhere));
+    assert!(!could_find(&by_name("x"), &elsewhere) && !is_in(&by_name("x"), &elsewhere));
     let everywhere = Query { namespace: None, ..by_labels() };
     let labelled = json!({ "metadata": { "namespace": "any", "labels": { "app": "demo", "b": "c" } } });
-    assert!(could_find(&everywhere, &labelled) && satisfies(&everywhere, &labelled));
+    assert!(could_find(&everywhere, &labelled) && is_in(&everywhere, &labelled));
 }

@@ -11,7 +11,7 @@ use super::owner::Standing;
 use super::release;
 use crate::id::Generation;
 use crate::manifest::Desired;
-use crate::observation::Version;
+use crate::observation::{Query, Version};
 use crate::write::{Command, Release, Target};
 
 impl Planner<'_> {
@@ -23,6 +23,10 @@ impl Planner<'_> {
         owner: Option<&Standing>,
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
+        // Only what was looked for has a decision that writes.
+        let Some(query) = &self.slots[self.position].query else { return Ok(None) };
+        let destination = query.destination.clone();
+        let target = |version: &Version| target(query, version);
         let Examined { mut desired, documents, .. } = examined;
         let generation = desired.as_ref().map_or(self.stamp.generation, |desired| desired.generation);
         let standing = || versions.iter().copied().filter(|version| !version.is_terminating());
@@ -32,27 +36,29 @@ impl Planner<'_> {
         let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
         let rendered = || desired.ok_or_else(missing);
         Ok(match decision {
-            Decision::Create | Decision::CreateVersion(_) => Some(Command::Create { desired: rendered()?.object }),
+            Decision::Create | Decision::CreateVersion(_) => {
+                Some(Command::Create { destination, desired: rendered()?.object })
+            }
             Decision::Update { .. } => {
                 let desired = rendered()?;
                 updated(&desired, versions).map(|version| Command::Update {
                     desired: desired.object.clone(),
-                    target: self.target(version),
-                    take_over: version.managed_fields().cloned(),
+                    target: target(version),
+                    live: version.clone(),
                 })
             }
-            Decision::Patch(_) => patched.map(|version| Command::Patch { target: self.target(version), documents }),
+            Decision::Patch(_) => patched.map(|version| Command::Patch { target: target(version), documents }),
             Decision::Recreate { .. } => {
                 let desired = rendered()?;
                 let (former, last) = apart(standing(), generation).unzip();
-                let targets = former.into_iter().flatten().chain(last).map(|version| self.target(version)).collect();
-                Some(Command::Recreate { desired: desired.object, targets })
+                let targets = former.into_iter().flatten().chain(last).map(target).collect();
+                Some(Command::Recreate { destination, desired: desired.object, targets })
             }
-            Decision::Orphan(_) => self.release(standing().filter(|version| !version.is_disowned()), generation),
+            Decision::Orphan(_) => self.release(query, standing().filter(|version| !version.is_disowned()), generation),
             Decision::Delete => {
                 let gate = self.resource().gates.delete.as_ref();
                 let propagation = gate.map(|gate| gate.propagation).unwrap_or_default();
-                let targets = standing().map(|version| self.target(version)).collect();
+                let targets = standing().map(target).collect();
                 Some(Command::Delete { targets, propagation })
             }
             Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,
@@ -60,26 +66,33 @@ impl Planner<'_> {
     }
 
     /// Lets go of versions, the current one last: while it is not released, the next event goes on.
-    fn release<'v>(&self, versions: impl Iterator<Item = &'v Version>, desired: Generation) -> Option<Command> {
+    fn release<'v>(
+        &self,
+        query: &Query,
+        versions: impl Iterator<Item = &'v Version>,
+        desired: Generation,
+    ) -> Option<Command> {
         let resource = self.resource();
-        let kinds = self.task.resources.iter().map(|resource| &resource.kind);
+        let beside = self.task.resources.iter().enumerate().filter(|(other, _)| self.can_meet(*other, self.position));
+        let kinds = beside.map(|(_, resource)| &resource.kind);
         let (former, last) = apart(versions, desired)?;
         let release = |version: &Version| {
             let patch = release::patch(version, &resource.name, &self.stamp, kinds.clone());
-            Release { target: self.target(version), patch }
+            Release { target: target(query, version), patch }
         };
         Some(Command::Release { former: former.into_iter().map(release).collect(), last: release(last) })
     }
+}
 
-    /// The fence of a write to one very object.
-    pub(super) fn target(&self, version: &Version) -> Target {
-        Target {
-            kind: self.resource().kind.clone(),
-            namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
-            name: version.name().to_owned(),
-            uid: version.uid().to_owned(),
-            resource_version: version.resource_version().to_owned(),
-        }
+/// The fence of a write to one very object, which a query found.
+pub(super) fn target(query: &Query, version: &Version) -> Target {
+    Target {
+        destination: query.destination.clone(),
+        kind: query.kind.clone(),
+        namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
+        name: version.name().to_owned(),
+        uid: version.uid().to_owned(),
+        resource_version: version.resource_version().to_owned(),
     }
 }
 

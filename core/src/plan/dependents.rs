@@ -2,7 +2,7 @@
 //!
 //! Kubernetes' garbage collector deletes what an owner leaves behind, and what that owned in turn, whatever its labels say, and
 //! whoever wrote the reference: the key `owner`, the manifest, or a person. So an owner waits while an object of the task that is
-//! to be disowned still names it. A dependent whose gate or ownership cannot be told counts as one that is to be disowned.
+//! to be disowned still names it, at the same destination. A dependent whose gate or ownership cannot be told counts as one that is to be disowned.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ impl Planner<'_> {
         unknown: &BTreeSet<&str>,
     ) -> bool {
         for (dependent, resource) in self.task.resources.iter().enumerate() {
-            if dependent == index {
+            if dependent == index || !self.can_meet(dependent, index) {
                 continue;
             }
             let is_declared = resource.owner == Some(index);

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::decision::{Decision, FailReason, Failure, SkipReason};
 use super::warning::{Warning, WarningReason};
 use super::{Planner, query, reads};
-use crate::id::GroupVersionKind;
 use crate::nested;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
@@ -125,11 +124,12 @@ impl Planner<'_> {
         if let Err(cause) = reads::of_discovery(&entry.discovery).check(&self.unknown()) {
             return Found::Unreadable(cause);
         }
-        let wanted = match query::of_any_kind(&entry.discovery, GroupVersionKind::new("", ""), scope) {
-            Ok(wanted) => wanted,
+        let (namespace, by) = match query::of_any_kind(&entry.discovery, scope) {
+            Ok(rendered) => rendered,
             Err(error) => return Found::Unreadable(error.to_string()),
         };
-        nested::find(parent, &wanted).map_or_else(|| Found::Nothing(nested::describe(&wanted)), Found::Object)
+        let found = nested::find(parent, namespace.as_deref(), &by);
+        found.map_or_else(|| Found::Nothing(by.to_string()), Found::Object)
     }
 
     /// Shows an object, or that there is none, under the name of a nested discovery; false if the name is taken.

@@ -29,16 +29,16 @@ impl Planner<'_> {
         }
         let open = |planner: &Self, index: usize| planner.slots[index].observation.is_none();
         let mut wave: Vec<usize> = (0..self.slots.len())
-            .filter(|&index| open(self, index) && reads::of_discovery(&self.task.resources[index].discovery).is_empty())
+            .filter(|&index| open(self, index) && reads::of_query(&self.task.resources[index]).is_empty())
             .collect();
         if wave.is_empty() {
             wave.extend((0..self.slots.len()).find(|&index| open(self, index)));
         }
         for index in wave {
             let resource = &self.task.resources[index];
-            let rendered = reads::of_discovery(&resource.discovery).check(&self.unknown()).and_then(|()| {
-                query::of_kind(&resource.discovery, resource.kind.clone(), scope).map_err(|error| error.to_string())
-            });
+            let rendered = reads::of_query(resource).check(&self.unknown());
+            let rendered =
+                rendered.and_then(|()| query::of_resource(resource, scope).map_err(|error| error.to_string()));
             match rendered {
                 Ok(query) => {
                     self.slots[index].query = Some(query.clone());

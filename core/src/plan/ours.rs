@@ -86,8 +86,18 @@ impl Planner<'_> {
     pub(super) fn claim<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Claim<'a> {
         let resource = &self.task.resources[index];
         let others = self.task.resources.iter().zip(&self.slots).enumerate();
-        let rivals = others.filter(|(other, (rival, _))| *other != index && is_same_kind(&rival.kind, &resource.kind));
+        let rivals = others.filter(|(other, (rival, _))| {
+            *other != index && is_same_kind(&rival.kind, &resource.kind) && self.can_meet(*other, index)
+        });
         let rivals = rivals.map(|(_, (_, slot))| slot.query.as_ref().map_or(Rival::Unknown, Rival::Finds));
         Claim { resource: &resource.name, stamp: &self.stamp, identity, rivals: rivals.collect() }
+    }
+
+    /// Whether objects of two resources can be at one destination.
+    pub(super) fn can_meet(&self, one: usize, other: usize) -> bool {
+        match (&self.slots[one].query, &self.slots[other].query) {
+            (Some(one), Some(other)) => one.destination == other.destination,
+            (None, _) | (_, None) => self.task.resources[one].transport.can_meet(&self.task.resources[other].transport),
+        }
     }
 }

@@ -66,6 +66,11 @@ impl Standing {
         Self { object: object.map(|object| Owner::of(kind, object)), away }
     }
 
+    /// That of a resource at another destination: no reference reaches it.
+    pub(super) fn elsewhere(name: &str) -> Self {
+        Self { object: None, away: Some(format!("its owner, resource {name}, is at another destination")) }
+    }
+
     /// That of a resource whose turn has not come.
     pub(super) fn unknown(name: &str) -> Self {
         Self { object: None, away: Some(format!("its owner, resource {name}, was not reached")) }

@@ -1,17 +1,17 @@
-//! Renders a discovery to what is looked for.
+//! Renders a discovery to what is looked for, and where.
 //!
-//! In: a discovery and the variables of the event. Out: a [`Query`] that some object could answer. It fails where a template
+//! In: a resource and the variables of the event. Out: a [`Query`] that some object could answer. It fails where a template
 //! fails, and where the result is nothing that an object can have, such as an empty name: a query that can find nothing would
 //! make a live object look absent, and its deletion look done.
 
 use std::collections::BTreeMap;
 
-use crate::id::GroupVersionKind;
+use crate::destination::Destination;
 use crate::observation::{Query, QueryBy};
 use crate::scope::Scope;
 use crate::task::compile::labels;
 use crate::task::kinds::{NameRule, is_namespaced, name_rule};
-use crate::task::{DiscoverBy, Discovery};
+use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 use crate::template::RenderError;
 
 /// A discovery that nothing can be looked for by.
@@ -25,22 +25,40 @@ pub(super) enum QueryError {
     Impossible(String),
 }
 
-/// Renders the discovery of live objects of a kind.
-pub(super) fn of_kind(discovery: &Discovery, kind: GroupVersionKind, scope: &Scope) -> Result<Query, QueryError> {
-    let query = of_any_kind(discovery, kind, scope)?;
+/// Renders the destination and the discovery of a resource.
+pub(super) fn of_resource(resource: &Resource, scope: &Scope) -> Result<Query, QueryError> {
+    let destination = destination(&resource.transport, scope)?;
+    let (namespace, by) = of_any_kind(&resource.discovery, scope)?;
+    let kind = resource.kind.clone();
     // Tasks of the Go adapter write `*` for kinds outside of namespaces, whose namespace is not asked for.
-    let namespace = query.namespace.as_ref().filter(|namespace| *namespace != "*");
-    if let Some(namespace) = namespace.filter(|_| is_namespaced(&query.kind) != Some(false)) {
+    let checked = namespace.as_ref().filter(|namespace| *namespace != "*");
+    if let Some(namespace) = checked.filter(|_| is_namespaced(&kind) != Some(false)) {
         possible("namespace", namespace, NameRule::Label.fault(namespace))?;
     }
-    if let QueryBy::Name(name) = &query.by {
-        possible("by_name", name, name_rule(&query.kind).fault(name))?;
+    if let QueryBy::Name(name) = &by {
+        possible("by_name", name, name_rule(&kind).fault(name))?;
     }
-    Ok(query)
+    Ok(Query { destination, kind, namespace, by })
+}
+
+/// Renders where a resource's objects live.
+fn destination(transport: &TransportKind, scope: &Scope) -> Result<Destination, QueryError> {
+    Ok(match transport {
+        TransportKind::Kubernetes => Destination::ThisCluster,
+        TransportKind::Maestro { target_cluster } => {
+            let consumer = target_cluster.render(scope)?.into_owned();
+            if let Some(fault) = NameRule::Label.fault(&consumer) {
+                let message =
+                    format!("target_cluster renders to `{consumer}`, which no Maestro consumer is called: {fault}");
+                return Err(QueryError::Impossible(message));
+            }
+            Destination::Consumer(consumer)
+        }
+    })
 }
 
 /// Renders the discovery of objects whose kind is not known, and with it no rule for their names.
-pub(super) fn of_any_kind(discovery: &Discovery, kind: GroupVersionKind, scope: &Scope) -> Result<Query, QueryError> {
+pub(super) fn of_any_kind(discovery: &Discovery, scope: &Scope) -> Result<(Option<String>, QueryBy), QueryError> {
     let namespace = match &discovery.namespace {
         Some(namespace) => Some(namespace.render(scope)?.into_owned()).filter(|namespace| !namespace.is_empty()),
         None => None,
@@ -64,7 +82,7 @@ pub(super) fn of_any_kind(discovery: &Discovery, kind: GroupVersionKind, scope: 
             QueryBy::Labels(rendered)
         }
     };
-    Ok(Query { kind, namespace, by })
+    Ok((namespace, by))
 }
 
 fn possible(place: &str, rendered: &str, fault: Option<String>) -> Result<(), QueryError> {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::cel::{Expression, ResourceReads};
-use crate::task::{DiscoverBy, Discovery, Manifest};
+use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind};
 use crate::template::{Template, Tree};
 
 /// The names in `resources` that something can read.
@@ -63,14 +63,27 @@ pub(super) fn of_tree(tree: &Tree) -> Reads<'_> {
     of_templates(tree.templates())
 }
 
+/// What the destination and the discovery of a resource can read.
+pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
+    let destination = match &resource.transport {
+        TransportKind::Kubernetes => None,
+        TransportKind::Maestro { target_cluster } => Some(target_cluster),
+    };
+    of_templates(destination.into_iter().chain(templates(&resource.discovery)))
+}
+
 /// What a discovery can read.
 pub(super) fn of_discovery(discovery: &Discovery) -> Reads<'_> {
+    of_templates(templates(discovery))
+}
+
+fn templates(discovery: &Discovery) -> Vec<&Template> {
     let mut templates: Vec<&Template> = discovery.namespace.iter().collect();
     match &discovery.by {
         DiscoverBy::Name(name) => templates.push(name),
         DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
     }
-    of_templates(templates)
+    templates
 }
 
 fn of_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> Reads<'a> {

@@ -13,7 +13,6 @@ use super::release;
 use crate::belonging::could_find;
 use crate::keys;
 use crate::manifest::Desired;
-use crate::nested;
 use crate::observation::{Query, QueryBy, Version};
 
 /// What has to be so before a write is sent.
@@ -133,7 +132,7 @@ impl Planner<'_> {
                 desired.kind.kind,
                 desired.name,
                 namespace.unwrap_or_default(),
-                nested::describe(query),
+                query.by,
             ));
         }
         let (label, name) = (desired.label(keys::RESOURCE).unwrap_or_default(), &self.resource().name);

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_config::duration;
 
+use super::commands::target;
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
 use super::record::write_failure;
@@ -65,7 +66,10 @@ impl Planner<'_> {
         after: &After,
         now: Timestamp,
     ) -> Vec<(Target, Pruned)> {
-        let (Some(retention), Some(desired)) = (&self.resource().retention, pending.desired) else { return Vec::new() };
+        let query = &self.slots[self.position].query;
+        let (Some(retention), Some(desired), Some(query)) = (&self.resource().retention, pending.desired, query) else {
+            return Vec::new();
+        };
         if !is_due(&pending.decided.decision, result) {
             return Vec::new();
         }
@@ -83,7 +87,7 @@ impl Planner<'_> {
         let spared: Vec<&str> = written.into_iter().chain(current).map(Version::uid).collect();
         let expired = expired(retention, &versions, &spared, desired, now);
         let pruned = |(version, because): (&Version, String)| {
-            (self.target(version), Pruned { name: version.name().to_owned(), because })
+            (target(query, version), Pruned { name: version.name().to_owned(), because })
         };
         expired.into_iter().map(pruned).collect()
     }

@@ -4,6 +4,7 @@ mod apply;
 mod belonging;
 mod current;
 mod deletion;
+mod destinations;
 mod disowned;
 mod finalized;
 mod names;

@@ -94,8 +94,12 @@ impl Planner<'_> {
     /// What the current resource's objects have to name as their owner.
     fn owner(&self) -> Option<Standing> {
         let index = self.resource().owner?;
+        let name = &self.task.resources[index].name;
+        if !self.can_meet(index, self.position) {
+            return Some(Standing::elsewhere(name));
+        }
         let standing = self.slots[index].standing.clone();
-        Some(standing.unwrap_or_else(|| Standing::unknown(&self.task.resources[index].name)))
+        Some(standing.unwrap_or_else(|| Standing::unknown(name)))
     }
 }
 

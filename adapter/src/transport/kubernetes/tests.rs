@@ -85,6 +85,7 @@ fn transport(client: Client) -> KubernetesTransport {
 
 fn named(kind: &str, namespace: &str, name: &str) -> Query {
     Query {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new("v1", kind),
         namespace: Some(namespace.to_owned()).filter(|text| !text.is_empty()),
         by: QueryBy::Name(name.to_owned()),
@@ -97,6 +98,7 @@ fn config_map() -> Value {
 
 fn target() -> Target {
     Target {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new("v1", "ConfigMap"),
         namespace: Some("team".to_owned()),
         name: "a".to_owned(),
@@ -114,7 +116,7 @@ async fn no_status_is_tried_again() {
     for code in [409, 429, 500, 502, 503, 504] {
         let (server, client) = Server::start(move |_| status(code, "", Value::Null)).await;
         let transport = transport(client);
-        let refused = transport.create(&config_map()).await.unwrap_err();
+        let refused = transport.create(&config_map(), &Destination::ThisCluster).await.unwrap_err();
         assert_eq!(refused.status, Some(code));
         transport.find(&named("ConfigMap", "team", "a")).await.unwrap_err();
         let expected = [
@@ -158,7 +160,10 @@ async fn nobody_listening_is_unreachable_and_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let error = transport(client(&format!("http://{address}")).await).create(&config_map()).await.unwrap_err();
+    let error = transport(client(&format!("http://{address}")).await)
+        .create(&config_map(), &Destination::ThisCluster)
+        .await
+        .unwrap_err();
     assert_eq!((error.kind, error.status), (WriteErrorKind::Unreachable, None));
     assert!(error.message.contains("Connection refused"), "{error}");
     assert_eq!(error.message.matches("client error").count(), 1, "each cause is said once: {error}");
@@ -183,7 +188,7 @@ async fn only_an_api_server_that_gives_no_answer_of_its_own_is_doubted() {
     let settings = Settings::default();
     let doubt = settings.doubt.clone();
     let transport = KubernetesTransport::new(client(&url).await, "me", settings);
-    transport.create(&config_map()).await.unwrap_err();
+    transport.create(&config_map(), &Destination::ThisCluster).await.unwrap_err();
     assert!(doubt.is_raised());
     let reason = transport.probe()().await.unwrap_err();
     assert!(reason.contains("Connection refused"), "{reason}");
@@ -203,7 +208,7 @@ async fn endless_answer_is_refused_and_raises_no_doubt() {
     let settings = Settings::default();
     let doubt = settings.doubt.clone();
     let transport = KubernetesTransport::new(client(&url).await, "me", settings);
-    let error = transport.create(&config_map()).await.unwrap_err();
+    let error = transport.create(&config_map(), &Destination::ThisCluster).await.unwrap_err();
     assert!(error.message.contains("the answer is longer than 64 MiB"), "{error}");
     assert_eq!((error.status, doubt.is_raised()), (Some(200), false));
     server.await.unwrap();
@@ -224,7 +229,10 @@ async fn call_that_its_event_gives_up_raises_a_doubt() {
 async fn a_server_that_does_not_answer_is_given_up() {
     let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
     let settings = Settings { request_timeout: Duration::from_millis(50), ..Settings::default() };
-    let error = KubernetesTransport::new(client, "me", settings).create(&config_map()).await.unwrap_err();
+    let error = KubernetesTransport::new(client, "me", settings)
+        .create(&config_map(), &Destination::ThisCluster)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Unreachable);
     assert_eq!(error.message, "no answer within 0.05 s");
 }
@@ -284,12 +292,13 @@ async fn an_answer_that_is_not_the_object_is_a_failure_of_every_call() {
         let transport = transport(client);
         let managed_fields =
             json!([{ "manager": "me", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {} }]);
+        let to_migrate = Version::new(json!({ "metadata": { "managedFields": managed_fields } }));
         let target = target();
         let found = transport.find(&named("ConfigMap", "team", "a")).await.map(drop);
-        let created = transport.create(&config_map()).await.map(drop);
-        let rehearsed = transport.rehearse_create(&config_map()).await;
-        let updated = transport.update(&config_map(), &target, None).await.map(drop);
-        let taken_over = transport.update(&config_map(), &target, Some(&managed_fields)).await.map(drop);
+        let created = transport.create(&config_map(), &Destination::ThisCluster).await.map(drop);
+        let rehearsed = transport.rehearse_create(&config_map(), &Destination::ThisCluster).await;
+        let updated = transport.update(&config_map(), &target, &Version::new(config_map())).await.map(drop);
+        let taken_over = transport.update(&config_map(), &target, &to_migrate).await.map(drop);
         let patched = transport.patch(&json!({}), &target).await.map(drop);
         let deleted = transport.delete(&target, PropagationPolicy::Background).await.map(drop);
         let calls = [
@@ -401,7 +410,7 @@ async fn writes_without_a_fence_are_not_sent() {
     let transport = transport(client);
     let target = Target { uid: String::new(), ..target() };
     let deleted = transport.delete(&target, PropagationPolicy::Background).await.unwrap_err();
-    let updated = transport.update(&config_map(), &target, None).await.unwrap_err();
+    let updated = transport.update(&config_map(), &target, &Version::new(config_map())).await.unwrap_err();
     let patched = transport.patch(&json!({}), &target).await.unwrap_err();
     let elsewhere = Target { uid: "u1".to_owned(), ..target };
     let moved = transport.patch(&json!({ "metadata": { "namespace": "other" } }), &elsewhere).await.unwrap_err();
@@ -423,7 +432,7 @@ async fn the_observer_is_told_of_every_request() {
     });
     let settings = Settings { observer: Some(observer), ..Settings::default() };
     let transport = KubernetesTransport::new(client, "me", settings);
-    transport.rehearse_create(&config_map()).await.unwrap_err();
+    transport.rehearse_create(&config_map(), &Destination::ThisCluster).await.unwrap_err();
     assert_eq!(*seen.lock().unwrap(), ["discover ConfigMap 2xx", "rehearse ConfigMap 4xx"]);
 }
 

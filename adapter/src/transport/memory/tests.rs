@@ -22,6 +22,7 @@ fn map(name: &str, data: Value) -> Value {
 fn target(object: &Value) -> Target {
     let subject = ObjectRef::of(object);
     Target {
+        destination: Destination::ThisCluster,
         kind: subject.kind,
         namespace: subject.namespace,
         name: subject.name,
@@ -30,8 +31,14 @@ fn target(object: &Value) -> Target {
     }
 }
 
+/// An object without managed fields: the store migrates none.
+fn unmanaged() -> Version {
+    Version::new(Value::Null)
+}
+
 fn named(namespace: Option<&str>, name: &str) -> Query {
     Query {
+        destination: Destination::ThisCluster,
         kind: GroupVersionKind::new("v1", "ConfigMap"),
         namespace: namespace.map(str::to_owned),
         by: QueryBy::Name(name.to_owned()),
@@ -41,14 +48,14 @@ fn named(namespace: Option<&str>, name: &str) -> Query {
 #[tokio::test]
 async fn a_created_object_has_what_a_server_adds() {
     let store = store();
-    let created = store.create(&map("x", json!({ "k": "v" }))).await.unwrap();
+    let created = store.create(&map("x", json!({ "k": "v" })), &Destination::ThisCluster).await.unwrap();
     assert_eq!(created["metadata"]["uid"], "00000000-0000-4000-8000-000000000001");
     assert_eq!(created["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
     assert_eq!(created["metadata"]["resourceVersion"], "1");
     assert_eq!(store.find(&named(Some("a"), "x")).await.unwrap(), [created]);
     assert_eq!(store.find(&named(Some("b"), "x")).await.unwrap(), Vec::<Value>::new());
 
-    let again = store.create(&map("x", json!({}))).await.unwrap_err();
+    let again = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap_err();
     assert_eq!((again.kind, again.status), (WriteErrorKind::AlreadyExists, Some(409)));
     assert_eq!(again.to_string(), "failed to create ConfigMap a/x: it already exists");
 }
@@ -97,8 +104,8 @@ async fn what_no_server_accepts_is_refused() {
         ),
     ];
     for (name, object, accepted) in cases {
-        let rehearsed = store().rehearse_create(&object).await;
-        let created = store().create(&object).await;
+        let rehearsed = store().rehearse_create(&object, &Destination::ThisCluster).await;
+        let created = store().create(&object, &Destination::ThisCluster).await;
         assert_eq!(created.is_ok(), accepted, "{name}");
         assert_eq!(rehearsed.is_ok(), accepted, "{name}, rehearsed");
         if let Err(error) = created {
@@ -110,7 +117,7 @@ async fn what_no_server_accepts_is_refused() {
 #[tokio::test]
 async fn a_rehearsal_writes_nothing() {
     let store = store();
-    store.rehearse_create(&map("x", json!({}))).await.unwrap();
+    store.rehearse_create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     assert_eq!(store.objects(), Vec::<Value>::new());
     assert_eq!(store.operations(), []);
 }
@@ -146,17 +153,17 @@ async fn an_apply_keeps_what_others_wrote_and_drops_what_it_wrote_before() {
     ];
     for (name, first, foreign, second, expected) in cases {
         let store = store();
-        let created = store.create(&map("x", first)).await.unwrap();
+        let created = store.create(&map("x", first), &Destination::ThisCluster).await.unwrap();
         // Someone else writes: what is live differs from what was applied.
         {
             let mut state = store.state();
             let stored = state.objects.values_mut().next().unwrap();
             json_patch::merge(&mut stored.object["data"], &foreign);
         }
-        let updated = store.update(&map("x", second.clone()), &target(&created), None).await.unwrap();
+        let updated = store.update(&map("x", second.clone()), &target(&created), &unmanaged()).await.unwrap();
         assert_eq!(updated["data"], expected, "{name}");
         assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"], "{name}");
-        let again = store.update(&map("x", second), &target(&created), None).await.unwrap();
+        let again = store.update(&map("x", second), &target(&created), &unmanaged()).await.unwrap();
         assert_eq!(again, updated, "{name}: again changes nothing, not even the resourceVersion");
     }
 }
@@ -172,12 +179,12 @@ async fn finalizers_and_owner_references_of_others_survive() {
     let mut desired = map("x", json!({}));
     desired["metadata"]["finalizers"] = json!(["example.com/ours"]);
     desired["metadata"]["ownerReferences"] = json!([{ "uid": "o2", "name": "ours" }]);
-    let updated = store.update(&desired, &target(&live), None).await.unwrap();
+    let updated = store.update(&desired, &target(&live), &unmanaged()).await.unwrap();
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign", "example.com/ours"]));
     let owners = updated["metadata"]["ownerReferences"].as_array().unwrap();
     assert_eq!(owners.iter().map(|owner| owner["uid"].as_str().unwrap()).collect::<Vec<_>>(), ["o1", "o2"]);
 
-    let updated = store.update(&map("x", json!({})), &target(&live), None).await.unwrap();
+    let updated = store.update(&map("x", json!({})), &target(&live), &unmanaged()).await.unwrap();
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign"]));
     assert_eq!(updated["metadata"]["ownerReferences"], json!([{ "uid": "o1", "name": "foreign" }]));
 }
@@ -185,38 +192,38 @@ async fn finalizers_and_owner_references_of_others_survive() {
 #[tokio::test]
 async fn uids_fence_and_finalizers_hold() {
     let store = store();
-    let created = store.create(&map("x", json!({}))).await.unwrap();
+    let created = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     let namesake = Target { uid: "other".to_owned(), ..target(&created) };
     let delete = |target: Target| {
         let store = &store;
         async move { store.delete(&target, PropagationPolicy::Background).await }
     };
     assert_eq!(delete(namesake.clone()).await.unwrap_err().kind, WriteErrorKind::Conflict);
-    let update = store.update(&map("x", json!({})), &namesake, None).await;
+    let update = store.update(&map("x", json!({})), &namesake, &unmanaged()).await;
     assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict);
 
     assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone);
     assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone, "it stays gone");
-    let update = store.update(&map("x", json!({})), &target(&created), None).await;
+    let update = store.update(&map("x", json!({})), &target(&created), &unmanaged()).await;
     assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict, "a vanished object is not created");
 
     let mut held = map("y", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    let held = store.create(&held).await.unwrap();
+    let held = store.create(&held, &Destination::ThisCluster).await.unwrap();
     let Deletion::Pending(pending) = delete(target(&held)).await.unwrap() else { panic!("it has a finalizer") };
     assert_eq!(pending["metadata"]["deletionTimestamp"], "2026-01-01T00:00:00Z");
     assert_eq!(delete(target(&held)).await.unwrap(), Deletion::Pending(pending.clone()), "again changes nothing");
-    let taken = store.create(&map("y", json!({}))).await.unwrap_err();
+    let taken = store.create(&map("y", json!({})), &Destination::ThisCluster).await.unwrap_err();
     assert_eq!(taken.message, "it is still being deleted");
 
-    store.update(&map("y", json!({})), &target(&held), None).await.unwrap();
+    store.update(&map("y", json!({})), &target(&held), &unmanaged()).await.unwrap();
     assert_eq!(store.objects(), Vec::<Value>::new(), "it goes with its last finalizer");
 }
 
 #[tokio::test]
 async fn a_store_that_keeps_deleted_objects_shows_them_as_terminating() {
     let store = store().keep_deleted();
-    let created = store.create(&map("x", json!({}))).await.unwrap();
+    let created = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     let deletion = store.delete(&target(&created), PropagationPolicy::Background).await.unwrap();
     assert!(matches!(deletion, Deletion::Pending(_)));
     assert!(is_terminating(&store.objects()[0]));
@@ -230,12 +237,12 @@ async fn an_override_is_there_from_the_start_and_takes_the_place_of_what_is_appl
 
     let live = store.find(&named(Some("a"), "x")).await.unwrap().remove(0);
     assert_eq!(live["metadata"]["uid"], "given");
-    let updated = store.update(&map("x", json!({ "from": "task" })), &target(&live), None).await.unwrap();
+    let updated = store.update(&map("x", json!({ "from": "task" })), &target(&live), &unmanaged()).await.unwrap();
     assert_eq!(updated["data"], json!({ "from": "override" }));
 
     let mut elsewhere = map("x", json!({ "from": "task" }));
     elsewhere["metadata"]["namespace"] = json!("b");
-    let created = store.create(&elsewhere).await.unwrap();
+    let created = store.create(&elsewhere, &Destination::ThisCluster).await.unwrap();
     assert_eq!(created["data"], json!({ "from": "override" }), "the name alone decides");
     assert_eq!(store.find(&named(Some("b"), "x")).await.unwrap(), [created]);
 }
@@ -254,8 +261,8 @@ async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
         assert_eq!(store.find(&query(namespace)).await.unwrap().len(), expected, "{namespace:?}");
     }
     let live = store.find(&named(Some("a"), "a")).await.unwrap().remove(0);
-    store.update(&map("a", json!({})), &target(&live), None).await.unwrap();
-    store.create(&map("a", json!({}))).await.unwrap_err();
+    store.update(&map("a", json!({})), &target(&live), &unmanaged()).await.unwrap();
+    store.create(&map("a", json!({})), &Destination::ThisCluster).await.unwrap_err();
     store.patch(&json!({ "data": { "k": "v" } }), &target(&live)).await.unwrap();
     store.patch(&json!([]), &target(&live)).await.unwrap_err();
     store.delete(&target(&live), PropagationPolicy::Background).await.unwrap();
@@ -294,11 +301,11 @@ async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
 #[tokio::test]
 async fn an_update_that_another_write_came_before_is_refused() {
     let store = store();
-    let created = store.create(&map("one", json!({ "a": "1" }))).await.unwrap();
+    let created = store.create(&map("one", json!({ "a": "1" })), &Destination::ThisCluster).await.unwrap();
     let looked_at =
         Target { resource_version: metadata_text(&created, "resourceVersion").to_owned(), ..target(&created) };
-    store.update(&map("one", json!({ "a": "2" })), &looked_at, None).await.unwrap();
-    let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, None).await.unwrap_err();
+    store.update(&map("one", json!({ "a": "2" })), &looked_at, &unmanaged()).await.unwrap();
+    let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, &unmanaged()).await.unwrap_err();
     assert_eq!(late.kind, WriteErrorKind::Conflict);
 }
 
@@ -307,9 +314,9 @@ async fn the_clock_can_be_set() {
     let store = store();
     let mut held = map("x", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    let first = store.create(&held).await.unwrap();
+    let first = store.create(&held, &Destination::ThisCluster).await.unwrap();
     store.set_now("2026-01-01T01:00:00Z".parse().unwrap());
-    let second = store.create(&map("y", json!({}))).await.unwrap();
+    let second = store.create(&map("y", json!({})), &Destination::ThisCluster).await.unwrap();
     assert_eq!(metadata_text(&first, "creationTimestamp"), "2026-01-01T00:00:00Z");
     assert_eq!(metadata_text(&second, "creationTimestamp"), "2026-01-01T01:00:00Z");
     let Deletion::Pending(first) = store.delete(&target(&first), PropagationPolicy::Background).await.unwrap() else {

@@ -1,5 +1,6 @@
 //! Whose an object is, and which of several is current: the terms of `docs/lifecycle.md`.
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use serde_json::Value;
 
@@ -87,7 +88,12 @@ pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
             QueryBy::Labels(resource.selector(place).into_iter().map(rendered).collect())
         }
     };
-    Query { kind: resource.kind.gvk(&event.group), namespace: Some(event.namespace.clone()), by }
+    Query {
+        destination: Destination::ThisCluster,
+        kind: resource.kind.gvk(&event.group),
+        namespace: Some(event.namespace.clone()),
+        by,
+    }
 }
 
 /// The query for what the entry has released.

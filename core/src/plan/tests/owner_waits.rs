@@ -1,4 +1,5 @@
 //! Owners that are to go while something that they own is to be released.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value, json};
 

@@ -110,12 +110,12 @@ impl Store {
 
     pub(super) fn execute(&mut self, command: Command) -> Executed {
         match command {
-            Command::Create { desired } => self.create(desired, Executed::Created),
+            Command::Create { desired, .. } => self.create(desired, Executed::Created),
             Command::Update { desired, target, .. } => match self.update(&desired, &target) {
                 Ok(object) => Executed::Updated(object),
                 Err(error) => Executed::Failed(error),
             },
-            Command::Recreate { desired, targets } => {
+            Command::Recreate { desired, targets, .. } => {
                 let (last, others) = targets.split_last().unwrap();
                 let holder = self.objects.get(&key(&desired));
                 if let Some(holder) =

@@ -76,7 +76,8 @@ fn finds_all(other: &Resource, resource: &Resource, manifest: &Tree) -> bool {
         Part::Absent | Part::Uncertain => false,
     };
     let namespace = other.discovery.namespace.as_ref();
-    is_same_kind(&other.kind, &resource.kind)
+    other.transport.can_meet(&resource.transport)
+        && is_same_kind(&other.kind, &resource.kind)
         && selects_unnamed(other)
         && namespace.is_none_or(|namespace| is(namespace, manifest.part(&["metadata", "namespace"])))
         && labels.iter().all(|(key, value)| {

@@ -68,7 +68,7 @@ async fn a_merge_patch_sets_removes_and_keeps_the_rest() {
 #[tokio::test]
 async fn a_patch_is_fenced_and_stays_an_object() {
     let store = store();
-    let created = store.create(&map("x", json!({ "a": "1" }))).await.unwrap();
+    let created = store.create(&map("x", json!({ "a": "1" })), &Destination::ThisCluster).await.unwrap();
     let seen = Target { resource_version: "1".to_owned(), ..target(&created) };
     let patch = json!({ "data": { "a": "2" } });
     let kind = |answer: Result<Option<Value>, WriteError>| answer.unwrap_err().kind;
@@ -123,10 +123,10 @@ async fn what_was_patched_survives_the_next_applies() {
     ];
     for (name, first, patch, second, expected) in cases {
         let store = store();
-        let created = store.create(&map("x", first)).await.unwrap();
+        let created = store.create(&map("x", first), &Destination::ThisCluster).await.unwrap();
         store.patch(&json!({ "data": patch }), &target(&created)).await.unwrap();
         for _ in 0..2 {
-            let updated = store.update(&map("x", second.clone()), &target(&created), None).await.unwrap();
+            let updated = store.update(&map("x", second.clone()), &target(&created), &unmanaged()).await.unwrap();
             assert_eq!(updated["data"], expected, "{name}");
         }
     }
@@ -137,7 +137,7 @@ async fn a_patch_can_take_the_last_finalizer_of_what_is_ending() {
     let mut held = map("x", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let store = store();
-    let held = store.create(&held).await.unwrap();
+    let held = store.create(&held, &Destination::ThisCluster).await.unwrap();
     store.delete(&target(&held), PropagationPolicy::Background).await.unwrap();
     store.patch(&json!({ "metadata": { "finalizers": null } }), &target(&held)).await.unwrap().unwrap();
     assert_eq!(store.objects(), Vec::<Value>::new());

@@ -1,0 +1,96 @@
+//! Picks the transport by destination.
+//!
+//! In: calls that name their destination. Out: what that destination's transport answers. A call to a destination without a
+//! transport is refused as invalid. A task that needs such a transport does not load, so that no event comes to this.
+
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, Version};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::Value;
+
+use super::{Deletion, Transport};
+
+/// One transport for this cluster, and one for Maestro's consumers if there is one.
+#[derive(Debug)]
+pub struct Router<C, M = C> {
+    cluster: C,
+    consumers: Option<M>,
+}
+
+impl<C> Router<C> {
+    /// Reaches this cluster alone.
+    pub fn new(cluster: C) -> Self {
+        Self { cluster, consumers: None }
+    }
+}
+
+impl<C, M> Router<C, M> {
+    /// Reaches this cluster, and every consumer by the other transport.
+    pub fn with_consumers(cluster: C, consumers: M) -> Self {
+        Self { cluster, consumers: Some(consumers) }
+    }
+
+    /// The transport of the consumers.
+    fn consumers(&self, verb: &str, destination: &Destination) -> Result<&M, WriteError> {
+        self.consumers.as_ref().ok_or_else(|| WriteError {
+            kind: WriteErrorKind::Invalid,
+            call: format!("{verb} at {destination}"),
+            status: None,
+            message: "the maestro transport is not supported yet".to_owned(),
+        })
+    }
+}
+
+impl<C: Transport, M: Transport> Transport for Router<C, M> {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        match &query.destination {
+            Destination::ThisCluster => self.cluster.find(query).await,
+            consumer @ Destination::Consumer(_) => self.consumers("find", consumer)?.find(query).await,
+        }
+    }
+
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
+        match destination {
+            Destination::ThisCluster => self.cluster.create(desired, destination).await,
+            Destination::Consumer(_) => self.consumers("create", destination)?.create(desired, destination).await,
+        }
+    }
+
+    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        match destination {
+            Destination::ThisCluster => self.cluster.rehearse_create(desired, destination).await,
+            Destination::Consumer(_) => {
+                self.consumers("create", destination)?.rehearse_create(desired, destination).await
+            }
+        }
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+        match &target.destination {
+            Destination::ThisCluster => self.cluster.update(desired, target, live).await,
+            consumer @ Destination::Consumer(_) => {
+                self.consumers("update", consumer)?.update(desired, target, live).await
+            }
+        }
+    }
+
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        match &target.destination {
+            Destination::ThisCluster => self.cluster.patch(document, target).await,
+            consumer @ Destination::Consumer(_) => self.consumers("patch", consumer)?.patch(document, target).await,
+        }
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        match &target.destination {
+            Destination::ThisCluster => self.cluster.delete(target, propagation).await,
+            consumer @ Destination::Consumer(_) => {
+                self.consumers("delete", consumer)?.delete(target, propagation).await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! One task in two worlds at once.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::time::Duration;
+
+use lifecycle_core::id::Generation;
+use lifecycle_core::manifest::Stamp;
+use lifecycle_core::plan::{Next, Planner};
+use lifecycle_core::scope::Scope;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_core::task::{Task, TransportKind};
+use lifecycle_core::template::Template;
+use lifecycle_core::write::Command;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::*;
+use crate::executor::execute;
+use crate::observe::find_all;
+use crate::transport::memory::MemoryTransport;
+
+const NOW: &str = "2026-01-01T00:00:00Z";
+
+fn world() -> MemoryTransport {
+    MemoryTransport::new(NOW.parse().unwrap())
+}
+
+/// The same object twice: in this cluster, and at the consumer `spoke`. No task file can say so yet.
+fn task() -> Task {
+    let entry = |name: &str| {
+        json!({
+            "name": name,
+            "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings", "namespace": "team" } },
+            "discovery": { "namespace": "team", "by_name": "settings" },
+            "lifecycle": { "delete": { "when": { "expression": "deleting" } } },
+        })
+    };
+    let text = json!({
+        "params": [{ "name": "deleting", "source": "event.deleting" }],
+        "resources": [entry("here"), entry("there")],
+    });
+    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
+    let compiled = compile("task.yaml", &text.to_string(), &surroundings);
+    let mut task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
+    task.resources[1].transport = TransportKind::Maestro { target_cluster: Template::parse("spoke").unwrap() };
+    task
+}
+
+/// One pass; gives what became of each resource.
+async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut scope = Scope::new(NOW.parse().unwrap());
+    scope.set("deleting", json!(deleting));
+    scope.set("resources", json!({}));
+    let stamp = Stamp {
+        adapter: "tester".to_owned(),
+        resource_id: "c-1".to_owned(),
+        resource_id_fault: None,
+        generation: Generation(1),
+        signer: None,
+    };
+    let mut planner = Planner::new(task, stamp);
+    loop {
+        match planner.next(&mut scope) {
+            Next::Read(reads) => {
+                let queries = reads.iter().map(|read| read.query.clone()).collect();
+                let observations = find_all(transport, queries, deadline).await;
+                for (read, observation) in reads.into_iter().zip(observations) {
+                    planner.observe(&mut scope, read.resource, observation);
+                }
+            }
+            Next::Write(step) => {
+                let executed = execute(transport, step.command, deadline).await;
+                planner.record(&mut scope, executed);
+            }
+            Next::Done => {
+                let outcomes = planner.into_outcomes().into_iter();
+                let told = |failure: &_| format!("{failure}");
+                return outcomes.map(|it| it.failure().map_or_else(|| it.result.as_str().to_owned(), told)).collect();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_task_lives_in_two_worlds() {
+    let router = Router::with_consumers(world(), world());
+    let task = task();
+    let operations = || [router.cluster.operations(), router.consumers.as_ref().unwrap().operations()];
+
+    assert_eq!(pass(&task, &router, false).await, ["created", "created"]);
+    let [here, there] = operations();
+    assert_eq!(here.len(), 2, "a read and a write: {here:?}");
+    assert_eq!(there, here, "equal queries to two destinations are two reads");
+
+    assert_eq!(pass(&task, &router, false).await, ["skipped", "skipped"]);
+    assert_eq!(pass(&task, &router, true).await, ["deleted", "deleted"]);
+    assert_eq!(router.cluster.objects(), Vec::<Value>::new());
+    assert_eq!(router.consumers.as_ref().unwrap().objects(), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_destination_without_a_transport_refuses_every_call() {
+    let router = Router::new(world());
+    let unread =
+        "DiscoveryFailed: failed to find at Maestro consumer spoke: the maestro transport is not supported yet";
+    assert_eq!(pass(&task(), &router, false).await, ["created", unread]);
+
+    let destination = Destination::Consumer("spoke".to_owned());
+    let desired = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
+    let command = Command::Create { destination, desired };
+    let executed = execute(&router, command, Instant::now() + Duration::from_secs(60)).await;
+    let lifecycle_core::write::Executed::Failed(error) = executed else { panic!("{executed:?}") };
+    assert_eq!(error.kind, WriteErrorKind::Invalid);
+}

@@ -1,0 +1,201 @@
+//! One task at two destinations: what is at one is never found, owned, released or in the way at the other.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::passes::{config_map, gated, live, scope, selecting, stamp, task, with, yes};
+use super::store::Store;
+use crate::destination::Destination;
+use crate::keys;
+use crate::observation::Query;
+use crate::outcome::Outcome;
+use crate::plan::{Next, Planner};
+use crate::task::{Task, TransportKind};
+use crate::template::Template;
+use crate::write::{Command, Executed, Target};
+
+/// This cluster, and the consumer `spoke`.
+struct Stores {
+    here: Store,
+    there: Store,
+    /// Every query, in order.
+    asked: Vec<Query>,
+}
+
+impl Stores {
+    fn new(here: impl IntoIterator<Item = Value>, there: impl IntoIterator<Item = Value>) -> Self {
+        Self { here: Store::with(here), there: Store::with(there), asked: Vec::new() }
+    }
+
+    fn at(&mut self, destination: &Destination) -> &mut Store {
+        match destination {
+            Destination::ThisCluster => &mut self.here,
+            Destination::Consumer(name) if name == "spoke" => &mut self.there,
+            Destination::Consumer(name) => panic!("there is no consumer {name}"),
+        }
+    }
+
+    fn execute(&mut self, command: Command) -> Executed {
+        let destination = destination(&command).clone();
+        self.at(&destination).execute(command)
+    }
+
+    fn pass(&mut self, task: &Task, variables: &[(&str, Value)]) -> Vec<Outcome> {
+        let mut scope = scope(&self.here, 3, variables);
+        let mut planner = Planner::new(task, stamp(3));
+        loop {
+            match planner.next(&mut scope) {
+                Next::Read(reads) => {
+                    for read in reads {
+                        let observation = self.at(&read.query.destination).find(&read.query);
+                        self.asked.push(read.query);
+                        planner.observe(&mut scope, read.resource, observation);
+                    }
+                }
+                Next::Write(step) => {
+                    let executed = self.execute(step.command);
+                    planner.record(&mut scope, executed);
+                }
+                Next::Done => return planner.into_outcomes(),
+            }
+        }
+    }
+}
+
+/// Where a command writes, which is one place.
+fn destination(command: &Command) -> &Destination {
+    let one = |targets: &'_ [Target]| {
+        assert!(targets.iter().all(|target| target.destination == targets[0].destination), "{targets:?}");
+    };
+    match command {
+        Command::Create { destination, .. } => destination,
+        Command::Update { target, .. } | Command::Patch { target, .. } => &target.destination,
+        Command::Recreate { destination, targets, .. } => {
+            one(targets);
+            assert_eq!(*destination, targets[0].destination);
+            destination
+        }
+        Command::Delete { targets, .. } => {
+            one(targets);
+            &targets[0].destination
+        }
+        Command::Release { last, .. } => &last.target.destination,
+    }
+}
+
+/// Two entries, the second of which lives at a consumer. No task file can say so yet.
+fn apart(here: Value, there: Value) -> Task {
+    let mut task = task(&[here, there]);
+    let target_cluster = Template::parse("{{ .consumer }}").unwrap();
+    task.resources[1].transport = TransportKind::Maestro { target_cluster };
+    task
+}
+
+fn spoke() -> (&'static str, Value) {
+    ("consumer", json!("spoke"))
+}
+
+fn told(outcomes: &[Outcome]) -> Vec<(&str, &str)> {
+    let told = outcomes.iter().map(|outcome| {
+        let reason = outcome.failure().map_or_else(|| outcome.decision.reason(), |failure| failure.reason.as_str());
+        (outcome.result.as_str(), reason)
+    });
+    told.collect()
+}
+
+#[test]
+fn one_task_writes_to_two_destinations() {
+    let entry = |name: &str| {
+        let same_object = json!({
+            "name": name,
+            "lifecycle": { "recreate": { "when": { "expression": "replacing" } }, "delete": { "when": { "expression": "deleting" } } }
+        });
+        with(config_map("settings"), same_object)
+    };
+    let task = apart(entry("here"), entry("there"));
+    let mut stores = Stores::new([], []);
+
+    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("created", "Absent"); 2]);
+    assert_eq!((&stores.here.log, &stores.there.log), (&vec!["create settings".to_owned()], &stores.here.log.clone()));
+    let [here, there] = &stores.asked[..] else { panic!("{:?}", stores.asked) };
+    assert_eq!(here.destination, Destination::ThisCluster);
+    assert_eq!(*there, Query { destination: Destination::Consumer("spoke".to_owned()), ..here.clone() });
+
+    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("skipped", "SameGeneration"); 2]);
+    let replacing = [spoke(), ("replacing", json!(true))];
+    assert_eq!(told(&stores.pass(&task, &replacing)), [("recreated", "RecreateGateHolds"); 2]);
+    let deleting = [spoke(), ("deleting", json!(true))];
+    assert_eq!(told(&stores.pass(&task, &deleting)), [("deleted", "DeleteGateHolds"); 2]);
+    assert_eq!((stores.here.names().len(), stores.there.names().len()), (0, 0));
+}
+
+#[test]
+fn a_consumer_that_no_consumer_can_be_called_leaves_its_resource_unread() {
+    let task = apart(config_map("a"), config_map("b"));
+    for consumer in [json!(""), json!("Not a name"), Value::Null] {
+        let mut stores = Stores::new([], []);
+        let outcomes = stores.pass(&task, &[("consumer", consumer)]);
+        assert_eq!(told(&outcomes), [("created", "Absent"), ("failed", "DiscoveryFailed")]);
+    }
+}
+
+#[test]
+fn selectors_at_two_destinations_do_not_compete() {
+    let task = apart(gated(selecting("left"), "delete", "deleting"), gated(selecting("right"), "delete", "deleting"));
+    let older = || live("ConfigMap", "older", json!({ "app": "demo" }), Some(1));
+    let mut stores = Stores::new([older()], [older()]);
+    let outcomes = stores.pass(&task, &[spoke(), ("deleting", json!(true))]);
+    assert_eq!(told(&outcomes), [("deleted", "DeleteGateHolds"); 2], "beside a competing selector both would stay");
+}
+
+#[test]
+fn a_name_is_taken_only_where_its_holder_lives() {
+    let task = apart(selecting("twin"), with(selecting("twin"), json!({ "name": "other" })));
+    let stranger = || live("ConfigMap", "twin-3", json!({ "app": "not the demo" }), Some(1));
+    let mut stores = Stores::new([], [stranger()]);
+    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("created", "Absent"), ("failed", "NameTaken")]);
+    let mut stores = Stores::new([stranger()], []);
+    // What comes after a failure is not written.
+    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("failed", "NameTaken"), ("skipped", "EarlierFailure")]);
+}
+
+#[test]
+fn an_owner_at_another_destination_is_no_owner() {
+    let owned = with(config_map("child"), json!({ "owner": { "resource": "parent" } }));
+    let task = apart(config_map("parent"), owned);
+    let outcomes = Stores::new([], []).pass(&task, &[spoke()]);
+    assert_eq!(told(&outcomes), [("created", "Absent"), ("failed", "OwnerUnavailable")]);
+}
+
+#[test]
+fn an_owner_waits_for_no_dependent_at_another_destination() {
+    let task =
+        apart(gated(config_map("parent"), "delete", "deleting"), gated(config_map("child"), "orphan", "releasing"));
+    let with_owner = |uid: &str| {
+        let owner = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": uid }]);
+        with(live("ConfigMap", "child", json!({}), Some(3)), json!({ "metadata": { "ownerReferences": owner } }))
+    };
+    let parent = live("ConfigMap", "parent", json!({}), Some(3));
+    // The first object of each store has the same UID.
+    let mut stores = Stores::new([parent], [with_owner("uid-1")]);
+    assert_eq!(stores.here.object("parent")["metadata"]["uid"], "uid-1");
+    let variables = [spoke(), yes("deleting")[0].clone(), yes("releasing")[0].clone()];
+    assert_eq!(
+        told(&stores.pass(&task, &variables)),
+        [("deleted", "DeleteGateHolds"), ("released", "OrphanGateHolds")]
+    );
+    let child = stores.there.object("child");
+    assert_eq!(child["metadata"]["labels"][keys::DISOWNED], "c1");
+}
+
+#[test]
+fn a_release_keeps_references_to_kinds_of_another_destination() {
+    let secret = with(config_map("parent"), json!({ "manifest": { "kind": "Secret" } }));
+    let task = apart(secret, gated(config_map("child"), "orphan", "releasing"));
+    let owner = json!([{ "apiVersion": "v1", "kind": "Secret", "name": "theirs", "uid": "uid-9" }]);
+    let child =
+        with(live("ConfigMap", "child", json!({}), Some(3)), json!({ "metadata": { "ownerReferences": owner } }));
+    let mut stores = Stores::new([], [child]);
+    stores.pass(&task, &[spoke(), ("releasing", json!(true))]);
+    assert_eq!(stores.there.object("child")["metadata"]["ownerReferences"], owner);
+}
