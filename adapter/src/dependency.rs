@@ -53,8 +53,8 @@ pub struct Doubt {
 impl Doubt {
     /// A call begins.
     #[must_use]
-    pub fn call(&self) -> Call<'_> {
-        Call(Some(self))
+    pub fn call(&self) -> Call {
+        Call(Some(self.clone()))
     }
 
     /// Holds the intake before the call returns to its event, so that no place becomes free for another event first.
@@ -80,9 +80,9 @@ impl Doubt {
 
 /// A call under way. Dropped before its answer, whoever ran out of time, it raises a doubt.
 #[derive(Debug)]
-pub struct Call<'a>(Option<&'a Doubt>);
+pub struct Call(Option<Doubt>);
 
-impl Call<'_> {
+impl Call {
     /// The whole answer came.
     pub fn answered(mut self, status: u16) {
         if !is_away(status) {
@@ -91,9 +91,9 @@ impl Call<'_> {
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for Call {
     fn drop(&mut self) {
-        if let Some(doubt) = self.0 {
+        if let Some(doubt) = &self.0 {
             doubt.raise();
         }
     }

@@ -40,7 +40,7 @@ use crate::dependency::{Dependency, Doubt, Intake, Supervisor};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
-use crate::metrics::{Api, MetricIdentity, Metrics};
+use crate::metrics::{MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
@@ -254,17 +254,13 @@ async fn connect(
 ) -> anyhow::Result<KubernetesTransport> {
     let config = &loaded.adapter.kubernetes;
     let agent = format!("hyperfleet-adapter/{}", version.number);
-    let client = kubernetes::connect(config.kube_config_path.as_deref(), &agent)
+    let client = lifecycle_kube::connect(config.kube_config_path.as_deref(), &agent)
         .await
         .context("failed to set up the Kubernetes client")?;
-    let metrics = Arc::clone(metrics);
-    let settings = kubernetes::Settings {
+    let settings = lifecycle_kube::Settings {
         rate_limit: config.qps.map(|qps| (qps, config.burst.unwrap_or(1))),
-        observer: Some(Arc::new(move |call: &kubernetes::CallRecord<'_>| {
-            metrics.api_request(Api::Kubernetes, call.verb.label(), call.kind, call.status, call.duration);
-        })),
-        doubt,
-        ..kubernetes::Settings::default()
+        observer: Some(kubernetes::observer(Arc::clone(metrics), doubt)),
+        ..lifecycle_kube::Settings::default()
     };
     Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))
 }

@@ -5,7 +5,6 @@
 
 pub mod kubernetes;
 pub mod memory;
-mod merge_patch;
 pub mod observed;
 pub mod router;
 
@@ -15,6 +14,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError};
+pub use lifecycle_kube::Deletion;
 use serde_json::Value;
 
 /// What reaches one destination, or several.
@@ -59,13 +59,4 @@ pub trait Transport: Send + Sync + 'static {
         target: &Target,
         propagation: PropagationPolicy,
     ) -> impl Future<Output = Result<Deletion, WriteError>> + Send;
-}
-
-/// What became of a deletion that the server accepted.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Deletion {
-    /// The object is gone.
-    Gone,
-    /// The object stays until its finalizers and dependents let it go.
-    Pending(Value),
 }

@@ -33,11 +33,12 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates whose entries are ours, a new program's among them.
-const OUR_CRATES: [&str; 6] = [
+const OUR_CRATES: [&str; 7] = [
     "hyperfleet_adapter",
     "lifecycle_api_client",
     "lifecycle_config",
     "lifecycle_core",
+    "lifecycle_kube",
     "lifecycle_service",
     "reconcile_metrics",
 ];

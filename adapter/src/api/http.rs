@@ -192,7 +192,7 @@ struct Account<'a> {
     endpoint: String,
     span: Span,
     started: Instant,
-    doubt: Option<dependency::Call<'a>>,
+    doubt: Option<dependency::Call>,
 }
 
 impl<'a> Watch for Accountant<'a> {

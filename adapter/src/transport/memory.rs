@@ -29,7 +29,7 @@ use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
-use crate::transport::merge_patch;
+use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
 
@@ -161,7 +161,7 @@ impl MemoryTransport {
 
     fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &ObjectRef::from(target), &message);
-        let document = merge_patch::fenced(document, target).map_err(invalid)?;
+        let document = fence_of(target).in_patch(document, &ObjectRef::from(target)).map_err(invalid)?;
         let key = Key::from(target);
         self.change("patch", &key, target, |stored| {
             merge::patch(&mut stored.object, stored.applied.as_mut(), &document)

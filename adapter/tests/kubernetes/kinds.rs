@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use hyperfleet_adapter::transport::kubernetes::Settings;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_core::destination::Destination;
@@ -12,6 +11,7 @@ use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use lifecycle_kube::Settings;
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target, transport};

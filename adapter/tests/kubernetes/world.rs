@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use hyperfleet_adapter::executor::execute;
 use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::kubernetes::{KubernetesTransport, Settings, connect};
+use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use lifecycle_core::destination::Destination;
@@ -15,6 +15,7 @@ use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
+use lifecycle_kube::{Settings, connect};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,4 +1,6 @@
 //! Makes the client: from a kubeconfig file, or from the pod that the process runs in.
+//!
+//! In: the file or the pod's service account. Out: a client that sends each request once, or a [`ConnectError`].
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +27,7 @@ pub enum ConnectError {
     Kubeconfig {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
@@ -36,7 +39,7 @@ pub enum ConnectError {
     UserAgent(String),
     /// The kubeconfig file or the environment names a proxy.
     #[error(
-        "failed to use the proxy {0}: the adapter connects to the API server directly; remove `proxy-url` from the \
+        "failed to use the proxy {0}: the program connects to the API server directly; remove `proxy-url` from the \
          kubeconfig file, or unset HTTPS_PROXY"
     )]
     Proxy(http::Uri),
@@ -71,7 +74,7 @@ pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Cli
 }
 
 /// Builds the client as the library does by default, with two differences: our connector, and no layer of retries (15
-/// more attempts at a 429, 503 or 504, writes included). The next event is the retry.
+/// more attempts at a 429, 503 or 504, writes included): the caller decides whether and when there is another attempt.
 fn client(config: &Config) -> Result<Client, kube::Error> {
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector())?);
     connector.set_connect_timeout(config.connect_timeout);

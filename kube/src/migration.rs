@@ -1,45 +1,39 @@
-//! Hands the fields of earlier writes over to the applied configuration.
+//! The migration of managed fields: what was written by a POST becomes part of the applied configuration.
 //!
 //! The server books the fields of a POST under operation Update. A later apply by the same manager owns its
 //! fields *beside* that entry, so that a field which the manifest drops would stay for ever: the old entry still
-//! claims it. This merges such entries into the Apply entry, once; from then on the apply removes what it no
-//! longer names. Pure: `metadata.managedFields` goes in and comes out.
+//! claims the field. The migration merges such entries into the Apply entry, once; from then on the apply removes what the
+//! manifest no longer names. Pure: `metadata.managedFields` goes in and comes out.
 //!
 //! Entries of subresources, of other managers and of other API versions are left as they are: field names of one
 //! version mean nothing in another.
 
 use serde_json::{Map, Value, json};
 
-/// The field managers that the Go adapter wrote as: its client took the name of the binary, which the image
-/// installs as `adapter` and the build calls `hyperfleet-adapter`.
-pub const FORMER_MANAGERS: [&str; 2] = ["adapter", "hyperfleet-adapter"];
-
-/// Merges the Update entries of `manager` and of [`FORMER_MANAGERS`] into the Apply entry of `manager`.
+/// Merges the Update entries of `manager` and of its `former` names into the Apply entry of `manager`.
 ///
-/// Returns none if there is nothing to hand over.
-pub(super) fn take_over(managed_fields: &Value, manager: &str) -> Option<Value> {
+/// Returns none if there is nothing to migrate.
+pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str]) -> Option<Value> {
     let entries = managed_fields.as_array()?;
     let is_main = |entry: &Value| text(entry, "subresource").is_empty();
     let is_applied =
         |entry: &Value| is_main(entry) && text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
     let is_updated = |entry: &Value| {
         let writer = text(entry, "manager");
-        is_main(entry)
-            && text(entry, "operation") == "Update"
-            && (writer == manager || FORMER_MANAGERS.contains(&writer))
+        is_main(entry) && text(entry, "operation") == "Update" && (writer == manager || former.contains(&writer))
     };
 
     let applied = entries.iter().find(|entry| is_applied(entry));
     let version = text(applied.or_else(|| entries.iter().find(|entry| is_updated(entry)))?, "apiVersion");
-    let (taken, mut kept): (Vec<&Value>, Vec<&Value>) = entries
+    let (migrated, mut kept): (Vec<&Value>, Vec<&Value>) = entries
         .iter()
         .partition(|entry| text(entry, "apiVersion") == version && (is_updated(entry) || is_applied(entry)));
-    if !taken.iter().any(|entry| is_updated(entry)) {
+    if !migrated.iter().any(|entry| is_updated(entry)) {
         return None;
     }
 
     let mut fields = Map::new();
-    for entry in &taken {
+    for entry in &migrated {
         if let Some(owned) = entry.get("fieldsV1").and_then(Value::as_object) {
             unite(&mut fields, owned);
         }
@@ -52,7 +46,7 @@ pub(super) fn take_over(managed_fields: &Value, manager: &str) -> Option<Value> 
         "fieldsV1": fields,
     });
     // RFC 3339 in UTC: the latest sorts last.
-    if let Some(time) = taken.iter().filter_map(|entry| entry.get("time")?.as_str()).max() {
+    if let Some(time) = migrated.iter().filter_map(|entry| entry.get("time")?.as_str()).max() {
         merged["time"] = time.into();
     }
     kept.insert(0, &merged);

@@ -1,4 +1,6 @@
 //! A limit on requests per second, with a burst.
+//!
+//! In: a rate and a burst. Out: a wait of the length that keeps them. Nothing can fail.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +9,7 @@ use tokio::time::Instant;
 
 /// Lets `burst` requests pass at once, and then one every `1 / per_second`, in the order in which they ask.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     interval: Duration,
     /// How far the schedule may lie behind the clock: what an idle time earns.
     credit: Duration,
@@ -16,14 +18,14 @@ pub(super) struct RateLimit {
 
 impl RateLimit {
     /// Returns none for a rate that is not a positive number, or is beyond measure: no limit.
-    pub(super) fn new(per_second: f64, burst: u32) -> Option<Self> {
+    pub(crate) fn new(per_second: f64, burst: u32) -> Option<Self> {
         let interval = Duration::try_from_secs_f64(per_second.recip()).ok().filter(|interval| !interval.is_zero())?;
         let credit = interval.saturating_mul(burst.saturating_sub(1));
         Some(Self { interval, credit, next: Mutex::new(None) })
     }
 
     /// Waits for its turn. A turn that is given up while it waits is lost, not passed on.
-    pub(super) async fn turn(&self) {
+    pub(crate) async fn turn(&self) {
         let at = self.reserve(Instant::now());
         tokio::time::sleep_until(at).await;
     }

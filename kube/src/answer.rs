@@ -7,40 +7,41 @@
 //! object without a name, or no object at all; as the answer to a write, a success that nobody saw. So the answer has to be
 //! the object: of the kind, namespace and name in the path, with the UID of the request if the request names one.
 
-use serde_json::Value;
-
-use super::refusal::Refusal;
 use lifecycle_core::object_ref::ObjectRef;
+use serde_json::{Value, json};
+
+use crate::pages::Form;
+use crate::refusal::Refusal;
 
 /// What an answer has to be.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    subject: &'a ObjectRef,
+pub(crate) struct Expected<'a> {
+    object: &'a ObjectRef,
     namespaced: bool,
     uid: Option<&'a str>,
 }
 
-impl<'a> Wanted<'a> {
-    /// An object that `subject` names, or a list of such objects.
-    pub(super) fn new(subject: &'a ObjectRef, namespaced: bool) -> Self {
-        Self { subject, namespaced, uid: None }
+impl<'a> Expected<'a> {
+    /// The object that the call names, or a list of such objects.
+    pub(crate) fn new(object: &'a ObjectRef, namespaced: bool) -> Self {
+        Self { object, namespaced, uid: None }
     }
 
     /// The very object with this UID.
-    pub(super) fn with_uid(self, uid: &'a str) -> Self {
+    pub(crate) fn with_uid(self, uid: &'a str) -> Self {
         Self { uid: Some(uid), ..self }
     }
 
     /// Accepts the object.
-    pub(super) fn object(&self, answer: Value) -> Result<Value, Refusal> {
-        self.check("apiVersion", answer.get("apiVersion"), Some(&self.subject.kind.api_version()))?;
-        self.check("kind", answer.get("kind"), Some(&self.subject.kind.kind))?;
+    pub(crate) fn object(&self, answer: Value) -> Result<Value, Refusal> {
+        self.check("apiVersion", answer.get("apiVersion"), Some(&self.object.kind.api_version()))?;
+        self.check("kind", answer.get("kind"), Some(&self.object.kind.kind))?;
         self.check_metadata(&answer)?;
         Ok(answer)
     }
 
     /// Accepts the answer to a DELETE: a status that says success, or the object as it was last.
-    pub(super) fn deletion(&self, answer: Value) -> Result<Value, Refusal> {
+    pub(crate) fn deletion(&self, answer: Value) -> Result<Value, Refusal> {
         let text = |key: &str| answer.get(key).and_then(Value::as_str);
         if text("kind") == Some("Status") && text("apiVersion") == Some("v1") && text("status") == Some("Success") {
             return Ok(answer);
@@ -49,42 +50,58 @@ impl<'a> Wanted<'a> {
     }
 
     /// Accepts a page of a list; gives its items, each with its kind, and the token of the next page if there is one.
-    pub(super) fn list(&self, mut answer: Value) -> Result<(Vec<Value>, Option<String>), Refusal> {
-        let kind = &self.subject.kind;
-        self.check("apiVersion", answer.get("apiVersion"), Some(&kind.api_version()))?;
-        // A custom resource may name its lists as it likes.
-        let expected = kind.group.is_empty().then(|| format!("{}List", kind.kind));
-        self.check("kind", answer.get("kind"), expected.as_deref())?;
-        let next_page = answer.pointer("/metadata/continue").and_then(Value::as_str);
-        let next_page = next_page.filter(|token| !token.is_empty()).map(str::to_owned);
+    ///
+    /// A server that cannot reduce objects to their metadata answers with a full list, whose items are then reduced here.
+    pub(crate) fn page(&self, mut answer: Value, form: Form) -> Result<(Vec<Value>, Option<String>), Refusal> {
+        let is_reduced = form == Form::MetadataOnly
+            && answer.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadataList")
+            && answer.get("apiVersion").and_then(Value::as_str) == Some("meta.k8s.io/v1");
+        if !is_reduced {
+            let kind = &self.object.kind;
+            self.check("apiVersion", answer.get("apiVersion"), Some(&kind.api_version()))?;
+            // A custom resource may name its lists as it likes.
+            let expected = kind.group.is_empty().then(|| format!("{}List", kind.kind));
+            self.check("kind", answer.get("kind"), expected.as_deref())?;
+        }
+        let token = answer.pointer("/metadata/continue").and_then(Value::as_str);
+        let token = token.filter(|token| !token.is_empty()).map(str::to_owned);
         let items = match answer.get_mut("items").map(Value::take) {
             Some(Value::Array(items)) => items,
             // A server that is written in Go may send an empty list as null.
             Some(Value::Null) => Vec::new(),
             _ => return Err(foreign("it has no list of items")),
         };
-        let items: Result<_, _> = items.into_iter().map(|item| self.item(item)).collect();
-        Ok((items?, next_page))
+        let items: Result<_, _> = items
+            .into_iter()
+            .map(|item| match form {
+                Form::MetadataOnly if is_reduced => self.object(self.reduced(item)),
+                Form::MetadataOnly => self.item(item).map(|item| self.reduced(item)),
+                Form::Full => self.item(item),
+            })
+            .collect();
+        Ok((items?, token))
     }
 
     /// Accepts an item, and adds what the items of a list lack: their `apiVersion` and `kind`.
     fn item(&self, mut item: Value) -> Result<Value, Refusal> {
         if let Value::Object(fields) = &mut item {
-            fields.entry("apiVersion").or_insert_with(|| self.subject.kind.api_version().into());
-            fields.entry("kind").or_insert_with(|| self.subject.kind.kind.clone().into());
+            fields.entry("apiVersion").or_insert_with(|| self.object.kind.api_version().into());
+            fields.entry("kind").or_insert_with(|| self.object.kind.kind.clone().into());
         }
         self.object(item)
     }
 
+    /// Keeps an item's metadata, and says of which kind the object is: the server calls it `PartialObjectMetadata`.
+    fn reduced(&self, mut item: Value) -> Value {
+        let metadata = item.get_mut("metadata").map(Value::take);
+        json!({ "apiVersion": self.object.kind.api_version(), "kind": self.object.kind.kind, "metadata": metadata })
+    }
+
     fn check_metadata(&self, answer: &Value) -> Result<(), Refusal> {
         let metadata = |key: &str| answer.get("metadata").and_then(|metadata| metadata.get(key));
-        self.check(
-            "metadata.name",
-            metadata("name"),
-            Some(self.subject.name.as_str()).filter(|name| !name.is_empty()),
-        )?;
+        self.check("metadata.name", metadata("name"), Some(self.object.name.as_str()).filter(|name| !name.is_empty()))?;
         if self.namespaced {
-            self.check("metadata.namespace", metadata("namespace"), self.subject.namespace.as_deref())?;
+            self.check("metadata.namespace", metadata("namespace"), self.object.namespace.as_deref())?;
         }
         match self.uid {
             Some(uid) => self.check("metadata.uid", metadata("uid"), Some(uid)),
@@ -117,11 +134,10 @@ mod tests {
 
     use super::*;
 
-    fn subject(api_version: &str, kind: &str, namespace: Option<&str>, name: Option<&str>) -> ObjectRef {
+    fn reference(api_version: &str, kind: &str, namespace: Option<&str>, name: Option<&str>) -> ObjectRef {
         ObjectRef {
-            kind: GroupVersionKind::new(api_version, kind),
-            namespace: namespace.map(str::to_owned),
             name: name.unwrap_or_default().to_owned(),
+            ..ObjectRef::all(GroupVersionKind::new(api_version, kind), namespace)
         }
     }
 
@@ -139,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_object_that_was_asked_for_is_accepted() {
-        let named = subject("v1", "ConfigMap", Some("team"), Some("a"));
+    fn answer_has_to_be_the_object_that_was_asked_for() {
+        let named = reference("v1", "ConfigMap", Some("team"), Some("a"));
         let cases = [
             ("the object", settings(), true),
             ("nothing", json!({}), false),
@@ -157,28 +173,28 @@ mod tests {
             ("no metadata", changed("/metadata", Value::Null), false),
         ];
         for (name, answer, expected) in cases {
-            let wanted = Wanted::new(&named, true).with_uid("u1");
-            assert_eq!(wanted.object(answer.clone()).is_ok(), expected, "{name}");
+            let named_object = Expected::new(&named, true).with_uid("u1");
+            assert_eq!(named_object.object(answer.clone()).is_ok(), expected, "{name}");
             let deleted = expected || name == "a status";
-            assert_eq!(wanted.deletion(answer).is_ok(), deleted, "deletion: {name}");
+            assert_eq!(named_object.deletion(answer).is_ok(), deleted, "deletion: {name}");
         }
     }
 
     #[test]
-    fn what_the_request_leaves_open_may_be_anything() {
-        let anywhere = subject("v1", "ConfigMap", None, None);
-        assert!(Wanted::new(&anywhere, true).object(settings()).is_ok(), "a name that the server chose");
-        let cluster = subject("v1", "Namespace", Some("ignored"), Some("a"));
+    fn answer_is_free_where_the_request_names_nothing() {
+        let anywhere = reference("v1", "ConfigMap", None, None);
+        assert!(Expected::new(&anywhere, true).object(settings()).is_ok(), "a name that the server chose");
+        let cluster = reference("v1", "Namespace", Some("ignored"), Some("a"));
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
-        assert!(Wanted::new(&cluster, false).object(namespace).is_ok(), "an object without a namespace");
+        assert!(Expected::new(&cluster, false).object(namespace).is_ok(), "an object without a namespace");
     }
 
     #[test]
-    fn a_list_is_of_the_kind_that_was_asked_for() {
+    fn list_has_to_be_of_the_kind_that_was_asked_for() {
         let page = |api_version: &str, kind: &str, items: Value| json!({ "apiVersion": api_version, "kind": kind, "items": items });
         let item = |namespace: &str| json!([{ "metadata": { "name": "a", "namespace": namespace } }]);
-        let core = subject("v1", "ConfigMap", Some("team"), None);
-        let custom = subject("example.com/v1", "Widget", Some("team"), None);
+        let core = reference("v1", "ConfigMap", Some("team"), None);
+        let custom = reference("example.com/v1", "Widget", Some("team"), None);
         let cases = [
             ("a list", &core, page("v1", "ConfigMapList", item("team")), true),
             ("an empty list", &core, page("v1", "ConfigMapList", json!([])), true),
@@ -205,8 +221,30 @@ mod tests {
                 false,
             ),
         ];
-        for (name, subject, answer, expected) in cases {
-            assert_eq!(Wanted::new(subject, true).list(answer).is_ok(), expected, "{name}");
+        for (name, object, answer, expected) in cases {
+            assert_eq!(Expected::new(object, true).page(answer, Form::Full).is_ok(), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn metadata_only_items_name_their_kind_and_nothing_but_metadata() {
+        let widgets = reference("example.com/v1", "Widget", None, None);
+        let metadata = json!({ "name": "a", "namespace": "team", "uid": "u1" });
+        let expected = json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata });
+        let partial = json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata });
+        let full = json!({ "metadata": metadata, "spec": { "size": 1 } });
+        let list = |api_version: &str, kind: &str, item: &Value| json!({ "apiVersion": api_version, "kind": kind, "metadata": { "continue": "t" }, "items": [item] });
+        let cases = [
+            ("reduced by the server", list("meta.k8s.io/v1", "PartialObjectMetadataList", &partial), true),
+            ("reduced here", list("example.com/v1", "WidgetList", &full), true),
+            ("another kind", list("example.com/v2", "WidgetList", &full), false),
+            ("no metadata", list("meta.k8s.io/v1", "PartialObjectMetadataList", &json!({})), false),
+        ];
+        for (name, answer, is_accepted) in cases {
+            let page = Expected::new(&widgets, true).page(answer, Form::MetadataOnly).ok();
+            assert_eq!(page, is_accepted.then(|| (vec![expected.clone()], Some("t".to_owned()))), "{name}");
+        }
+        let reduced = list("meta.k8s.io/v1", "PartialObjectMetadataList", &partial);
+        assert!(Expected::new(&widgets, true).page(reduced, Form::Full).is_err(), "a full list was asked for");
     }
 }

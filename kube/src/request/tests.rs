@@ -3,10 +3,12 @@
 use http::Method;
 use proptest::prelude::*;
 
-use super::super::Verb;
-use super::*;
+use serde_json::json;
 
-fn subject(namespace: &str, name: &str) -> ObjectRef {
+use super::*;
+use crate::call::Verb;
+
+fn job(namespace: &str, name: &str) -> ObjectRef {
     ObjectRef {
         kind: GroupVersionKind::new("batch/v1", "Job"),
         namespace: Some(namespace.to_owned()).filter(|text| !text.is_empty()),
@@ -15,13 +17,14 @@ fn subject(namespace: &str, name: &str) -> ObjectRef {
 }
 
 fn served(namespaced: bool) -> ServedKind {
-    ServedKind { plural: "jobs".to_owned(), namespaced }
+    let kind = GroupVersionKind::new("batch/v1", "Job");
+    ServedKind { kind, plural: "jobs".to_owned(), namespaced, verbs: Vec::new() }
 }
 
 fn object_path(namespaced: bool, namespace: &str, name: &str) -> Result<String, String> {
-    let subject = subject(namespace, name);
-    let endpoint = Endpoint::new(&served(namespaced), &subject)?;
-    endpoint.object(&Call { verb: Verb::Get, subject: &subject }).map_err(|error| error.message)
+    let object = job(namespace, name);
+    let endpoint = Endpoint::new(&served(namespaced), &object)?;
+    endpoint.object(&Call { verb: Verb::Get, object: &object }).map_err(|error| error.message)
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn a_selector_means_what_its_labels_say() {
 }
 
 #[test]
-fn writes_carry_manager_media_type_and_fence() {
+fn writes_carry_manager_and_media_type() {
     let object = json!({ "metadata": { "name": "a" } });
 
     let request = create("/x", "my adapter", true, &object);
@@ -84,29 +87,31 @@ fn writes_carry_manager_media_type_and_fence() {
     assert_eq!(request.uri(), "/x?fieldManager=my%20adapter&dryRun=All");
     assert_eq!(create("/x", "me", false, &object).uri(), "/x?fieldManager=me");
 
-    let request = apply("/x/a", "me", &fenced(&object, "u-1", "").unwrap());
+    let request = apply("/x/a", "me", &object);
     assert_eq!(request.method(), Method::PATCH);
     assert_eq!(request.uri(), "/x/a?fieldManager=me&force=true");
     assert_eq!(request.headers()[CONTENT_TYPE], "application/apply-patch+yaml");
     let body: Value = serde_json::from_slice(request.body()).unwrap();
-    assert_eq!(body, json!({ "metadata": { "name": "a", "uid": "u-1" } }));
-    assert!(fenced(&object, "", "").is_err(), "an apply without a fence could create");
+    assert_eq!(body, object);
 
     let request = merge_patch("/x/a", "my adapter-patch", &json!({ "metadata": { "uid": "u-1" } }));
     assert_eq!(request.method(), Method::PATCH);
     assert_eq!(request.uri(), "/x/a?fieldManager=my%20adapter-patch");
     assert_eq!(request.headers()[CONTENT_TYPE], "application/merge-patch+json");
 
-    for (version, expected) in [("7", json!({ "uid": "u-1", "resourceVersion": "7" })), ("", json!({ "uid": "u-1" }))] {
-        let request = delete("/x/a", "u-1", version, PropagationPolicy::Foreground);
-        assert_eq!(request.method(), Method::DELETE);
-        let body: Value = serde_json::from_slice(request.body()).unwrap();
-        assert_eq!(body["preconditions"], expected);
-        assert_eq!(body["propagationPolicy"], "Foreground");
-    }
+    let request = delete("/x/a", &object);
+    assert_eq!(request.method(), Method::DELETE);
+    assert_eq!(request.headers()[CONTENT_TYPE], "application/json");
+}
 
-    assert_eq!(list("/x", "a=1,b=2", 5, "").uri(), "/x?labelSelector=a%3D1%2Cb%3D2&limit=5");
-    assert_eq!(list("/x", "a=1", 5, "t+/=").uri(), "/x?labelSelector=a%3D1&limit=5&continue=t%2B%2F%3D");
+#[test]
+fn page_of_a_list_has_selector_limit_token_and_form() {
+    let first = list("/x", "a=1,b=2", 5, "", Form::Full);
+    assert_eq!(first.uri(), "/x?labelSelector=a%3D1%2Cb%3D2&limit=5");
+    assert_eq!(first.headers()[ACCEPT], "application/json");
+    let next = list("/x", "a=1", 5, "t+/=", Form::MetadataOnly);
+    assert_eq!(next.uri(), "/x?labelSelector=a%3D1&limit=5&continue=t%2B%2F%3D");
+    assert_eq!(next.headers()[ACCEPT], METADATA_ONLY);
 }
 
 proptest! {

@@ -6,24 +6,27 @@ use std::fmt::Write;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::WriteError;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value, json};
-
-use super::answer::Wanted;
-use super::call::Call;
-use super::kinds::ServedKind;
 use lifecycle_core::object_ref::ObjectRef;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::answer::Expected;
+use crate::call::Call;
+use crate::error::Error;
+use crate::kinds::ServedKind;
+use crate::pages::Form;
 
 /// What a path segment or a query value keeps unencoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 const JSON: &str = "application/json";
 
+/// Asks for the metadata of a list's objects. A server that cannot reduce them sends them full.
+const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
 /// Where the objects of one kind, in one namespace if it has any, are served.
 #[derive(Debug)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     collection: String,
     namespaced: bool,
     all_namespaces: bool,
@@ -32,42 +35,42 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Builds the path of a collection. A namespace is left out if the kind has none.
-    pub(super) fn new(kind: &ServedKind, subject: &ObjectRef) -> Result<Self, String> {
-        let mut collection = group_version_path(&subject.kind);
+    pub(crate) fn new(kind: &ServedKind, object: &ObjectRef) -> Result<Self, String> {
+        let mut collection = group_version_path(&object.kind);
         if kind.namespaced
-            && let Some(namespace) = &subject.namespace
+            && let Some(namespace) = &object.namespace
         {
             let _ = write!(collection, "/namespaces/{}", segment(namespace)?);
         }
         let _ = write!(collection, "/{}", segment(&kind.plural)?);
-        let all_namespaces = kind.namespaced && subject.namespace.is_none();
-        Ok(Self { collection, namespaced: kind.namespaced, all_namespaces, kind: subject.kind.kind.clone() })
+        let all_namespaces = kind.namespaced && object.namespace.is_none();
+        Ok(Self { collection, namespaced: kind.namespaced, all_namespaces, kind: object.kind.kind.clone() })
     }
 
-    /// What the answer to a call about `subject` has to be.
-    pub(super) fn wanted<'a>(&self, subject: &'a ObjectRef) -> Wanted<'a> {
-        Wanted::new(subject, self.namespaced)
+    /// What the answer to a call about `object` has to be.
+    pub(crate) fn expected<'a>(&self, object: &'a ObjectRef) -> Expected<'a> {
+        Expected::new(object, self.namespaced)
     }
 
     /// The path of the collection, for a list: of all namespaces if none was given.
-    pub(super) fn collection(&self) -> &str {
+    pub(crate) fn collection(&self) -> &str {
         &self.collection
     }
 
     /// The path of the collection, for a creation.
-    pub(super) fn collection_for_create(&self, call: &Call<'_>) -> Result<&str, WriteError> {
+    pub(crate) fn collection_for_create(&self, call: &Call<'_>) -> Result<&str, Error> {
         self.check_namespace(call)?;
         Ok(&self.collection)
     }
 
     /// The path of the object that the call names.
-    pub(super) fn object(&self, call: &Call<'_>) -> Result<String, WriteError> {
+    pub(crate) fn object(&self, call: &Call<'_>) -> Result<String, Error> {
         self.check_namespace(call)?;
-        let name = &call.subject.name;
-        Ok(format!("{}/{}", self.collection, segment(name).map_err(|message| call.invalid(message))?))
+        let name = segment(&call.object.name).map_err(|message| call.invalid(message))?;
+        Ok(format!("{}/{name}", self.collection))
     }
 
-    fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
+    fn check_namespace(&self, call: &Call<'_>) -> Result<(), Error> {
         if self.all_namespaces {
             return Err(call.invalid(format!("{} is a namespaced kind: the namespace is missing", self.kind)));
         }
@@ -76,7 +79,7 @@ impl Endpoint {
 }
 
 /// The path under which a group and version list their kinds.
-pub(super) fn group_version_path(kind: &GroupVersionKind) -> String {
+pub(crate) fn group_version_path(kind: &GroupVersionKind) -> String {
     let version = utf8_percent_encode(&kind.version, ENCODED);
     if kind.group.is_empty() {
         format!("/api/{version}")
@@ -98,7 +101,7 @@ fn segment(text: &str) -> Result<String, String> {
 /// Joins labels to an equality selector, sorted by key.
 ///
 /// A character that could give the selector another meaning is refused. No labels at all would select everything.
-pub(super) fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
+pub(crate) fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
     if labels.is_empty() {
         return Err("the selector has no label".to_owned());
     }
@@ -121,80 +124,46 @@ pub(super) fn selector(labels: &BTreeMap<String, String>) -> Result<String, Stri
     Ok(selector)
 }
 
-/// The object with the UID of the one that it may be applied to, and no other, in the version that was looked at.
-pub(super) fn fenced(desired: &Value, uid: &str, resource_version: &str) -> Result<Value, String> {
-    if uid.is_empty() {
-        return Err("nothing is updated without its UID".to_owned());
-    }
-    let mut fenced = desired.clone();
-    match fenced.get_mut("metadata").and_then(Value::as_object_mut) {
-        Some(metadata) => {
-            metadata.insert("uid".to_owned(), uid.into());
-            if !resource_version.is_empty() {
-                metadata.insert("resourceVersion".to_owned(), resource_version.into());
-            }
-            Ok(fenced)
-        }
-        None => Err("the manifest has no metadata".to_owned()),
-    }
-}
-
-pub(super) fn get(path: &str) -> Request<Vec<u8>> {
+pub(crate) fn get(path: &str) -> Request<Vec<u8>> {
     request(http::Method::GET, path.to_owned(), None, Vec::new())
 }
 
-pub(super) fn list(path: &str, selector: &str, limit: u32, next_page: &str) -> Request<Vec<u8>> {
+/// A page of a list; without a token, the first.
+pub(crate) fn list(path: &str, selector: &str, limit: u32, token: &str, form: Form) -> Request<Vec<u8>> {
     let mut uri = format!("{path}?labelSelector={}&limit={limit}", utf8_percent_encode(selector, ENCODED));
-    if !next_page.is_empty() {
-        let _ = write!(uri, "&continue={}", utf8_percent_encode(next_page, ENCODED));
+    if !token.is_empty() {
+        let _ = write!(uri, "&continue={}", utf8_percent_encode(token, ENCODED));
     }
-    request(http::Method::GET, uri, None, Vec::new())
+    let mut request = request(http::Method::GET, uri, None, Vec::new());
+    if form == Form::MetadataOnly {
+        request.headers_mut().insert(ACCEPT, http::HeaderValue::from_static(METADATA_ONLY));
+    }
+    request
 }
 
-pub(super) fn create(path: &str, field_manager: &str, rehearse: bool, object: &Value) -> Request<Vec<u8>> {
-    let dry_run = if rehearse { "&dryRun=All" } else { "" };
+pub(crate) fn create(path: &str, field_manager: &str, is_dry_run: bool, object: &Value) -> Request<Vec<u8>> {
+    let dry_run = if is_dry_run { "&dryRun=All" } else { "" };
     let uri = format!("{path}?fieldManager={}{dry_run}", utf8_percent_encode(field_manager, ENCODED));
     request(http::Method::POST, uri, Some(JSON), object.to_string().into_bytes())
 }
 
-pub(super) fn apply(path: &str, field_manager: &str, object: &Value) -> Request<Vec<u8>> {
+pub(crate) fn apply(path: &str, field_manager: &str, object: &Value) -> Request<Vec<u8>> {
     let uri = format!("{path}?fieldManager={}&force=true", utf8_percent_encode(field_manager, ENCODED));
     // The media type says YAML, of which JSON is a part.
     request(http::Method::PATCH, uri, Some("application/apply-patch+yaml"), object.to_string().into_bytes())
 }
 
-pub(super) fn json_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
+pub(crate) fn json_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
     let uri = format!("{path}?fieldManager={}", utf8_percent_encode(field_manager, ENCODED));
     request(http::Method::PATCH, uri, Some("application/json-patch+json"), patch.to_string().into_bytes())
 }
 
-pub(super) fn merge_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
+pub(crate) fn merge_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
     let uri = format!("{path}?fieldManager={}", utf8_percent_encode(field_manager, ENCODED));
     request(http::Method::PATCH, uri, Some("application/merge-patch+json"), patch.to_string().into_bytes())
 }
 
-/// Without a resource version, any will do.
-pub(super) fn delete(
-    path: &str,
-    uid: &str,
-    resource_version: &str,
-    propagation: PropagationPolicy,
-) -> Request<Vec<u8>> {
-    let propagation = match propagation {
-        PropagationPolicy::Background => "Background",
-        PropagationPolicy::Foreground => "Foreground",
-        PropagationPolicy::Orphan => "Orphan",
-    };
-    let mut preconditions = json!({ "uid": uid });
-    if !resource_version.is_empty() {
-        preconditions["resourceVersion"] = resource_version.into();
-    }
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": preconditions,
-        "propagationPolicy": propagation,
-    });
+pub(crate) fn delete(path: &str, options: &Value) -> Request<Vec<u8>> {
     request(http::Method::DELETE, path.to_owned(), Some(JSON), options.to_string().into_bytes())
 }
 

@@ -1,20 +1,20 @@
 //! A request that did not succeed, and what kind of refusal it is.
 //!
-//! Pure: the HTTP status and the server's `Status` object go in, a [`WriteErrorKind`] comes out. Kinds are read
-//! off codes, reasons and fields, never off texts.
+//! Pure: the HTTP status and the server's `Status` object go in, an [`ErrorKind`] comes out. The kind is read
+//! from the code, the reason and the fields, never from the text.
 
 use kube::core::Status;
-use lifecycle_core::write::{WriteError, WriteErrorKind};
-
-use super::call::Call;
 use lifecycle_core::object_ref::ObjectRef;
+
+use crate::call::Call;
+use crate::error::{Error, ErrorKind};
 
 /// How much of an answer that is no `Status` object is kept: enough to recognise a proxy's page.
 const FOREIGN_TEXT: usize = 300;
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// The server said no.
     Answered(Box<Status>),
     /// No answer came, or one that broke off or cannot be read. The request may have been carried out.
@@ -25,7 +25,7 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// Reads an answer outside of 2xx.
-    pub(super) fn answered(status: u16, body: &[u8]) -> Self {
+    pub(crate) fn answered(status: u16, body: &[u8]) -> Self {
         let said: Status = serde_json::from_slice(body).unwrap_or_else(|_| {
             let text: String = String::from_utf8_lossy(body).trim().chars().take(FOREIGN_TEXT).collect();
             Status::failure(&text, "")
@@ -34,50 +34,51 @@ impl Refusal {
     }
 
     /// Whether the server knows the path, and says that this very object is not there.
-    pub(super) fn is_missing_object(&self, subject: &ObjectRef) -> bool {
+    pub(crate) fn is_missing_object(&self, object: &ObjectRef) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 404
             && status.details.as_ref().is_some_and(|details| {
                 // A missing namespace is a 404 that names another kind of object.
-                !subject.name.is_empty()
-                    && details.name == subject.name
-                    && (details.kind != "namespaces" || subject.kind.kind == "Namespace")
+                !object.name.is_empty()
+                    && details.name == object.name
+                    && (details.kind != "namespaces" || object.kind.kind == "Namespace")
             })
     }
 
     /// Whether the server does not know the path, so that what is remembered of the kind is no longer true.
-    pub(super) fn is_unserved_path(&self) -> bool {
+    pub(crate) fn is_unserved_path(&self) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 404 && status.details.as_ref().is_none_or(|details| details.name.is_empty())
     }
 
     /// Whether a `test` of a JSON patch did not hold: the 422 that names no field.
-    pub(super) fn is_failed_test(&self) -> bool {
+    pub(crate) fn is_failed_test(&self) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 422 && status.details.as_ref().is_none_or(|details| details.causes.is_empty())
     }
 
-    pub(super) fn kind(&self) -> WriteErrorKind {
+    pub(crate) fn kind(&self) -> ErrorKind {
         match self {
-            Self::Lost { .. } => WriteErrorKind::Unreachable,
-            Self::Foreign { .. } => WriteErrorKind::Unavailable,
+            Self::Lost { .. } => ErrorKind::Unreachable,
+            Self::Foreign { .. } => ErrorKind::Unavailable,
             Self::Answered(status) => match status.code {
-                404 | 410 => WriteErrorKind::NotFound,
-                409 if status.is_already_exists() => WriteErrorKind::AlreadyExists,
-                409 => WriteErrorKind::Conflict,
-                422 if names_uid(status) => WriteErrorKind::Conflict,
-                401 | 403 => WriteErrorKind::Forbidden,
-                429 => WriteErrorKind::TooManyRequests,
+                404 => ErrorKind::NotFound,
+                410 => ErrorKind::Expired,
+                409 if status.is_already_exists() => ErrorKind::AlreadyExists,
+                409 => ErrorKind::Conflict,
+                422 if names_uid(status) => ErrorKind::Conflict,
+                401 | 403 => ErrorKind::Forbidden,
+                429 => ErrorKind::TooManyRequests,
                 // A 408 is the server's failure to read in time, and a redirect is none that an API server sends.
-                408 | 300..400 => WriteErrorKind::Unavailable,
-                400..500 => WriteErrorKind::Invalid,
-                _ => WriteErrorKind::Unavailable,
+                408 | 300..400 => ErrorKind::Unavailable,
+                400..500 => ErrorKind::Invalid,
+                _ => ErrorKind::Unavailable,
             },
         }
     }
 
     /// A word for traces: the status code, or that there was none.
-    pub(super) fn error_type(&self) -> String {
+    pub(crate) fn error_type(&self) -> String {
         match self {
             Self::Answered(status) => status.code.to_string(),
             Self::Lost { .. } => "unreachable".to_owned(),
@@ -85,7 +86,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn into_error(self, call: &Call<'_>) -> WriteError {
+    pub(crate) fn into_error(self, call: &Call<'_>) -> Error {
         let kind = self.kind();
         match self {
             Self::Answered(status) => {
@@ -123,10 +124,10 @@ mod tests {
 
     #[test]
     fn every_answer_has_its_kind() {
-        use WriteErrorKind as Kind;
+        use ErrorKind as Kind;
         let cases = [
             ("a missing object", refusal(404, "NotFound", json!({ "name": "a" })), Kind::NotFound),
-            ("an expired list", refusal(410, "Expired", Value::Null), Kind::NotFound),
+            ("an expired list", refusal(410, "Expired", Value::Null), Kind::Expired),
             ("a taken name", refusal(409, "AlreadyExists", Value::Null), Kind::AlreadyExists),
             ("a stale precondition", refusal(409, "Conflict", Value::Null), Kind::Conflict),
             ("a 409 without a reason", refusal(409, "", Value::Null), Kind::Conflict),
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn only_the_servers_word_about_this_object_is_an_absence() {
-        let subject = ObjectRef {
+        let object = ObjectRef {
             kind: GroupVersionKind::new("v1", "ConfigMap"),
             namespace: Some("team-a".to_owned()),
             name: "settings".to_owned(),
@@ -168,15 +169,15 @@ mod tests {
             ("something gone", refusal(410, "Gone", json!({ "name": "settings", "kind": "configmaps" })), false),
         ];
         for (name, refusal, expected) in cases {
-            assert_eq!(refusal.is_missing_object(&subject), expected, "{name}");
+            assert_eq!(refusal.is_missing_object(&object), expected, "{name}");
         }
     }
 
     #[test]
     fn a_status_keeps_the_servers_words_and_a_foreign_page_its_beginning() {
-        let subject =
+        let object =
             ObjectRef { kind: GroupVersionKind::new("v1", "Secret"), namespace: Some("a".into()), name: "b".into() };
-        let call = Call { verb: super::super::Verb::Apply, subject: &subject };
+        let call = Call { verb: crate::call::Verb::Apply, object: &object };
         let error = refusal(403, "Forbidden", Value::Null).into_error(&call);
         assert_eq!(error.to_string(), "failed to apply Secret a/b: no");
         assert_eq!(error.status, Some(403));

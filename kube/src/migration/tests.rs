@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+const FORMER: [&str; 2] = ["adapter", "hyperfleet-adapter"];
+
 fn entry(manager: &str, operation: &str, time: &str, fields: Value) -> Value {
     json!({ "manager": manager, "operation": operation, "apiVersion": "v1", "time": time,
             "fieldsType": "FieldsV1", "fieldsV1": fields })
@@ -31,7 +33,7 @@ fn entries_of_ours_become_one_applied_entry() {
             Some(json!([entry("me", "Apply", late, both.clone())])),
         ),
         (
-            "the Go adapter's writes, under either name of its binary",
+            "writes under former names",
             json!([
                 entry("adapter", "Update", early, x.clone()),
                 entry("hyperfleet-adapter", "Update", late, y.clone())
@@ -77,10 +79,10 @@ fn entries_of_ours_become_one_applied_entry() {
         ("no list", Value::Null, None),
     ];
     for (name, before, expected) in cases {
-        let after = take_over(&before, "me");
+        let after = migrate(&before, "me", &FORMER);
         assert_eq!(after, expected, "{name}");
         if let Some(after) = after {
-            assert_eq!(take_over(&after, "me"), None, "{name}: a second time changes nothing");
+            assert_eq!(migrate(&after, "me", &FORMER), None, "{name}: a second time changes nothing");
         }
     }
 }

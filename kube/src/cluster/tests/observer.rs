@@ -1,0 +1,76 @@
+//! What observers hear, against a server that answers as told.
+
+use super::*;
+use crate::call::CallRecord;
+
+/// Settings whose observer writes a line for each beginning and each end.
+fn observed() -> (Settings, Arc<Mutex<Vec<String>>>) {
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&heard);
+    let observer: CallObserver = Arc::new(move || {
+        log.lock().unwrap().push("begin".to_owned());
+        let log = Arc::clone(&log);
+        Box::new(move |record: &CallRecord<'_>| {
+            let answered = if record.is_answered { "answered" } else { "not answered" };
+            let line = format!("{} {} {:?} {answered}", record.verb.label(), record.kind, record.status);
+            log.lock().unwrap().push(line);
+        })
+    });
+    (Settings { observer: Some(observer), ..Settings::default() }, heard)
+}
+
+#[tokio::test]
+async fn observer_hears_of_every_request() {
+    let (_server, client) = Server::start(|_| status(403, "Forbidden", Value::Null)).await;
+    let (settings, heard) = observed();
+    Cluster::new(client, "me", settings).dry_run_create(&config_map()).await.unwrap_err();
+    assert_eq!(
+        *heard.lock().unwrap(),
+        ["begin", "discover ConfigMap Some(200) answered", "begin", "dry_run ConfigMap Some(403) answered"]
+    );
+}
+
+#[tokio::test]
+async fn observer_hears_that_no_answer_came() {
+    let (settings, heard) = observed();
+    let cluster = Cluster::new(client(&nobody().await).await, "me", settings);
+    cluster.create(&config_map()).await.unwrap_err();
+    assert_eq!(*heard.lock().unwrap(), ["begin", "discover ConfigMap None not answered"]);
+}
+
+#[tokio::test]
+async fn observer_hears_no_end_of_a_request_that_is_given_up() {
+    let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
+    let (settings, heard) = observed();
+    let cluster = Cluster::new(client, "me", settings);
+    let object = named("ConfigMap", "team", "a");
+    tokio::time::timeout(Duration::from_millis(50), cluster.get(&object)).await.unwrap_err();
+    assert_eq!(*heard.lock().unwrap(), ["begin", "discover ConfigMap Some(200) answered", "begin"]);
+}
+
+#[tokio::test]
+async fn endless_answer_is_refused_and_counts_as_answered() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        // Ends with an error once the client closes the connection.
+        while stream.write_all(&[b' '; 64 * 1024]).await.is_ok() {}
+    });
+    let (settings, heard) = observed();
+    let error = Cluster::new(client(&url).await, "me", settings).create(&config_map()).await.unwrap_err();
+    assert!(error.message.contains("the answer is longer than 64 MiB"), "{error}");
+    assert_eq!(error.status, Some(200));
+    assert_eq!(heard.lock().unwrap()[1], "discover ConfigMap Some(200) answered");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn probe_gives_the_status_whatever_it_is() {
+    let refusing = answering(|_| status(503, "ServiceUnavailable", Value::Null)).await;
+    assert_eq!(refusing.probe().await, Ok(503));
+    let reason = cluster(client(&nobody().await).await).probe().await.unwrap_err();
+    assert!(reason.contains("Connection refused"), "{reason}");
+}

@@ -1,0 +1,229 @@
+//! What keeps a write from reaching another object than the one that was looked at.
+//!
+//! Pure: a manifest, a merge patch or nothing goes in; out comes the body of a request with the UID and resource version
+//! that the server compares with the live object's, or the words in which the write is refused.
+
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::task::PropagationPolicy;
+use serde_json::{Map, Value, json};
+
+/// The very object that a write is meant for: a namesake that was created since is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence<'a> {
+    uid: &'a str,
+    resource_version: Option<&'a str>,
+}
+
+impl<'a> Fence<'a> {
+    /// Names an object by its UID, in one version; with an empty `resource_version`, in any.
+    #[must_use]
+    pub fn new(uid: &'a str, resource_version: &'a str) -> Self {
+        Self { uid, resource_version: Some(resource_version).filter(|version| !version.is_empty()) }
+    }
+
+    /// Names an object in the version that was read.
+    #[must_use]
+    pub fn of(object: &'a Value) -> Self {
+        let metadata = |key: &str| {
+            object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or_default()
+        };
+        Self::new(metadata("uid"), metadata("resourceVersion"))
+    }
+
+    /// Adds the fence to a manifest that is to be applied.
+    ///
+    /// # Errors
+    ///
+    /// The fence has no UID, or the manifest no metadata.
+    pub(crate) fn in_manifest(&self, manifest: &Value) -> Result<Value, String> {
+        let uid = self.checked_uid()?;
+        let mut fenced = manifest.clone();
+        let Some(metadata) = fenced.get_mut("metadata").and_then(Value::as_object_mut) else {
+            return Err("the manifest has no metadata".to_owned());
+        };
+        metadata.insert("uid".to_owned(), uid.into());
+        if let Some(version) = self.resource_version {
+            metadata.insert("resourceVersion".to_owned(), version.into());
+        }
+        Ok(fenced)
+    }
+
+    /// Adds the fence to a merge patch for `object`.
+    ///
+    /// # Errors
+    ///
+    /// The fence has no UID, the patch is not a mapping, or the patch gives the object another identity.
+    pub fn in_patch(&self, patch: &Value, object: &ObjectRef) -> Result<Value, String> {
+        let uid = self.checked_uid()?;
+        let Value::Object(patch) = patch else {
+            return Err("the patch is not a mapping: it would replace the object".to_owned());
+        };
+        let mut fenced = patch.clone();
+        for (key, value) in [("apiVersion", &object.kind.api_version()), ("kind", &object.kind.kind)] {
+            unchanged(&fenced, "", key, Some(value))?;
+        }
+        let metadata = fenced.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(metadata) = metadata else {
+            return Err("`metadata` of the patch is not a mapping".to_owned());
+        };
+        for (key, value) in [
+            ("name", Some(object.name.as_str())),
+            ("namespace", object.namespace.as_deref()),
+            ("uid", Some(uid)),
+            ("resourceVersion", self.resource_version),
+        ] {
+            unchanged(metadata, "metadata.", key, value)?;
+        }
+        metadata.insert("uid".to_owned(), uid.into());
+        if let Some(version) = self.resource_version {
+            metadata.insert("resourceVersion".to_owned(), version.into());
+        }
+        Ok(Value::Object(fenced))
+    }
+
+    /// The options of a deletion.
+    pub(crate) fn in_delete_options(&self, propagation: PropagationPolicy) -> Result<Value, String> {
+        let propagation = match propagation {
+            PropagationPolicy::Background => "Background",
+            PropagationPolicy::Foreground => "Foreground",
+            PropagationPolicy::Orphan => "Orphan",
+        };
+        let mut preconditions = json!({ "uid": self.checked_uid()? });
+        if let Some(version) = self.resource_version {
+            preconditions["resourceVersion"] = version.into();
+        }
+        Ok(json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": preconditions,
+            "propagationPolicy": propagation,
+        }))
+    }
+
+    /// The tests of a JSON patch, which fail if the object is another one.
+    pub(crate) fn in_json_patch(&self) -> Result<Vec<Value>, String> {
+        let mut tests = vec![test("/metadata/uid", self.checked_uid()?)];
+        if let Some(version) = self.resource_version {
+            tests.push(test("/metadata/resourceVersion", version));
+        }
+        Ok(tests)
+    }
+
+    pub(crate) fn uid(&self) -> &'a str {
+        self.uid
+    }
+
+    fn checked_uid(&self) -> Result<&'a str, String> {
+        if self.uid.is_empty() {
+            return Err("the UID is missing: without it the write could reach another object".to_owned());
+        }
+        Ok(self.uid)
+    }
+}
+
+fn test(path: &str, value: &str) -> Value {
+    json!({ "op": "test", "path": path, "value": value })
+}
+
+/// Accepts a key that tells the object's identity only with the value that the object has.
+fn unchanged(fields: &Map<String, Value>, place: &str, key: &str, live: Option<&str>) -> Result<(), String> {
+    match fields.get(key) {
+        Some(patched) if *patched != json!(live) => {
+            Err(format!("a patch cannot change `{place}{key}` from {} to {patched}", json!(live)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifecycle_core::id::GroupVersionKind;
+
+    use super::*;
+
+    fn job(namespace: Option<&str>) -> ObjectRef {
+        ObjectRef { name: "build".to_owned(), ..ObjectRef::all(GroupVersionKind::new("batch/v1", "Job"), namespace) }
+    }
+
+    #[test]
+    fn fence_of_an_object_names_its_uid_and_version() {
+        let object = json!({ "metadata": { "uid": "u1", "resourceVersion": "7" } });
+        assert_eq!(Fence::of(&object), Fence::new("u1", "7"));
+        assert_eq!(Fence::of(&json!({})).in_delete_options(PropagationPolicy::Background).ok(), None);
+    }
+
+    #[test]
+    fn manifest_gets_the_fence_and_keeps_the_rest() {
+        let object = json!({ "metadata": { "name": "a" } });
+        let fenced = Fence::new("u1", "").in_manifest(&object);
+        assert_eq!(fenced, Ok(json!({ "metadata": { "name": "a", "uid": "u1" } })));
+        assert!(Fence::new("", "").in_manifest(&object).is_err(), "an apply without a fence could create");
+    }
+
+    #[test]
+    fn delete_options_name_the_version_only_if_it_is_known() {
+        for (version, expected) in [("7", json!({ "uid": "u1", "resourceVersion": "7" })), ("", json!({ "uid": "u1" }))]
+        {
+            let options =
+                Fence::new("u1", version).in_delete_options(PropagationPolicy::Foreground).unwrap_or_default();
+            assert_eq!(options["preconditions"], expected);
+            assert_eq!(options["propagationPolicy"], "Foreground");
+        }
+    }
+
+    #[test]
+    fn patch_gets_the_fence_and_keeps_the_rest() {
+        let patch = json!({ "metadata": { "labels": { "a": null } }, "spec": { "suspend": true } });
+        let fence = json!({ "labels": { "a": null }, "uid": "u1", "resourceVersion": "7" });
+        assert_eq!(
+            Fence::new("u1", "7").in_patch(&patch, &job(Some("a"))),
+            Ok(json!({ "metadata": fence, "spec": { "suspend": true } }))
+        );
+        assert_eq!(
+            Fence::new("u1", "").in_patch(&json!({}), &job(None)),
+            Ok(json!({ "metadata": { "uid": "u1" } })),
+            "a version that is not known is no fence"
+        );
+    }
+
+    #[test]
+    fn patch_does_not_choose_its_object() {
+        let fence = Fence::new("u1", "7");
+        let same = json!({ "apiVersion": "batch/v1", "kind": "Job",
+                           "metadata": { "name": "build", "namespace": "a", "uid": "u1", "resourceVersion": "7" } });
+        assert_eq!(fence.in_patch(&same, &job(Some("a"))), Ok(same), "what the object has may be repeated");
+        let homeless = json!({ "metadata": { "namespace": null } });
+        assert!(fence.in_patch(&homeless, &job(None)).is_ok(), "a cluster-scoped object has no namespace");
+
+        let cases = [
+            (json!({ "apiVersion": "v1" }), "a patch cannot change `apiVersion` from \"batch/v1\" to \"v1\""),
+            (json!({ "kind": null }), "a patch cannot change `kind` from \"Job\" to null"),
+            (json!({ "metadata": { "name": "x" } }), "a patch cannot change `metadata.name` from \"build\" to \"x\""),
+            (
+                json!({ "metadata": { "namespace": null } }),
+                "a patch cannot change `metadata.namespace` from \"a\" to null",
+            ),
+            (json!({ "metadata": { "uid": "u2" } }), "a patch cannot change `metadata.uid` from \"u1\" to \"u2\""),
+            (json!({ "metadata": { "uid": null } }), "a patch cannot change `metadata.uid` from \"u1\" to null"),
+            (
+                json!({ "metadata": { "resourceVersion": "8" } }),
+                "a patch cannot change `metadata.resourceVersion` from \"7\" to \"8\"",
+            ),
+            (
+                json!({ "metadata": { "resourceVersion": 7 } }),
+                "a patch cannot change `metadata.resourceVersion` from \"7\" to 7",
+            ),
+            (json!({ "metadata": null }), "`metadata` of the patch is not a mapping"),
+            (json!([]), "the patch is not a mapping: it would replace the object"),
+            (json!(null), "the patch is not a mapping: it would replace the object"),
+        ];
+        for (patch, expected) in cases {
+            assert_eq!(fence.in_patch(&patch, &job(Some("a"))), Err(expected.to_owned()), "{patch}");
+        }
+        let unknown =
+            Fence::new("u1", "").in_patch(&json!({ "metadata": { "resourceVersion": "7" } }), &job(Some("a")));
+        assert_eq!(unknown, Err("a patch cannot change `metadata.resourceVersion` from null to \"7\"".to_owned()));
+        let unfenced = Fence::new("", "7").in_patch(&json!({}), &job(None));
+        assert_eq!(unfenced, Err("the UID is missing: without it the write could reach another object".to_owned()));
+    }
+}

@@ -1,0 +1,144 @@
+//! Every kind that a server serves.
+//!
+//! In: the server's lists of groups and of kinds. Out: each kind once, and an error for each group and version whose kinds
+//! could not be read. One request for `/api`, one for `/apis`, and one for each group and version.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, stream};
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::object_ref::ObjectRef;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{ServedKind, ServedKinds, read_kinds};
+use crate::call::{Call, Verb};
+use crate::error::{Error, ErrorKind};
+use crate::request;
+use crate::sender::Sender;
+
+/// How many groups and versions are read at the same time: few enough to be no burden, and a cluster has dozens.
+const AT_ONCE: usize = 8;
+
+/// The kinds that a server serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discovery {
+    /// Each kind once, in the version that the server prefers of those that have it. A kind that two groups have, such as
+    /// `Event`, stands here twice, with the same objects.
+    pub kinds: Vec<ServedKind>,
+    /// An error for each group and version whose kinds could not be read. Objects of these kinds may exist.
+    pub unread: Vec<Error>,
+}
+
+/// Reads every group and version; `remember` is given each answer.
+///
+/// # Errors
+///
+/// The list of groups could not be read.
+pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedKinds)) -> Result<Discovery, Error> {
+    let mut group_versions = core_versions(sender).await?;
+    group_versions.extend(named_versions(sender).await?);
+    let read = stream::iter(&group_versions)
+        .map(async |kind| (kind.api_version(), read_kinds(sender, kind).await))
+        .buffered(AT_ONCE);
+
+    let mut seen = BTreeSet::new();
+    let mut found = Discovery { kinds: Vec::new(), unread: Vec::new() };
+    for (api_version, kinds) in read.collect::<Vec<_>>().await {
+        match kinds {
+            Ok(kinds) => {
+                remember(api_version, &kinds);
+                let new =
+                    kinds.iter().filter(|served| seen.insert((served.kind.group.clone(), served.kind.kind.clone())));
+                found.kinds.extend(new.cloned());
+            }
+            Err(error) => found.unread.push(error),
+        }
+    }
+    Ok(found)
+}
+
+#[derive(Deserialize)]
+struct CoreVersions {
+    versions: Vec<String>,
+}
+
+async fn core_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
+    let core: CoreVersions = read(sender, "/api").await?;
+    Ok(core.versions.iter().map(|version| GroupVersionKind::new(version, "")).collect())
+}
+
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    versions: Vec<GroupVersion>,
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion {
+    group_version: String,
+}
+
+/// The versions of each group, the preferred one first.
+async fn named_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
+    let list: Groups = read(sender, "/apis").await?;
+    let versions = list.groups.into_iter().flat_map(|group| {
+        let (mut first, others): (Vec<_>, Vec<_>) =
+            group.versions.into_iter().partition(|version| Some(version) == group.preferred_version.as_ref());
+        first.extend(others);
+        first
+    });
+    Ok(versions.map(|version| GroupVersionKind::new(&version.group_version, "")).collect())
+}
+
+async fn read<T: DeserializeOwned>(sender: &Sender, path: &str) -> Result<T, Error> {
+    let object = ObjectRef::all(GroupVersionKind::new("", ""), None);
+    let call = Call { verb: Verb::Discover, object: &object };
+    let discover = || format!("discover the groups under {path}");
+    let answer = sender.send(&call, request::get(path)).await;
+    let answer = answer.map_err(|refusal| Error { call: discover(), ..refusal.into_error(&call) })?;
+    serde_json::from_value(answer).map_err(|error| Error {
+        kind: ErrorKind::Unavailable,
+        call: discover(),
+        status: Some(200),
+        message: format!("the list of groups: {error}"),
+    })
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    kind: String,
+    namespaced: bool,
+    #[serde(default)]
+    verbs: Vec<String>,
+}
+
+/// Reads the list of kinds of the group and version of `kind`.
+///
+/// Subresources (`deployments/scale`) are listed beside their resources, with kinds of their own: they are left out.
+pub(super) fn kinds_of(kind: &GroupVersionKind, list: Value) -> serde_json::Result<Vec<ServedKind>> {
+    let list: ResourceList = serde_json::from_value(list)?;
+    let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+    Ok(resources
+        .map(|resource| ServedKind {
+            kind: GroupVersionKind { kind: resource.kind, ..kind.clone() },
+            plural: resource.name,
+            namespaced: resource.namespaced,
+            verbs: resource.verbs,
+        })
+        .collect())
+}

@@ -1,0 +1,134 @@
+//! Sends requests: each once, in its turn, timed, traced and observed.
+//!
+//! In: a request and what it is for. Out: the JSON of a 2xx answer, or a [`Refusal`]. Nothing is retried.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use http_body_util::BodyExt as _;
+use kube::Client;
+use serde_json::Value;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::call::{Call, CallObserver, CallRecord};
+use crate::rate_limit::RateLimit;
+use crate::refusal::Refusal;
+
+/// The longest answer that is read.
+///
+/// The longest answer of an API server is a page of 100 objects: 64 MiB leave 655 KiB for each. A container with the
+/// memory limit that the documentation recommends (128 MiB) has no room for a longer answer and the values in it.
+const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+#[derive(Clone)]
+pub(crate) struct Sender {
+    client: Client,
+    rate_limit: Option<Arc<RateLimit>>,
+    observer: Option<CallObserver>,
+    timeout: Duration,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        client: Client,
+        rate_limit: Option<RateLimit>,
+        observer: Option<CallObserver>,
+        timeout: Duration,
+    ) -> Self {
+        Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
+    }
+
+    /// Asks for the server's version, which everybody may read, and gives the status. The request waits for no turn under
+    /// the rate limit, is not observed, and is not bounded in time.
+    pub(crate) async fn probe(&self) -> Result<u16, String> {
+        let request = Request::get("/version").body(Vec::new()).map_err(|error| error.to_string())?;
+        self.exchange(request).await.map(|(status, _)| status).map_err(|(_, message)| message)
+    }
+
+    /// Sends a request, once, and returns the JSON of a 2xx answer.
+    pub(crate) async fn send(&self, call: &Call<'_>, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
+        if let Some(limit) = &self.rate_limit {
+            limit.turn().await;
+        }
+        let span = call.span();
+        let end = self.observer.as_ref().map(|observer| observer());
+        let start = Instant::now();
+        let exchange = tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone());
+        let (status, is_answered, answer) = match exchange.await {
+            Ok(Ok((status, body))) => {
+                (Some(status), true, body.ok_or_else(|| too_long(status)).and_then(|body| read(status, &body)))
+            }
+            Ok(Err((status, message))) => (status, false, Err(Refusal::Lost { status, message })),
+            Err(_) => {
+                let message = format!("no answer within {} s", self.timeout.as_secs_f32());
+                (None, false, Err(Refusal::Lost { status: None, message }))
+            }
+        };
+
+        if let Some(status) = status {
+            span.record("http.response.status_code", status);
+        }
+        if let Err(refusal) = &answer {
+            span.record("error.type", refusal.error_type());
+        }
+        if let Some(end) = end {
+            let kind = &call.object.kind.kind;
+            end(&CallRecord { verb: call.verb, kind, status, is_answered, duration: start.elapsed() });
+        }
+        answer
+    }
+
+    /// Returns the status and the whole body, or how far the answer got. An answer above the limit has no body.
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Option<Vec<u8>>), (Option<u16>, String)> {
+        let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
+        let status = response.status().as_u16();
+        let mut answer = response.into_body();
+        let mut body = Vec::new();
+        while let Some(frame) = answer.frame().await {
+            let frame = frame.map_err(|error| (Some(status), format!("the answer was cut: {}", chain(&error))))?;
+            let Ok(chunk) = frame.into_data() else { continue };
+            if body.len() + chunk.len() > ANSWER_LIMIT {
+                return Ok((status, None));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((status, Some(body)))
+    }
+}
+
+fn too_long(status: u16) -> Refusal {
+    let message = format!(
+        "the answer is longer than {} MiB; delete objects that are not needed, or make the objects smaller",
+        ANSWER_LIMIT / 1024 / 1024
+    );
+    Refusal::Lost { status: Some(status), message }
+}
+
+fn read(status: u16, body: &[u8]) -> Result<Value, Refusal> {
+    if !(200..300).contains(&status) {
+        return Err(Refusal::answered(status, body));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| Refusal::Lost { status: Some(status), message: format!("the answer is not JSON: {error}") })
+}
+
+/// Joins an error and its causes; the innermost says what happened ("connection refused").
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        // The client's own wrappers print their source: keep the shorter, inner text.
+        if let Some(last) = parts.last_mut()
+            && let Some(outer) = last.strip_suffix(&text)
+        {
+            *last = outer.trim_end_matches([':', ' ']).to_owned();
+        }
+        parts.push(text);
+        next = error.source();
+    }
+    parts.retain(|part| !part.is_empty() && part != "ServiceError");
+    parts.join(": ")
+}
