@@ -113,7 +113,7 @@ fn operations_explains_every_reason() {
 /// Sentences that operators search for are compared up to their first variable part.
 #[test]
 fn operations_quotes_what_is_logged() {
-    let sources = ["adapter/src", "service/src"].map(page::sources).concat();
+    let sources = ["adapter/src", "api-client/src", "service/src"].map(page::sources).concat();
     for sentence in Page::read("docs/operations.md").first_column("Sentence") {
         let fixed = sentence.split(['…', '{']).next().unwrap_or_default().to_owned();
         assert!(sources.contains(&format!("\"{fixed}")), "nothing logs `{sentence}`");
