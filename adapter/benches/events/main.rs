@@ -18,17 +18,17 @@ use lifecycle_e2e::sentinel::Event;
 use tokio::time::{Instant, sleep, timeout};
 
 mod adapter;
+mod fake_api;
 mod options;
 mod process;
 mod report;
-mod stand_in;
 mod task;
 
 use adapter::{Adapter, Calls, Deployment};
+use fake_api::FakeApi;
 use options::Options;
 use process::{Usage, busy_time};
 use report::{Idle, Measured, Memory, Phase};
-use stand_in::StandIn;
 
 const SUBSCRIPTION: &str = "bench";
 /// How many events are on their way to the broker at once.
@@ -47,7 +47,7 @@ async fn main() -> anyhow::Result<()> {
     let namespace = stack.control_plane.namespace().await?;
     let topic = stack.broker.topic().await?;
     topic.subscribe(SUBSCRIPTION).await?;
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     let deployment = Deployment {
         broker_url: stack.broker.url(),
         topic: topic.name(),
@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
 
 struct Bench<'a> {
     adapter: Adapter,
-    api: StandIn,
+    api: FakeApi,
     topic: Topic,
     options: &'a Options,
 }
@@ -113,6 +113,7 @@ impl Bench<'_> {
             cpu,
             share_of_busy: cpu.as_secs_f64() / (busy_after - busy).as_secs_f64(),
             calls,
+            p99: p99(self.api.take_passes()),
             api_calls: self.api.reads() - reads + self.api.reports() - reports,
         })
     }
@@ -140,6 +141,12 @@ impl Bench<'_> {
         let after = self.adapter.process().usage()?;
         Ok(Idle { resident: after.resident, cpu: (after.cpu - before.cpu).as_secs_f64() / IDLE.as_secs_f64() })
     }
+}
+
+/// The time that 99 of 100 passes did not exceed.
+fn p99(mut took: Vec<Duration>) -> Duration {
+    took.sort_unstable();
+    took.get(took.len() * 99 / 100).copied().unwrap_or_default()
 }
 
 /// Waits for a future that gives up when nothing has happened for too long.

@@ -10,8 +10,8 @@ pub(crate) struct Options {
     /// How many more events are sent before memory is looked at again.
     #[arg(long, default_value_t = 6000)]
     soak: u32,
-    /// How the live object is found.
-    #[arg(long, value_enum, default_value_t = Shape::ByName)]
+    /// The task.
+    #[arg(long, value_enum, default_value_t = Shape::Captures)]
     pub(crate) shape: Shape,
     /// Passes at once; the Go adapter was measured with 10.
     #[arg(long, default_value_t = 10)]
@@ -39,11 +39,11 @@ impl Options {
     }
 }
 
-/// How the live object is found.
+/// The task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shape {
-    /// One GET.
-    ByName,
-    /// One LIST by a label.
-    Selector,
+    /// A precondition's call with three captures; the ConfigMap is found by name.
+    Captures,
+    /// A param's call and five params in CEL; the ConfigMap is found by a label.
+    Expressions,
 }

@@ -1,4 +1,4 @@
-//! The task that is measured: one read of the API, one ConfigMap, one status report.
+//! The tasks that are measured. Both read a cluster, keep one ConfigMap, and report four conditions.
 
 use super::options::Shape;
 
@@ -9,25 +9,47 @@ pub(crate) fn resource_id(number: usize) -> String {
 
 /// The task file.
 pub(crate) fn task(namespace: &str, shape: Shape) -> String {
-    let discovery = match shape {
-        Shape::ByName => "by_name: settings-{{ .clusterId }}",
-        Shape::Selector => "by_selectors: { label_selector: { example.com/cluster: '{{ .clusterId }}' } }",
+    let (params, discovery) = match shape {
+        Shape::Captures => (PRECONDITION, "by_name: settings-{{ .clusterId }}"),
+        Shape::Expressions => {
+            (EXPRESSIONS, "by_selectors: { label_selector: { example.com/cluster: '{{ .clusterId }}' } }")
+        }
     };
-    TASK.replace("$NAMESPACE", namespace).replace("$DISCOVERY", discovery)
+    TASK.replace("$PARAMS", params).replace("$NAMESPACE", namespace).replace("$DISCOVERY", discovery)
 }
 
-const TASK: &str = r#"
-params:
-  - { name: clusterId, source: event.id, required: true }
-  - { name: generation, source: event.generation, type: int, required: true }
+/// A precondition's call, of whose answer three fields are captured.
+const PRECONDITION: &str = r#"
 preconditions:
   - name: cluster
     api_call: { method: GET, url: "/clusters/{{ .clusterId }}" }
     capture:
       - { name: clusterName, field: name }
       - { name: release, field: spec.release }
+      - { name: region, field: spec.region }
     conditions:
       - { field: release, operator: exists }
+"#;
+
+/// A param's call, from whose answer expressions take what the manifest and the report need.
+const EXPRESSIONS: &str = r#"
+  - { name: cluster, source: { api_call: { method: GET, url: "/clusters/{{ .clusterId }}" } }, required: true }
+  - { name: clusterName, source: { expression: 'cluster.name' } }
+  - { name: release, source: { expression: 'cluster.spec.release' } }
+  - { name: region, source: { expression: 'cluster.?spec.?region.orValue("none")' } }
+  - name: isReconciled
+    source: { expression: 'cluster.status.conditions.exists(c, c.type == "Reconciled" && c.status == "True")' }
+  - { name: size, source: { expression: 'cluster.spec.nodes > 3 ? "large" : "small"' } }
+preconditions:
+  - name: hasRelease
+    expression: 'release != ""'
+"#;
+
+const TASK: &str = r#"
+params:
+  - { name: clusterId, source: event.id, required: true }
+  - { name: generation, source: event.generation, type: int, required: true }
+$PARAMS
 resources:
   - name: settings
     manifest:
@@ -41,6 +63,7 @@ resources:
       data:
         name: "{{ .clusterName }}"
         release: "{{ .release }}"
+        region: "{{ .region }}"
     discovery:
       namespace: $NAMESPACE
       $DISCOVERY
@@ -60,6 +83,10 @@ post:
             status: { expression: 'resources.?settings.?data.?release.orValue("") == release ? "True" : "False"' }
             reason: SettingsCurrent
             message: Whether the settings name the wanted release
+          - type: Placed
+            status: { expression: 'resources.?settings.?data.?region.orValue("") == region ? "True" : "False"' }
+            reason: RegionKnown
+            message: Whether the settings name the region
           - type: Health
             status:
               expression: 'adapter.executionStatus == "success" && !adapter.resourcesSkipped ? "True" : "False"'
