@@ -11,6 +11,8 @@ pub const ADAPTER: &str = "hyperfleet.io/adapter";
 pub const RESOURCE_ID: &str = "hyperfleet.io/resource-id";
 /// Label: the name of the entry in the task's `resources` that made the object.
 pub const RESOURCE: &str = "hyperfleet.io/resource";
+/// The labels that tell whose an object is. A stamped object has a value for each.
+pub const OWNERSHIP_LABELS: [&str; 3] = [ADAPTER, RESOURCE_ID, RESOURCE];
 /// Annotation: the generation last applied. Missing or unreadable means "older than any".
 pub const GENERATION: &str = "hyperfleet.io/generation";
 /// Label: the object was released on purpose; its value is the resource id it belonged to.

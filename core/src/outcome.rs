@@ -164,7 +164,7 @@ impl Outcome {
             Decision::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
             Decision::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
             Decision::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
-            Decision::Wait(WaitReason::ReleasePending) => "what it owns has to be released first".to_owned(),
+            Decision::Wait(WaitReason::ReleasePending) => "another object has to be disowned first".to_owned(),
             Decision::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
             Decision::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
             Decision::Skip(SkipReason::Disowned) => "it was released".to_owned(),

@@ -19,7 +19,7 @@ mod commands;
 mod conclude;
 pub mod decide;
 pub mod decision;
-mod dependents;
+mod disown_first;
 pub(crate) mod gates;
 mod inside;
 mod observed;
@@ -226,7 +226,7 @@ impl<'t> Planner<'t> {
             stamp: &self.stamp,
             unknown,
             failed_earlier: self.failed_earlier,
-            has_dependents_to_disown: false,
+            others_are_to_be_disowned: false,
             keeps_readings: self.keeps_readings,
         }
     }

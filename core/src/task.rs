@@ -431,29 +431,14 @@ impl Task {
         })
     }
 
-    /// The places of the resources that name the one at `index` as their owner. All come after it.
-    pub(crate) fn dependents_of(&self, index: usize) -> impl Iterator<Item = usize> {
-        let resources = self.resources.iter().enumerate();
-        resources.filter(move |(_, resource)| resource.owner == Some(index)).map(|(dependent, _)| dependent)
-    }
-
-    /// Whether the resource at `index` can be released, or something that it owns, at any depth.
-    pub(crate) fn leads_to_a_release(&self, index: usize) -> bool {
-        self.resources[index].gates.orphan.is_some() || self.owns_releasable(index)
-    }
-
-    /// Whether the resource at `index` owns something that can be released, at any depth.
-    fn owns_releasable(&self, index: usize) -> bool {
-        self.dependents_of(index).any(|dependent| self.leads_to_a_release(dependent))
-    }
-
-    /// Whether an object of another resource than the one at `index` can be released. It may hang on that one's objects: any
-    /// manifest can hold an owner reference.
-    pub(crate) fn may_own_releasable(&self, index: usize) -> bool {
-        self.resources.iter().enumerate().any(|(other, resource)| {
-            other != index
-                && resource.gates.orphan.is_some()
-                && resource.transport.can_meet(&self.resources[index].transport)
-        })
+    /// Whether an object of another resource than the one at `index` can be disowned: by its gate, or beside a version that a
+    /// person marked as disowned.
+    pub(crate) fn others_can_be_disowned(&self, index: usize) -> bool {
+        let can = |resource: &Resource| {
+            resource.gates.orphan.is_some() || matches!(resource.discovery.by, DiscoverBy::Labels(_))
+        };
+        let transport = &self.resources[index].transport;
+        let mut others = self.resources.iter().enumerate().filter(|(other, _)| *other != index);
+        others.any(|(_, resource)| can(resource) && resource.transport.can_meet(transport))
     }
 }

@@ -117,7 +117,7 @@ impl Questions for Settled {
         Ok(true)
     }
 
-    fn has_dependents_to_disown(&mut self) -> bool {
+    fn others_are_to_be_disowned(&mut self) -> bool {
         false
     }
 

@@ -73,11 +73,9 @@ impl Planner<'_> {
         desired: Generation,
     ) -> Option<Command> {
         let resource = self.resource();
-        let beside = self.task.resources.iter().enumerate().filter(|(other, _)| self.can_meet(*other, self.position));
-        let kinds = beside.map(|(_, resource)| &resource.kind);
         let (former, last) = apart(versions, desired)?;
         let release = |version: &Version| {
-            let patch = release::patch(version, &resource.name, &self.stamp, kinds.clone());
+            let patch = release::patch(version, &resource.name, &self.stamp);
             Release { target: target(query, version), patch }
         };
         Some(Command::Release { former: former.into_iter().map(release).collect(), last: release(last) })

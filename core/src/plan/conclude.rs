@@ -17,7 +17,7 @@ impl Planner<'_> {
     pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
         self.note_standing(&pending, &result, &after);
-        let expired = self.expired(&pending, &result, &after, scope.now());
+        let expired = self.expired(&pending, &result, &after, scope);
         let leaves_terminating = self
             .versions(self.position, &pending.belonging)
             .iter()

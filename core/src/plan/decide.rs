@@ -101,7 +101,7 @@ fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Res
     if !holds(questions, Gate::Delete)? {
         return Ok(None);
     }
-    let has_to_wait = state == State::Live && questions.has_dependents_to_disown();
+    let has_to_wait = state == State::Live && questions.others_are_to_be_disowned();
     Ok(Some(if has_to_wait { Decision::Wait(WaitReason::ReleasePending) } else { decision }))
 }
 
@@ -200,7 +200,7 @@ fn recreate(
     if sees(questions, NAMESAKE_TERMINATES, namesake.is_some_and(Version::is_terminating)) {
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
-    if questions.has_dependents_to_disown() {
+    if questions.others_are_to_be_disowned() {
         return Ok(Decision::Wait(WaitReason::ReleasePending));
     }
     Ok(Decision::Recreate { from })

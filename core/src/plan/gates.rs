@@ -37,7 +37,7 @@ pub(super) struct Context<'a> {
     pub(super) unknown: &'a BTreeSet<&'a str>,
     pub(super) failed_earlier: bool,
     /// Whether this resource's objects own something that is to be released, at any depth.
-    pub(super) has_dependents_to_disown: bool,
+    pub(super) others_are_to_be_disowned: bool,
     /// Whether what the gates read is kept for explanations.
     pub(super) keeps_readings: bool,
 }
@@ -206,8 +206,8 @@ impl Questions for Examination<'_> {
         self.owner.map_or(Ok(true), |owner| owner.owns(version))
     }
 
-    fn has_dependents_to_disown(&mut self) -> bool {
-        self.context.has_dependents_to_disown
+    fn others_are_to_be_disowned(&mut self) -> bool {
+        self.context.others_are_to_be_disowned
     }
 
     fn retains_versions(&self) -> bool {

@@ -126,11 +126,6 @@ impl Owner {
     }
 }
 
-/// Whether an object names one of these as an owner, in whatever way.
-pub(super) fn names_one_of(version: &Version, owners: &[&Version]) -> bool {
-    version.owner_references().iter().any(|reference| owners.iter().any(|owner| uid(reference) == Some(owner.uid())))
-}
-
 /// Adds the reference to an object that does not name that owner already.
 pub(super) fn add_reference(object: &mut Value, reference: Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
@@ -144,24 +139,15 @@ pub(super) fn add_reference(object: &mut Value, reference: Value) {
     }
 }
 
-/// The references that are left without those to objects of `kinds`, the kinds that the task's resources have; none if the object
-/// names no such owner.
+/// The references that a disowned object keeps; none if it keeps all it has.
 ///
-/// A controller's reference stays: its holder would adopt the object again. Others to these kinds go even where this adapter did
-/// not write them: one that stays could take a disowned object with it, one too few only leaves it standing.
-pub(super) fn without_references_to<'k>(
-    kinds: impl Iterator<Item = &'k GroupVersionKind> + Clone,
-    version: &Version,
-) -> Option<Vec<Value>> {
-    let stays = |reference: &&Value| {
-        let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
-        let owner = GroupVersionKind::new(text("apiVersion"), text("kind"));
-        reference.get("controller").and_then(Value::as_bool) == Some(true)
-            || !kinds.clone().any(|kind| kind.group == owner.group && kind.kind == owner.kind)
-    };
+/// Those of controllers stay, because a controller would adopt the object again. Any other reference could take the object along,
+/// through owners that the task never reads. One reference too few only leaves the object standing.
+pub(super) fn kept_references(version: &Version) -> Option<Vec<Value>> {
+    let is_controllers = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
     let references = version.owner_references();
-    let left: Vec<Value> = references.iter().filter(stays).cloned().collect();
-    (left.len() < references.len()).then_some(left)
+    let kept: Vec<Value> = references.iter().filter(is_controllers).cloned().collect();
+    (kept.len() < references.len()).then_some(kept)
 }
 
 fn uid(reference: &Value) -> Option<&str> {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::destination::Destination;
+use crate::keys;
 use crate::observation::{Query, QueryBy};
 use crate::scope::Scope;
 use crate::task::compile::labels;
@@ -75,6 +76,8 @@ pub(super) fn of_any_kind(discovery: &Discovery, scope: &Scope) -> Result<(Optio
                 let (key, value) = (key.render(scope)?.into_owned(), value.render(scope)?.into_owned());
                 possible("label_selector key", &key, labels::key_fault(&key).map(str::to_owned))?;
                 possible(&format!("label_selector {key}"), &value, labels::value_fault(&value).map(str::to_owned))?;
+                let is_unset = value.is_empty() && keys::OWNERSHIP_LABELS.contains(&key.as_str());
+                possible(&format!("label_selector {key}"), &value, is_unset.then(|| "it is never empty".to_owned()))?;
                 if rendered.insert(key.clone(), value).is_some() {
                     return Err(QueryError::Impossible(format!("two keys of label_selector render to `{key}`")));
                 }

@@ -1,13 +1,12 @@
 //! What is sent to let go of an object.
 //!
-//! In: a version, who lets go of it, and the kinds of the task's resources. Out: a JSON merge patch that takes the management
-//! labels, the ownership proof and the references to owners of those kinds off, and marks the object as released.
+//! In: a version, and who disowns it. Out: a JSON merge patch that removes the management labels, the ownership proof and the
+//! owner references, except a controller's, and marks the object as disowned.
 //! The generation stays: it says what the object was last written for.
 
 use serde_json::{Map, Value, json};
 
-use super::owner::without_references_to;
-use crate::id::GroupVersionKind;
+use super::owner::kept_references;
 use crate::keys;
 use crate::manifest::{Stamp, is_label_value};
 use crate::observation::Version;
@@ -26,12 +25,7 @@ pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
 }
 
 /// The patch that releases `version`.
-pub(super) fn patch<'k>(
-    version: &Version,
-    resource: &str,
-    stamp: &Stamp,
-    kinds: impl Iterator<Item = &'k GroupVersionKind> + Clone,
-) -> Value {
+pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
     let labels = json!({
         keys::ADAPTER: null,
         keys::RESOURCE_ID: null,
@@ -45,7 +39,7 @@ pub(super) fn patch<'k>(
     let mut metadata = Map::new();
     metadata.insert("labels".to_owned(), labels);
     metadata.insert("annotations".to_owned(), annotations);
-    if let Some(left) = without_references_to(kinds, version) {
+    if let Some(left) = kept_references(version) {
         // An empty list would do, but null leaves the object as it would be without an owner.
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);

@@ -103,12 +103,13 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Refuses patches that take off a label by which discovery found the object: nothing would delete the object then.
+    /// Refuses patches of which any takes off a label by which discovery found the object: nothing would delete the object then,
+    /// even if a later patch that puts the label back were refused.
     fn check_still_found(&self, version: &Version, documents: &[Value]) -> Result<(), String> {
         let Some(Query { by: QueryBy::Labels(selector), .. }) = &self.slots[self.position].query else { return Ok(()) };
         let lost = selector.iter().find(|(key, value)| {
             let live = version.label(key);
-            live == Some(value.as_str()) && patched_label(live, key, documents) != live
+            live == Some(value.as_str()) && documents.iter().any(|document| patched_label(live, key, document) != live)
         });
         match lost {
             Some((key, value)) => Err(format!(
@@ -147,15 +148,15 @@ impl Planner<'_> {
     }
 }
 
-/// What JSON merge patches make of a label.
-fn patched_label<'a>(live: Option<&'a str>, key: &str, documents: &'a [Value]) -> Option<&'a str> {
-    documents.iter().fold(live, |live, document| match document.pointer("/metadata/labels") {
+/// What a JSON merge patch makes of a label.
+fn patched_label<'a>(live: Option<&'a str>, key: &str, document: &'a Value) -> Option<&'a str> {
+    match document.pointer("/metadata/labels") {
         None => live,
         Some(labels) => match labels.as_object() {
             Some(labels) => labels.get(key).map_or(live, Value::as_str),
             None => None,
         },
-    })
+    }
 }
 
 fn name_owner(desired: &mut Desired, owner: &Standing) -> Result<(), String> {

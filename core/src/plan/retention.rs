@@ -1,7 +1,8 @@
 //! Which former versions have to go.
 //!
 //! In: the versions that belong to a resource, what it came to, the desired generation, and the event's clock reading.
-//! Out: those to prune, and why. Nothing can fail; what could not be pruned is a warning.
+//! Out: those to prune, and why. Nothing can fail; a prune that failed is a warning. While an object of another resource is
+//! still to be disowned, nothing is pruned.
 //!
 //! Historical are the versions that are not terminating, not current, and not ahead of the event. Of those, every one
 //! that is older than `ttl`, or beyond the newest `historyLimit`, goes.
@@ -20,6 +21,7 @@ use super::{After, Pending, Planner};
 use crate::id::Generation;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
+use crate::scope::Scope;
 use crate::task::Retention;
 use crate::write::{Executed, Target};
 
@@ -64,7 +66,7 @@ impl Planner<'_> {
         pending: &Pending,
         result: &OutcomeResult,
         after: &After,
-        now: Timestamp,
+        scope: &Scope,
     ) -> Vec<(Target, Pruned)> {
         let query = &self.slots[self.position].query;
         let (Some(retention), Some(desired), Some(query)) = (&self.resource().retention, pending.desired, query) else {
@@ -85,7 +87,10 @@ impl Planner<'_> {
             Some(_) | None => current(versions.iter().copied(), desired),
         };
         let spared: Vec<&str> = written.into_iter().chain(current).map(Version::uid).collect();
-        let expired = expired(retention, &versions, &spared, desired, now);
+        let expired = expired(retention, &versions, &spared, desired, scope.now());
+        if !expired.is_empty() && self.others_are_to_be_disowned(self.position, scope, &self.unknown()) {
+            return Vec::new();
+        }
         let pruned = |(version, because): (&Version, String)| {
             (target(query, version), Pruned { name: version.name().to_owned(), because })
         };

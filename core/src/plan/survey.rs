@@ -1,14 +1,16 @@
 //! Reading without deciding: what a report needs while the preconditions are not met.
 //!
-//! In: the same reads as those of a plan. Out: `resources`, as a plan would show it before its first decision. An outcome
-//! comes only of a resource that could not be read, because an unread object is not an absent one.
+//! In: the same reads as those of a plan. Out: `resources`, as a plan would show it before its first decision. Two kinds of
+//! resources have an outcome: one that could not be read, because an unread object is not an absent one; and a disowned one
+//! beside which an object is still terminating, because `Finalized` must not be True yet.
 
-use super::decision::{Decision, FailReason, Failure};
+use super::decision::{Decision, FailReason, Failure, SkipReason};
 use super::row::Row;
 use super::{Planner, Wanted};
 use crate::observation::Observation;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::scope::Scope;
+use crate::task::Resource;
 
 impl Planner<'_> {
     /// The reads that are left, all at once, each to be [observed](Self::observe); none when everything is visible. A plan that
@@ -28,8 +30,8 @@ impl Planner<'_> {
             // A name that is taken stays what it is: the next plan fails for it, and a report needs no decision.
             let look = self.look_inside(index, scope);
             let inside = look.unreadable.first().map(ToString::to_string);
-            let unread = self.unread(index, inside);
-            self.outcomes.extend(unread);
+            let outcome = self.unread(index, inside).or_else(|| self.leaves_terminating(index, scope));
+            self.outcomes.extend(outcome);
         }
         None
     }
@@ -57,21 +59,37 @@ impl Planner<'_> {
             None => "it was not discovered".to_owned(),
         };
         let failure = Failure::new(FailReason::DiscoveryFailed, cause);
-        Some(Outcome {
-            resource: resource.name.clone(),
-            kind: resource.kind.clone(),
-            namespace: String::new(),
-            name: String::new(),
-            versions: 0,
-            row: Row::Unknown,
-            decision: Decision::Fail(failure.clone()),
-            result: OutcomeResult::Failed(failure),
-            can_be_released: resource.gates.orphan.is_some(),
-            can_be_deleted: resource.gates.delete.is_some(),
-            finalized: false,
-            gates: Vec::new(),
-            pruned: Vec::new(),
-            warnings: Vec::new(),
-        })
+        let result = OutcomeResult::Failed(failure.clone());
+        Some(outcome(resource, (Row::Unknown, Decision::Fail(failure), result), 0))
+    }
+
+    /// The outcome of a disowned resource one version of which is still terminating.
+    fn leaves_terminating(&self, index: usize, scope: &Scope) -> Option<Outcome> {
+        let ours = self.ours(index, scope).ok()?;
+        let versions = self.versions(index, &ours.places);
+        let is_disowned = versions.iter().any(|version| version.is_disowned());
+        let is_left = versions.iter().any(|version| version.is_terminating() && !version.is_disowned());
+        let skip = (Row::Disowned, Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped);
+        (is_disowned && is_left).then(|| outcome(&self.task.resources[index], skip, versions.len()))
+    }
+}
+
+/// The outcome of a resource about which nothing was decided.
+fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, OutcomeResult), versions: usize) -> Outcome {
+    Outcome {
+        resource: resource.name.clone(),
+        kind: resource.kind.clone(),
+        namespace: String::new(),
+        name: String::new(),
+        versions,
+        row,
+        decision,
+        result,
+        can_be_released: resource.gates.orphan.is_some(),
+        can_be_deleted: resource.gates.delete.is_some(),
+        finalized: false,
+        gates: Vec::new(),
+        pruned: Vec::new(),
+        warnings: Vec::new(),
     }
 }

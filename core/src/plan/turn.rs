@@ -20,8 +20,11 @@ impl Planner<'_> {
         let ours = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position, &ours.places);
-        let has_dependents_to_disown = self.has_dependents_to_disown(self.position, &versions, scope, &unknown);
-        let context = Context { has_dependents_to_disown, ..self.context(self.position, scope, &unknown) };
+        // Only rows that delete ask for it.
+        let gates = &self.resource().gates;
+        let others_are_to_be_disowned = (gates.delete.is_some() || gates.recreate.is_some())
+            && self.others_are_to_be_disowned(self.position, scope, &unknown);
+        let context = Context { others_are_to_be_disowned, ..self.context(self.position, scope, &unknown) };
         let seen = match &self.slots[self.position].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),

@@ -106,7 +106,7 @@ pub trait Questions {
 
     /// Whether this resource's objects own something that is to be released, or own its owner: their deletion would take
     /// it along.
-    fn has_dependents_to_disown(&mut self) -> bool;
+    fn others_are_to_be_disowned(&mut self) -> bool;
 
     /// Whether former versions are kept, so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;

@@ -103,12 +103,12 @@ fn what_cannot_be_created_is_not_deleted_for_it() {
 }
 
 #[test]
-fn a_failed_write_stops_later_writes_but_neither_deletions_nor_releases() {
+fn failed_write_stops_later_writes_but_neither_deletions_nor_disownings() {
     let task = task(&[
         config_map("first"),
         config_map("second"),
-        gated(config_map("third"), "delete", "deleting"),
-        gated(config_map("fourth"), "orphan", "deleting"),
+        gated(config_map("third"), "orphan", "deleting"),
+        gated(config_map("fourth"), "delete", "deleting"),
         gated(config_map("fifth"), "delete", "deleting"),
     ]);
     let mut store = Store::with(["third", "fourth"].map(|name| live("ConfigMap", name, json!({}), Some(1))));
@@ -119,8 +119,8 @@ fn a_failed_write_stops_later_writes_but_neither_deletions_nor_releases() {
         [
             ("create", "Unavailable", "failed", "12"),
             ("skip", "EarlierFailure", "skipped", "7a"),
-            ("delete", "DeleteGateHolds", "deleted", "5"),
             ("orphan", "OrphanGateHolds", "released", "3"),
+            ("delete", "DeleteGateHolds", "deleted", "5"),
             ("skip", "AlreadyAbsent", "skipped", "7"),
         ]
     );

@@ -187,15 +187,3 @@ fn an_owner_waits_for_no_dependent_at_another_destination() {
     let child = stores.there.object("child");
     assert_eq!(child["metadata"]["labels"][keys::DISOWNED], "c1");
 }
-
-#[test]
-fn a_release_keeps_references_to_kinds_of_another_destination() {
-    let secret = with(config_map("parent"), json!({ "manifest": { "kind": "Secret" } }));
-    let task = apart(secret, gated(config_map("child"), "orphan", "releasing"));
-    let owner = json!([{ "apiVersion": "v1", "kind": "Secret", "name": "theirs", "uid": "uid-9" }]);
-    let child =
-        with(live("ConfigMap", "child", json!({}), Some(3)), json!({ "metadata": { "ownerReferences": owner } }));
-    let mut stores = Stores::new([], [child]);
-    stores.pass(&task, &[spoke(), ("releasing", json!(true))]);
-    assert_eq!(stores.there.object("child")["metadata"]["ownerReferences"], owner);
-}

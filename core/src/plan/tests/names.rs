@@ -176,6 +176,15 @@ fn patch_that_takes_an_object_out_of_its_own_discovery_is_refused() {
         let refused = refused(with(selecting("left"), patch), &mut Store::with([there()]));
         assert_eq!(refused.result(), ("fail", "SelectorMismatch", "failed", "15"));
     }
+    let off_and_on = ["other", "demo"].map(
+        |app| json!({ "when": { "expression": "true" }, "document": { "metadata": { "labels": { "app": app } } } }),
+    );
+    let off_and_on = with(selecting("left"), json!({ "lifecycle": { "patch": off_and_on } }));
+    assert_eq!(
+        refused(off_and_on, &mut Store::with([there()])).result().1,
+        "SelectorMismatch",
+        "the second may be refused"
+    );
     let patch = patches(json!({ "metadata": { "labels": { "app": "demo", "tier": "gold" } } }));
     let patched = pass(&task(&[with(selecting("left"), patch)]), &mut Store::with([there()]), 3, &[]);
     assert_eq!(patched.result(), ("patch", "PatchGateHolds", "patched", "15"));
@@ -205,6 +214,10 @@ fn discovery_that_renders_to_what_no_object_has_is_no_absence() {
             with(selecting("left"), selected(json!({ "app": "a b{{ .unset }}" }))),
             "label_selector app renders to `a b`, which no object has: it must be at most 63 letters, digits, `-`, `_` or `.`, \
              with a letter or digit at either end",
+        ),
+        (
+            with(selecting("left"), selected(json!({ "hyperfleet.io/resource-id": "{{ .unset }}" }))),
+            "label_selector hyperfleet.io/resource-id renders to ``, which no object has: it is never empty",
         ),
         (
             with(selecting("left"), selected(json!({ "app": "demo", "app{{ .unset }}": "other" }))),

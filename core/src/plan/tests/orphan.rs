@@ -131,14 +131,14 @@ fn release_wins_over_deletion_and_its_author_is_told() {
 }
 
 #[test]
-fn what_changed_since_it_was_looked_at_is_released_by_the_next_event() {
+fn object_that_changed_since_it_was_read_is_disowned_by_the_next_event() {
     let task = task(&[gated(config_map("job"), "orphan", "releasing")]);
     let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
     let mut scope = super::passes::scope(&store, 3, &yes("releasing"));
     let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
-    store.change("job", &json!({ "metadata": { "ownerReferences": [{ "uid": "new" }] } }));
+    store.change("job", &json!({ "data": { "new": "yes" } }));
     planner.record(&mut scope, store.execute(step.command));
     assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason.as_str()), Some("Conflict"));
     assert!(pass(&task, &mut store, 3, &yes("releasing")).outcomes[0].finalized);
-    assert_eq!(store.object("job")["metadata"]["ownerReferences"], json!([{ "uid": "new" }]));
+    assert_eq!(store.object("job")["data"]["new"], "yes");
 }

@@ -113,7 +113,7 @@ fn a_patch_and_a_deletion_need_no_owner() {
 }
 
 #[test]
-fn a_release_takes_the_reference_off_and_keeps_a_controllers() {
+fn disowning_removes_every_reference_but_a_controllers() {
     let task = task(&[space(), gated(owned("child", "space"), "orphan", "releasing")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -122,7 +122,7 @@ fn a_release_takes_the_reference_off_and_keeps_a_controllers() {
     let other = json!({ "apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "z" });
     let foreign = json!({ "apiVersion": "v1", "kind": "Namespace", "name": "x", "uid": "w" });
     for (references_before, left) in [
-        (json!([ours, controller, other]), json!([controller, other])),
+        (json!([ours, controller, other]), json!([controller])),
         (json!([ours]), Value::Null),
         (json!([ours, foreign]), Value::Null),
     ] {

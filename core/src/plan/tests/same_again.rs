@@ -117,7 +117,8 @@ proptest! {
         let task = task(&entries);
         let first = pass(&task, &mut store, 3, &variables);
         // What waited for something comes with later events; so does the update that a patch went before, the patch of what
-        // was just written, and what a gate allows once an object that it saw is gone.
+        // was just written, what a gate allows once an object that it saw is gone, and the prune that a disowning goes before.
+        let retains = task.resources.iter().any(|resource| resource.retention.is_some());
         let is_settled = |(outcome, resource): (&Outcome, &Resource)| match outcome.result {
             OutcomeResult::Waiting
             | OutcomeResult::Deleting
@@ -126,7 +127,8 @@ proptest! {
             | OutcomeResult::Patched
             | OutcomeResult::Failed(_) => false,
             OutcomeResult::Created | OutcomeResult::Updated => resource.gates.patches.is_empty(),
-            OutcomeResult::Released | OutcomeResult::Skipped => true,
+            OutcomeResult::Released => !retains,
+            OutcomeResult::Skipped => true,
         };
         if first.outcomes.iter().zip(&task.resources).all(is_settled) {
             let (log, objects) = (store.log.clone(), store.objects());

@@ -95,3 +95,14 @@ fn survey_hides_objects_whose_ownership_is_unclear() {
         assert_eq!((reason, outcome.row.number()), (Some("DiscoveryFailed"), "1"), "{gate:?}");
     }
 }
+
+#[test]
+fn survey_tells_that_an_object_is_terminating_beside_a_disowned_one() {
+    let entry = gated(selecting("job"), "orphan", "releasing");
+    let mark = json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } });
+    let mut store = Store::with([with(version("job", "kept", 1, 1), mark), version("job", "going", 2, 2)]);
+    assert_eq!(surveyed(std::slice::from_ref(&entry), &store).1, []);
+    store.change("going", &json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
+    let outcomes = surveyed(&[entry], &store).1;
+    assert_eq!((outcomes[0].decision.reason(), outcomes[0].finalized), ("Disowned", false));
+}

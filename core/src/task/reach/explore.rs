@@ -47,15 +47,15 @@ pub(super) struct Explored<'t> {
     found: Found,
     /// Whether an earlier resource can fail: any resource can.
     has_earlier: bool,
-    may_own_releasable: bool,
+    others_can_be_disowned: bool,
 }
 
 impl<'t> Explored<'t> {
     pub(super) fn of(task: &'t Task, index: usize) -> Self {
         let resource = &task.resources[index];
         let found = Found::of(task, resource);
-        let may_own_releasable = task.may_own_releasable(index);
-        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, may_own_releasable }
+        let others_can_be_disowned = task.others_can_be_disowned(index);
+        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, others_can_be_disowned }
     }
 
     /// Every run.
@@ -227,8 +227,8 @@ impl Questions for Explorer<'_, '_> {
         self.choose(Asks::Fact("does the object name its owner?"), replies).unwrap_or(Ok(true))
     }
 
-    fn has_dependents_to_disown(&mut self) -> bool {
-        self.explored.may_own_releasable && self.yes_or_no("does the object own something that is to be released?")
+    fn others_are_to_be_disowned(&mut self) -> bool {
+        self.explored.others_can_be_disowned && self.yes_or_no("is an object of another resource still to be disowned?")
     }
 
     fn retains_versions(&self) -> bool {

@@ -115,7 +115,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                 has_its_owner,
                 retains_versions,
                 failed_earlier,
-                has_dependents_to_disown,
+                others_are_to_be_disowned,
             )| {
                 let (orphan, delete, when, create, apply, recreate) = gates;
                 Situation {
@@ -129,7 +129,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                     patches,
                     wanted,
                     has_its_owner,
-                    has_dependents_to_disown,
+                    others_are_to_be_disowned,
                     retains_versions,
                     failed_earlier,
                 }
@@ -183,7 +183,7 @@ proptest! {
         let verdict = situation.decide();
         let is_live = situation.versions.iter().flatten().any(|version| !version.terminating);
         if matches!(sends(&verdict.decided.decision), Some("delete" | "recreate")) {
-            prop_assert!(!situation.has_dependents_to_disown);
+            prop_assert!(!situation.others_are_to_be_disowned);
         }
         match sends(&verdict.decided.decision) {
             Some("delete") => prop_assert!(is_live && situation.delete == GateAnswer::Holds),

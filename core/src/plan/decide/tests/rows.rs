@@ -253,16 +253,16 @@ fn row_19_nothing_is_written_into_a_namesake_on_its_way_out() {
 
 #[test]
 fn rows_5_and_14_what_owns_something_that_is_to_be_released_waits_for_the_release() {
-    let has_dependents_to_disown = true;
+    let others_are_to_be_disowned = true;
     let wait = Decision::Wait(WaitReason::ReleasePending);
-    let deleted = Situation { delete: Holds, has_dependents_to_disown, ..found([LIVE]) };
+    let deleted = Situation { delete: Holds, others_are_to_be_disowned, ..found([LIVE]) };
     check(&deleted, "5", &wait, &["orphan", "delete"]);
-    let recreated = Situation { recreate: Holds, has_dependents_to_disown, ..found([LIVE]) };
+    let recreated = Situation { recreate: Holds, others_are_to_be_disowned, ..found([LIVE]) };
     check_live(&recreated, "14", &wait, &["recreate", "create"]);
     // What deletes nothing has nothing to wait for.
     let beside = Situation { retains_versions: true, recreate: Holds, ..found([LIVE.named("old")]) };
-    let beside = Situation { has_dependents_to_disown, ..beside };
+    let beside = Situation { others_are_to_be_disowned, ..beside };
     check_live(&beside, "14", &Decision::CreateVersion(VersionReason::RecreateGateHolds), &["recreate"]);
-    let gone = Situation { delete: Holds, has_dependents_to_disown, ..nothing() };
+    let gone = Situation { delete: Holds, others_are_to_be_disowned, ..nothing() };
     check(&gone, "7", &Decision::Skip(SkipReason::AlreadyAbsent), &["orphan", "delete"]);
 }

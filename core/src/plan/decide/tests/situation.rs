@@ -78,7 +78,7 @@ pub(super) struct Situation {
     pub(super) patches: Result<Vec<usize>, Failure>,
     pub(super) wanted: Result<Wanted, Failure>,
     pub(super) has_its_owner: Result<bool, Failure>,
-    pub(super) has_dependents_to_disown: bool,
+    pub(super) others_are_to_be_disowned: bool,
     pub(super) retains_versions: bool,
     pub(super) failed_earlier: bool,
 }
@@ -96,7 +96,7 @@ pub(super) fn nothing() -> Situation {
         patches: Ok(Vec::new()),
         wanted: Ok(Wanted { generation: Generation(3), namespace: String::new(), name: "a".to_owned() }),
         has_its_owner: Ok(true),
-        has_dependents_to_disown: false,
+        others_are_to_be_disowned: false,
         retains_versions: false,
         failed_earlier: false,
     }
@@ -189,8 +189,8 @@ impl Questions for Answers<'_> {
         self.situation.has_its_owner.clone()
     }
 
-    fn has_dependents_to_disown(&mut self) -> bool {
-        self.situation.has_dependents_to_disown
+    fn others_are_to_be_disowned(&mut self) -> bool {
+        self.situation.others_are_to_be_disowned
     }
 
     fn retains_versions(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Owners that are to go while something that they own is to be released.
+//! Objects that are to be deleted while another one is still to be disowned.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -25,19 +25,61 @@ fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
 }
 
 #[test]
-fn an_owner_does_not_wait_for_what_is_not_to_be_released_or_names_another() {
-    let child = gated(owned("child", "space"), "orphan", "releasing");
-    let task = task(&[gated(space(), "delete", "deleting"), child]);
-    for (releasing, names_another) in [(false, false), (true, true)] {
+fn deletion_waits_for_no_object_that_is_to_stay() {
+    let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "releasing")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, "delete");
+}
+
+#[test]
+fn deletion_waits_for_an_object_whatever_its_references_say() {
+    let task = task(&[gated(space(), "delete", "deleting"), gated(config_map("child"), "orphan", "deleting")]);
+    // The middle one is of no resource of the task: Kubernetes would delete it with its owner, and the child with it.
+    let through_another = json!([{ "apiVersion": "v1", "kind": "Secret", "name": "middle", "uid": "unknown" }]);
+    for references in [json!([]), through_another] {
         let mut store = Store::new();
         pass(&task, &mut store, 3, &[]);
-        if names_another {
-            let theirs = json!([{ "apiVersion": "v1", "kind": "Namespace", "name": "space", "uid": "another" }]);
-            store.change("child", &json!({ "metadata": { "ownerReferences": theirs } }));
-        }
-        let variables = [("deleting", json!(true)), ("releasing", json!(releasing))];
-        assert_eq!(pass(&task, &mut store, 3, &variables).results()[0].0, "delete");
+        store.change("child", &json!({ "metadata": { "ownerReferences": references } }));
+        let first = pass(&task, &mut store, 3, &yes("deleting"));
+        assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
+        let left = store.object("child")["metadata"]["ownerReferences"].as_array();
+        assert!(left.is_none_or(Vec::is_empty), "{left:?}");
+        assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, "delete");
     }
+}
+
+#[test]
+fn deletion_follows_a_disowning_of_the_same_event() {
+    let task = task(&[gated(config_map("child"), "orphan", "deleting"), gated(space(), "delete", "deleting")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    let first = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!((first.results()[0].2, first.results()[1].2), ("released", "deleted"));
+}
+
+#[test]
+fn deletion_waits_for_an_unread_object_that_can_be_disowned() {
+    let secret = with(config_map("child"), json!({ "manifest": { "kind": "Secret" } }));
+    let task = task(&[gated(space(), "delete", "deleting"), gated(secret, "orphan", "deleting")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    store.unreadable = vec!["Secret".to_owned()];
+    let first = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!((first.results()[0].1, first.results()[1].1), ("ReleasePending", "DiscoveryFailed"));
+}
+
+#[test]
+fn prune_waits_for_an_object_that_is_to_be_disowned() {
+    let run = with(selecting("run"), json!({ "retention": { "historyLimit": 0 } }));
+    let task = task(&[run, gated(config_map("child"), "orphan", "deleting")]);
+    let mut store = Store::with([version("run", "old", 1, 1), version("run", "run-3", 3, 2)]);
+    let without = super::passes::task(&[config_map("child")]);
+    pass(&without, &mut store, 3, &[]);
+    assert!(pass(&task, &mut store, 3, &yes("deleting")).outcomes[0].pruned.is_empty());
+    assert!(store.names().contains(&"old"));
+    pass(&task, &mut store, 3, &yes("deleting"));
+    assert!(!store.names().contains(&"old"), "{:?}", store.log);
 }
 
 #[test]
@@ -50,37 +92,6 @@ fn an_owner_waits_where_nobody_can_tell() {
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!(first.results()[0].1, "ReleasePending", "the gate that would tell has no answer");
     assert_eq!(first.results()[1].1, "GateFailed");
-}
-
-#[test]
-fn an_owner_waits_for_what_hangs_on_it_through_others() {
-    let middle = owned("middle", "space");
-    let child = gated(owned("child", "middle"), "orphan", "deleting");
-    let task = task(&[gated(space(), "delete", "deleting"), middle, child]);
-    let mut store = Store::new();
-    pass(&task, &mut store, 3, &[]);
-    let first = pass(&task, &mut store, 3, &yes("deleting"));
-    let decided: Vec<_> = first.results().iter().map(|result| result.1).collect();
-    assert_eq!(decided, ["ReleasePending", "SameGeneration", "OrphanGateHolds"]);
-    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted");
-}
-
-#[test]
-fn an_owner_waits_where_what_hangs_on_it_could_not_be_read() {
-    let secret = |entry| with(entry, json!({ "manifest": { "kind": "Secret" } }));
-    let child = || gated(owned("child", "middle"), "orphan", "deleting");
-    for (middle, child, waits) in [
-        (secret(owned("middle", "space")), child(), true),
-        (owned("middle", "space"), secret(child()), true),
-        (secret(owned("middle", "space")), owned("child", "middle"), false),
-    ] {
-        let task = task(&[gated(space(), "delete", "deleting"), middle, child]);
-        let mut store = Store::new();
-        pass(&task, &mut store, 3, &[]);
-        store.unreadable = vec!["Secret".to_owned()];
-        let first = pass(&task, &mut store, 3, &yes("deleting"));
-        assert_eq!(first.results()[0].1 == "ReleasePending", waits, "{:?}", first.results());
-    }
 }
 
 #[test]
@@ -153,25 +164,4 @@ fn owner_waits_for_no_reference_that_a_release_leaves() {
     assert_eq!(first.results()[0].1, "ReleasePending");
     assert_eq!(store.object("child")["metadata"]["ownerReferences"][0]["uid"], json!(uid));
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted", "its controller keeps it");
-}
-
-#[test]
-fn owners_in_a_circle_end_the_search() {
-    let mut store = Store::new();
-    let entries = || {
-        let orphaned = gated(config_map("third"), "orphan", "releasing");
-        [gated(config_map("first"), "delete", "deleting"), gated(config_map("second"), "delete", "deleting"), orphaned]
-    };
-    let task = task(&entries());
-    pass(&task, &mut store, 3, &[]);
-    for (object, owner) in [("first", "second"), ("second", "first"), ("third", "second")] {
-        let uid = store.object(owner)["metadata"]["uid"].clone();
-        let reference = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid }]);
-        store.change(object, &json!({ "metadata": { "ownerReferences": reference } }));
-    }
-    for (releasing, decided) in [(true, "ReleasePending"), (false, "DeleteGateHolds")] {
-        let variables = [("deleting", json!(true)), ("releasing", json!(releasing))];
-        let results = pass(&task, &mut store.clone(), 3, &variables);
-        assert_eq!(results.results()[0].1, decided);
-    }
 }
