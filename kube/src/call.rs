@@ -135,9 +135,9 @@ impl Call<'_> {
 /// The call in words, such as `create ConfigMap team-a/settings`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.verb {
-            Verb::Discover => write!(f, "discover the kinds of {}", self.object.kind.api_version()),
-            verb => write!(f, "{} {}", verb.phrase(), self.object),
+        if self.verb == Verb::Discover {
+            return write!(f, "discover the kinds of {}", self.object.kind.api_version());
         }
+        write!(f, "{} {}", self.verb.phrase(), self.object)
     }
 }

@@ -37,7 +37,6 @@ fn label(text: &str) -> Result<(String, String), String> {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    lifecycle_e2e::init();
     let client = connect(arguments.kubeconfig.as_deref(), "prune/1").await?;
     let cluster = Cluster::new(client, "prune", Settings::default());
     let inventory = inventory::take(&cluster, &arguments.labels.into_iter().collect()).await?;
