@@ -140,6 +140,10 @@ fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
 fn settle(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) -> Result<(), PhaseError> {
     let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
     let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
+    let not_extracted = |error: &str| {
+        let (name, source) = (&param.name, &param.source);
+        failed(format!("failed to extract required parameter '{name}' from source '{source}': {error}"))
+    };
     let value = match extracted {
         Ok(value) => {
             let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
@@ -152,16 +156,13 @@ fn settle(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) ->
                 Err(_) => default(),
             }
         }
-        Err(error) if param.required => {
-            return Err(failed(format!(
-                "failed to extract required parameter '{}' from source '{}': {error}",
-                param.name, param.source
-            )));
-        }
+        Err(error) if param.required => return Err(not_extracted(&error)),
         Err(_) => default(),
     };
-    if let Some(value) = value.filter(|value| !value.value.is_null()) {
-        scope.set_typed(&param.name, value);
+    match value.filter(|value| !value.value.is_null()) {
+        Some(value) => scope.set_typed(&param.name, value),
+        None if param.required => return Err(not_extracted("it has no value")),
+        None => {}
     }
     Ok(())
 }

@@ -165,7 +165,35 @@ fn a_param_that_fails_or_has_no_value_gets_its_default() {
     }
     let error = param(FAILS, json!({"required": true, "default": 5})).unwrap_err();
     assert!(error.ends_with("no such key: event.nope"), "{error}");
+    for expression in [ABSENT, NULL] {
+        let error = param(expression, json!({"required": true})).unwrap_err();
+        assert!(error.contains("failed to extract required parameter 'value'"), "{error}");
+        assert!(error.ends_with("it has no value"), "{error}");
+        assert_eq!(param(expression, json!({"required": true, "default": 5})), Ok(Some(json!(5))), "{expression}");
+    }
     assert_eq!(param("event.id", json!({"required": true})), Ok(Some(json!("c-1"))));
+}
+
+#[test]
+fn required_param_that_is_null_ends_the_event_and_empty_text_does_not() {
+    let param = |value: Value, more: Value| {
+        let mut param = json!({"name": "value", "source": "event.value", "required": true});
+        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let task = task(&json!({"params": [param]}));
+        let mut scope = scope();
+        scope.set("event", json!({"value": value}));
+        let (end, _) = drive(Resolver::new(&task, &Host::default()), &mut scope);
+        end.map(|()| scope.get("value").cloned()).map_err(|error| error.to_string())
+    };
+    for more in [json!({}), json!({"type": "int"}), json!({"type": "string"}), json!({"default": null})] {
+        let error = param(Value::Null, more).unwrap_err();
+        assert!(error.ends_with("from source 'event.value': it has no value"), "{error}");
+    }
+    assert_eq!(param(Value::Null, json!({"default": 5})), Ok(Some(json!(5))));
+    assert_eq!(param(json!(""), json!({})), Ok(Some(json!(""))));
+    assert_eq!(param(json!(""), json!({"default": "a"})), Ok(Some(json!("a"))));
+    let error = param(json!(""), json!({"type": "int"})).unwrap_err();
+    assert!(error.contains("failed to convert parameter 'value'"), "{error}");
 }
 
 #[test]
