@@ -158,9 +158,6 @@ fn log(report: &PassReport) {
                 ActionEnd::Failed(error) => tracing::error!(action = action.name, error, "post action failed"),
             }
         }
-        if let Some(error) = post.error.as_ref().filter(|error| error.step == "build_payloads") {
-            tracing::error!(error = %error, "payloads could not be built; nothing was reported");
-        }
     }
     let status = report.status().as_str();
     // Without a precondition the verdict comes from a param.

@@ -109,6 +109,12 @@ pub fn lacks_generation(text: &str) -> bool {
     Status::read(without_mark(text)).is_some_and(|status| !status.has_generation())
 }
 
+/// Why the API's decoder would find no JSON value at the beginning of the text.
+#[must_use]
+pub fn json_fault(text: &str) -> Option<String> {
+    status::json_fault(without_mark(text))
+}
+
 /// The text without a byte order mark, for which the API refuses a body.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)

@@ -1,10 +1,14 @@
 //! Payloads of phase 4: a `build` tree, evaluated.
 //!
-//! In: a [`PayloadNode`] and the event's [`Scope`]. Out: a JSON value. It fails if a string template fails; a lookup
-//! that finds nothing, or cannot be evaluated, gives its default, or null with a warning. The conditions of a status are the
-//! exception, because `Available=False` must not be lost with them. Where a condition's `status` fails, or is none of the API's
-//! three texts, the condition becomes `Unknown` with the cause as its message. Where its `reason` or `message` fails, the
-//! condition keeps its status and says so in that place.
+//! In: a [`PayloadNode`] and the event's [`Scope`]. Out: a JSON value. A lookup that finds nothing, or cannot be evaluated,
+//! gives its default, or null with a warning. A template that fails, fails the payload.
+//!
+//! A status, which is a payload with the key `adapter`, loses no more than the part that fails, because `Available=False`
+//! must not be lost with it. A template that fails gives null, and an entry whose key fails is left out, each with a warning.
+//! Where a condition's `status` fails, or is none of the API's three texts, the condition becomes `Unknown` with the cause as
+//! its message. Where its `reason` or `message` fails, the condition keeps its status and its message says so. A condition
+//! without a type is left out with a warning. Only `adapter` and `observed_generation` fail a status: the API refuses it
+//! without them.
 
 use serde_json::{Map, Value};
 
@@ -19,9 +23,9 @@ use crate::value;
 /// Builds a payload; adds to `warnings` what its author should know.
 ///
 /// # Errors
-/// The first template that fails.
+/// The first template that fails; in a status, the one of `adapter` or `observed_generation`.
 pub fn build(node: &PayloadNode, scope: &Scope, warnings: &mut Vec<String>) -> Result<Value, RenderError> {
-    Builder { scope, warnings }.build(node, Place::Root)
+    Builder { scope, warnings, is_status: false }.build(node, Place::Root)
 }
 
 /// Where a node stands, as far as it matters.
@@ -33,6 +37,8 @@ enum Place {
     Conditions,
     /// A condition of a status.
     Condition,
+    /// What the API refuses a status without.
+    Required,
     /// Anywhere else.
     Elsewhere,
 }
@@ -40,13 +46,21 @@ enum Place {
 struct Builder<'b> {
     scope: &'b Scope,
     warnings: &'b mut Vec<String>,
+    is_status: bool,
 }
 
 impl Builder<'_> {
     fn build(&mut self, node: &PayloadNode, place: Place) -> Result<Value, RenderError> {
         Ok(match node {
             PayloadNode::Literal(value) => value.clone(),
-            PayloadNode::Text(template) => Value::from(template.render(self.scope)?.into_owned()),
+            PayloadNode::Text(template) => match template.render(self.scope) {
+                Ok(text) => Value::from(text.into_owned()),
+                Err(error) if self.is_status && place != Place::Required => {
+                    self.warnings.push(format!("a template fails, so its value is null: {error}"));
+                    Value::Null
+                }
+                Err(error) => return Err(error),
+            },
             PayloadNode::List(nodes) => {
                 let place = if place == Place::Conditions { Place::Condition } else { Place::Elsewhere };
                 Value::Array(nodes.iter().map(|node| self.build(node, place)).collect::<Result<_, _>>()?)
@@ -62,14 +76,22 @@ impl Builder<'_> {
     }
 
     fn map(&mut self, entries: &[(Template, PayloadNode)], place: Place) -> Result<Map<String, Value>, RenderError> {
-        let keys: Vec<String> = entries
-            .iter()
-            .map(|(key, _)| Ok(key.render(self.scope)?.into_owned()))
-            .collect::<Result<_, RenderError>>()?;
-        let is_status = place == Place::Root && keys.iter().any(|key| is_key(key, "adapter"));
+        let keys: Vec<_> = entries.iter().map(|(key, _)| key.render(self.scope)).collect();
+        if place == Place::Root {
+            self.is_status = keys.iter().flatten().any(|key| is_key(key, "adapter"));
+        }
         let mut map = Map::new();
         let mut unknown = None;
+        let mut not_rendered = None;
         for (key, (_, node)) in keys.into_iter().zip(entries) {
+            let key = match key {
+                Ok(key) => key.into_owned(),
+                Err(error) if self.is_status => {
+                    self.warnings.push(format!("a key cannot be rendered, so its entry is left out: {error}"));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             if place == Place::Condition && is_key(&key, "status") {
                 let status = self.status(node)?;
                 unknown = status.as_ref().err().cloned();
@@ -77,12 +99,20 @@ impl Builder<'_> {
                 continue;
             }
             if place == Place::Condition && (is_key(&key, "reason") || is_key(&key, "message")) {
-                let words = self.words(&key, node)?;
+                let words = self.words(&key, node, &mut not_rendered)?;
                 map.insert(key, words);
                 continue;
             }
-            let inner = if is_status && is_key(&key, "conditions") { Place::Conditions } else { Place::Elsewhere };
-            map.insert(key, self.build(node, inner)?);
+            let inner = self.place_of(&key, place);
+            let mut value = self.build(node, inner)?;
+            if inner == Place::Conditions {
+                self.leave_out_untyped(&mut value);
+            }
+            map.insert(key, value);
+        }
+        if let Some(cause) = not_rendered {
+            map.retain(|key, _| !is_key(key, "message"));
+            map.insert("message".to_owned(), Value::from(cause));
         }
         if let Some(cause) = unknown {
             let kind = map.iter().find(|(key, _)| is_key(key, "type")).map(|(_, kind)| value::text(kind));
@@ -97,15 +127,51 @@ impl Builder<'_> {
         Ok(map)
     }
 
-    /// The reason or the message of a condition. One whose template fails says so: without it, the whole report would be lost.
-    fn words(&mut self, key: &str, node: &PayloadNode) -> Result<Value, RenderError> {
+    /// Where the value of a key stands.
+    fn place_of(&self, key: &str, of: Place) -> Place {
+        let is_member = self.is_status && of == Place::Root;
+        match key {
+            key if is_member && is_key(key, "conditions") => Place::Conditions,
+            key if is_member && (is_key(key, "adapter") || is_key(key, "observed_generation")) => Place::Required,
+            _ => Place::Elsewhere,
+        }
+    }
+
+    /// Leaves out each condition without a type: the API would refuse the report for it.
+    fn leave_out_untyped(&mut self, conditions: &mut Value) {
+        if conditions.is_null() {
+            // A list without conditions still takes those that the overlay adds.
+            *conditions = Value::Array(Vec::new());
+        }
+        let Value::Array(conditions) = conditions else { return };
+        conditions.retain(|condition| {
+            let mut members = condition.as_object().into_iter().flatten();
+            let is_type = |(key, kind): (&String, &Value)| {
+                is_key(key, "type") && kind.as_str().is_some_and(|kind| !kind.is_empty())
+            };
+            let has_type = members.any(is_type);
+            if !has_type {
+                let warning = "a condition without a text as its type cannot be sent, so it is left out";
+                self.warnings.push(warning.to_owned());
+            }
+            has_type
+        });
+    }
+
+    /// The reason or the message of a condition; for one that fails, `not_rendered` is what the message has to say.
+    fn words(
+        &mut self,
+        key: &str,
+        node: &PayloadNode,
+        not_rendered: &mut Option<String>,
+    ) -> Result<Value, RenderError> {
         let PayloadNode::Text(template) = node else { return self.build(node, Place::Elsewhere) };
         Ok(template.render(self.scope).map_or_else(
             |error| {
                 self.warnings
                     .push(format!("the {key} of a condition cannot be rendered, so the report says that: {error}"));
-                let is_reason = is_key(key, "reason");
-                Value::from(if is_reason { REASON_NOT_RENDERED.to_owned() } else { format!("not rendered: {error}") })
+                not_rendered.get_or_insert(format!("not rendered: {error}"));
+                Value::from(REASON_NOT_RENDERED)
             },
             |text| Value::from(text.into_owned()),
         ))

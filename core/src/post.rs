@@ -1,10 +1,10 @@
 //! Phase 4: builds the payloads, then runs the actions.
 //!
 //! In: the task's payloads and actions, the event's [`Scope`] with the account of the pass, and the [`Account`] for the
-//! [`overlay`]. Out: a [`PostReport`]. All payloads are built before the first action, so that a
-//! payload that cannot be built sends nothing half-true. The first action that fails ends the phase.
+//! [`overlay`]. Out: a [`PostReport`]. All payloads are built before the first action. A payload that cannot be built fails
+//! the actions whose body reads it, and the others run. Any other failure of an action ends the phase.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -57,6 +57,7 @@ pub struct Reporter<'t> {
     task: &'t Task,
     account: Account<'t>,
     skipped_payloads: BTreeSet<&'t str>,
+    failed_payloads: BTreeMap<&'t str, String>,
     payloads_built: bool,
     position: usize,
     step: Step,
@@ -79,6 +80,7 @@ impl<'t> Reporter<'t> {
             task,
             account,
             skipped_payloads: BTreeSet::new(),
+            failed_payloads: BTreeMap::new(),
             payloads_built: false,
             position: 0,
             step: Step::Gate,
@@ -86,31 +88,34 @@ impl<'t> Reporter<'t> {
         }
     }
 
-    fn build_payloads(&mut self, scope: &mut Scope) -> Result<(), PhaseError> {
+    fn build_payloads(&mut self, scope: &mut Scope) {
         for payload in &self.task.payloads {
-            let failed = |message: String| PhaseError {
-                phase: Phase::PostActions,
-                step: "build_payloads".to_owned(),
-                message: format!("failed to build payload '{}': {message}", payload.name),
-            };
-            if let Some(when) = &payload.when
-                && !when.matches(scope).map_err(|error| failed(error.to_string()))?
-            {
-                self.skipped_payloads.insert(&payload.name);
-                continue;
+            match self.payload_text(payload, scope) {
+                Ok(Some(text)) => scope.set(&payload.name, Value::from(text)),
+                Ok(None) => {
+                    self.skipped_payloads.insert(&payload.name);
+                }
+                Err(error) => {
+                    let message = format!("failed to build payload '{}': {error}", payload.name);
+                    self.report.warnings.push(message.clone());
+                    self.failed_payloads.insert(&payload.name, message);
+                }
             }
-            let text = self.payload_text(payload, scope).map_err(failed)?;
-            scope.set(&payload.name, Value::from(text));
         }
-        Ok(())
     }
 
-    fn payload_text(&mut self, payload: &Payload, scope: &Scope) -> Result<String, String> {
+    /// A payload's JSON text; none if its `when` is false.
+    fn payload_text(&mut self, payload: &Payload, scope: &Scope) -> Result<Option<String>, String> {
+        if let Some(when) = &payload.when
+            && !when.matches(scope).map_err(|error| error.to_string())?
+        {
+            return Ok(None);
+        }
         let mut warnings = Vec::new();
         let built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
         let named = warnings.into_iter().map(|warning| format!("payload {}: {warning}", payload.name));
         self.report.warnings.extend(named);
-        Ok(overlay::apply(value::json::to_string(&built), self.account))
+        Ok(Some(overlay::apply(value::json::to_string(&built), self.account)))
     }
 
     /// Why an action does not have to run, if so.
@@ -123,6 +128,11 @@ impl<'t> Reporter<'t> {
         Ok((!holds).then(|| format!("when condition evaluated to false: {}", when.source())))
     }
 
+    /// Why the body of an action cannot be rendered, if it reads a payload that could not be built.
+    fn payload_fault(&self, action: &Action) -> Option<String> {
+        action.body_payloads.iter().find_map(|name| self.failed_payloads.get(name.as_str()).cloned())
+    }
+
     /// Notes how the current action ended, and goes on with the next one.
     fn end_action(&mut self, action: &Action, end: ActionEnd) {
         self.report.actions.push(ActionResult { name: action.name.clone(), end });
@@ -130,10 +140,15 @@ impl<'t> Reporter<'t> {
         self.step = Step::Gate;
     }
 
-    fn fail_action(&mut self, action: &Action, message: String) -> Progress<PostReport> {
+    /// Notes that the current action failed. The first failure is the phase's.
+    fn note_failure(&mut self, action: &Action, message: String) {
         let error = PhaseError { phase: Phase::PostActions, step: action.name.clone(), message: message.clone() };
-        self.report.error = Some(error);
+        self.report.error.get_or_insert(error);
         self.end_action(action, ActionEnd::Failed(message));
+    }
+
+    fn fail_action(&mut self, action: &Action, message: String) -> Progress<PostReport> {
+        self.note_failure(action, message);
         Progress::Done(std::mem::take(&mut self.report))
     }
 }
@@ -142,11 +157,16 @@ impl<'t> Reporter<'t> {
 const NO_GENERATION: &str = "the status has no `observed_generation`, so the API would refuse it; \
                              give the payload `observed_generation: {expression: event.generation}`";
 
-/// Whether a request sends the API a status that it must refuse. A service of somebody else's may take such a body.
-fn lacks_generation(request: &ApiRequest) -> bool {
+/// Why the API must refuse a request that reports a status. A service of somebody else's may take such a body.
+fn refusal(request: &ApiRequest) -> Option<String> {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
-    let is_report = path.trim_end_matches('/').ends_with("/statuses");
-    is_report && request.body.as_deref().is_some_and(overlay::lacks_generation)
+    let body = request.body.as_deref().filter(|_| path.trim_end_matches('/').ends_with("/statuses"))?;
+    if let Some(fault) = overlay::json_fault(body) {
+        return Some(format!(
+            "the body is no JSON, so the API would refuse it: {fault}; send a payload, which escapes the values in it"
+        ));
+    }
+    overlay::lacks_generation(body).then(|| NO_GENERATION.to_owned())
 }
 
 impl Stage for Reporter<'_> {
@@ -156,10 +176,7 @@ impl Stage for Reporter<'_> {
         let mut answer = answer;
         if !self.payloads_built {
             self.payloads_built = true;
-            if let Err(error) = self.build_payloads(scope) {
-                self.report.error = Some(error);
-                return Progress::Done(std::mem::take(&mut self.report));
-            }
+            self.build_payloads(scope);
         }
         let task = self.task;
         while let Some(action) = task.actions.get(self.position) {
@@ -168,6 +185,10 @@ impl Stage for Reporter<'_> {
                     Err(message) => return self.fail_action(action, message),
                     Ok(Some(reason)) => self.end_action(action, ActionEnd::Skipped(reason)),
                     Ok(None) => {
+                        if let Some(message) = self.payload_fault(action) {
+                            self.note_failure(action, message);
+                            continue;
+                        }
                         self.step = Step::Call;
                         if let Some(need) = action.log.as_ref().and_then(|line| log_need(line, scope)) {
                             return Progress::Needs(need);
@@ -182,8 +203,8 @@ impl Stage for Reporter<'_> {
                             Ok(mut request) => {
                                 // A body need not come from a payload.
                                 request.body = request.body.map(|body| overlay::apply(body, self.account));
-                                if lacks_generation(&request) {
-                                    return self.fail_action(action, NO_GENERATION.to_owned());
+                                if let Some(refusal) = refusal(&request) {
+                                    return self.fail_action(action, refusal);
                                 }
                                 return Progress::Needs(Need::Call(request));
                             }

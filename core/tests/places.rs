@@ -433,7 +433,7 @@ fn a_value_of_a_payload_that_fails_or_has_no_value_gets_its_default() {
 }
 
 #[test]
-fn a_payload_or_action_whose_when_fails_ends_the_phase() {
+fn action_whose_when_fails_ends_the_phase_and_a_payload_fails_its_readers() {
     let cause = "no such key: event.nope";
     let (payload, _, end) = reported(json!({"when": {"expression": FAILS}}), "true");
     assert!(payload.is_none() && end.starts_with("failed to build payload 'status'") && end.ends_with(cause), "{end}");

@@ -202,6 +202,15 @@ fn list(text: &str) -> Option<Vec<&str>> {
 /// JSON's white space.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
+/// Why the text begins with no value; says where, and quotes nothing.
+pub(super) fn json_fault(text: &str) -> Option<String> {
+    match Deserializer::from_str(text).into_iter::<IgnoredAny>().next() {
+        Some(Ok(IgnoredAny)) => None,
+        Some(Err(error)) => Some(error.to_string()),
+        None => Some("it is empty".to_owned()),
+    }
+}
+
 /// The value that the text begins with, and what comes after it; white space is dropped around both.
 fn first_value(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(SPACE);

@@ -9,6 +9,13 @@ use crate::task::compile::{Surroundings, compile};
 /// The built payload and the warnings.
 #[track_caller]
 fn built(build: &Value) -> (Value, Vec<String>) {
+    let (payload, warnings) = tried(build);
+    (payload.unwrap(), warnings)
+}
+
+/// The payload, or why it cannot be built, and the warnings.
+#[track_caller]
+fn tried(build: &Value) -> (Result<Value, String>, Vec<String>) {
     let params = json!([{ "name": "unset", "source": "event.unset" }]);
     let text = json!({ "params": params, "post": { "payloads": [{ "name": "status", "build": build }] } }).to_string();
     let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
@@ -17,7 +24,8 @@ fn built(build: &Value) -> (Value, Vec<String>) {
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
     scope.set("resources", json!({}));
     let mut warnings = Vec::new();
-    (super::build(&task.payloads[0].build, &scope, &mut warnings).unwrap(), warnings)
+    let payload = super::build(&task.payloads[0].build, &scope, &mut warnings);
+    (payload.map_err(|error| error.to_string()), warnings)
 }
 
 #[test]
@@ -82,6 +90,86 @@ fn condition_whose_reason_or_message_fails_keeps_its_status() {
         assert_eq!((&sent["type"], &sent["status"]), (&json!("Available"), &json!("False")));
         assert!(sent[key].as_str().unwrap().starts_with(said), "{sent}");
         assert!(warnings.len() == 1 && warnings[0].contains("unset"), "{warnings:?}");
+    }
+}
+
+#[test]
+fn condition_whose_reason_fails_says_why_in_its_message() {
+    for message in [json!("mine"), json!("{{ .unset.other }}")] {
+        let condition =
+            json!({ "type": "Available", "status": "True", "reason": "{{ .unset.below }}", "message": message });
+        let (payload, _) = built(&json!({ "adapter": "a", "conditions": [condition] }));
+        let sent = &payload["conditions"][0];
+        assert_eq!((&sent["status"], &sent["reason"]), (&json!("True"), &json!("ReasonNotRendered")));
+        let message = sent["message"].as_str().unwrap();
+        assert!(message.starts_with("not rendered: ") && message.contains("unset"), "{message}");
+    }
+}
+
+#[test]
+fn status_loses_no_more_than_the_part_that_fails() {
+    let fails = "{{ .unset.below }}";
+    let available = json!({ "type": "Available", "status": "False" });
+    for (name, part, left) in [
+        ("data", json!({ "data": { "a": fails, "b": "kept" } }), json!({ "data": { "a": null, "b": "kept" } })),
+        ("a list in data", json!({ "data": [fails, 1] }), json!({ "data": [null, 1] })),
+        ("a key", json!({ fails: "lost", "data": { fails: "lost", "b": "kept" } }), json!({ "data": { "b": "kept" } })),
+        ("the time", json!({ "observed_time": fails }), json!({ "observed_time": null })),
+    ] {
+        for adapter in ["adapter", "Adapter"] {
+            let mut build = json!({ adapter: "a", "conditions": [available] });
+            let mut expected = build.clone();
+            build.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+            expected.as_object_mut().unwrap().extend(left.as_object().unwrap().clone());
+            let (payload, warnings) = built(&build);
+            assert_eq!(payload, expected, "{name}");
+            assert!(!warnings.is_empty() && warnings.iter().all(|warning| warning.contains("unset")), "{warnings:?}");
+        }
+    }
+}
+
+#[test]
+fn condition_loses_no_more_than_the_member_that_fails() {
+    let fails = "{{ .unset.below }}";
+    let condition = json!({ "type": "Available", "status": "False", "last_transition_time": fails, fails: "lost" });
+    let (payload, warnings) = built(&json!({ "adapter": "a", "conditions": [condition] }));
+    let left = json!({ "type": "Available", "status": "False", "last_transition_time": null });
+    assert_eq!((&payload["conditions"][0], warnings.len()), (&left, 2));
+}
+
+#[test]
+fn condition_without_a_type_is_left_out() {
+    let available = json!({ "type": "Available", "status": "False" });
+    for kind in [
+        json!("{{ .unset.below }}"),
+        json!("{{ if false }}x{{ end }}"),
+        json!({ "expression": "resources.gone" }),
+        json!({ "expression": "1" }),
+        json!(null),
+    ] {
+        let untyped = json!({ "type": kind, "status": "True" });
+        let (payload, warnings) = built(&json!({ "adapter": "a", "conditions": [untyped, available] }));
+        assert_eq!(payload["conditions"], json!([available]), "{kind}");
+        assert!(warnings.iter().any(|warning| warning.contains("left out")), "{kind}: {warnings:?}");
+    }
+    for conditions in [json!([{ "status": "True" }]), json!(["{{ .unset.below }}"]), json!({ "field": "unset" })] {
+        assert_eq!(built(&json!({ "adapter": "a", "conditions": conditions })).0["conditions"], json!([]));
+    }
+    let untyped = json!([{ "status": "True" }]);
+    assert_eq!(built(&json!({ "conditions": untyped })).0["conditions"], untyped, "without an adapter it is no status");
+}
+
+#[test]
+fn payload_that_is_no_status_or_cannot_be_one_fails_as_a_whole() {
+    let fails = "{{ .unset.below }}";
+    for build in [
+        json!({ "data": fails }),
+        json!({ fails: "a" }),
+        json!({ "adapter": fails, "conditions": [] }),
+        json!({ "adapter": "a", "observed_generation": fails, "conditions": [] }),
+    ] {
+        let (payload, _) = tried(&build);
+        assert!(payload.clone().is_err_and(|error| error.contains("unset")), "{build}: {payload:?}");
     }
 }
 

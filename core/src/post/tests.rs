@@ -10,12 +10,16 @@ use crate::plan::decision::{Decision, FailReason, Failure};
 use crate::plan::row::Row;
 use crate::task::compile::{Surroundings, compile};
 
-/// What phase 4 does first, after a resource failed.
-fn first(post: &Value) -> Progress<PostReport> {
-    let text = json!({ "post": post }).to_string();
+fn task(post: &Value) -> Task {
+    let text = json!({ "params": [{ "name": "unset", "source": "event.unset" }], "post": post }).to_string();
     let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
     let compiled = compile("task.yaml", &text, &surroundings);
-    let task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
+    compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
+}
+
+/// What phase 4 does first, after a resource failed.
+fn first(post: &Value) -> Progress<PostReport> {
+    let task = task(post);
     let failure = Failure::new(FailReason::Conflict, "m");
     let failed = Outcome {
         resource: "a".to_owned(),
@@ -89,5 +93,67 @@ fn status_without_a_generation_is_not_sent() {
         let error = ended(url, body);
         assert_eq!(error.is_none(), is_sent, "{name}: {error:?}");
         assert!(error.is_none_or(|error| error.contains("observed_generation: {expression: event.generation}")));
+    }
+}
+
+#[test]
+fn failure_is_reported_although_the_type_of_available_fails() {
+    let available = json!({ "type": "{{ .unset.below }}", "status": "True" });
+    let build = json!({ "adapter": "a", "conditions": [available], "data": { "a": "{{ .unset.below }}" } });
+    let call = json!({ "method": "PUT", "url": "/x", "body": "{{ .status }}" });
+    let body = body(&json!({
+        "payloads": [{ "name": "status", "build": build }],
+        "post_actions": [{ "name": "report", "api_call": call }],
+    }));
+    let expected =
+        json!([{ "type": "Available", "status": "False", "reason": "Conflict", "message": "resource a: m" }]);
+    assert_eq!((&body["conditions"], &body["data"]), (&expected, &json!({ "a": null })));
+}
+
+#[test]
+fn body_for_statuses_that_is_no_json_is_not_sent() {
+    let sent = |url: &str, body: &str| {
+        let call = json!({ "method": "PUT", "url": url, "body": body });
+        match first(&json!({ "post_actions": [{ "name": "report", "api_call": call }] })) {
+            Progress::Needs(_) => None,
+            Progress::Done(report) => report.error.map(|error| error.message),
+        }
+    };
+    let status =
+        r#"{"adapter": "a", "observed_generation": 1, "conditions": [{"type": "Available", "message": "a "b""}]}"#;
+    for body in [status, " ", "{", "adapter: a"] {
+        let error = sent("/clusters/c-1/statuses", body).unwrap();
+        assert!(error.starts_with("the body is no JSON"), "{body}: {error}");
+        assert!(!error.contains("Available"), "it quotes nothing: {error}");
+        assert_eq!(sent("https://hooks.example/x", body), None);
+    }
+}
+
+#[test]
+fn payload_that_cannot_be_built_fails_only_the_actions_that_read_it() {
+    let action = |name: &str, body: &str| json!({ "name": name, "log": { "message": name }, "api_call": { "method": "PUT", "url": "/x", "body": body } });
+    let broken = [
+        json!({ "name": "other", "build": { "a": "{{ .unset.below }}" } }),
+        json!({ "name": "other", "build": { "a": "b" }, "when": { "expression": "event.nope" } }),
+    ];
+    for payload in broken {
+        let post = json!({
+            "payloads": [payload],
+            "post_actions": [action("first", "{{ .other }}"), action("second", "{}")],
+        });
+        let task = task(&post);
+        let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+        let mut reporter = Reporter::new(&task, Account { outcomes: &[], unread: None });
+        let Progress::Needs(Need::Log { message, .. }) = reporter.resume(&mut scope, None) else {
+            panic!("nothing is logged")
+        };
+        assert_eq!(message, Ok("second".to_owned()));
+        assert!(matches!(reporter.resume(&mut scope, Some(Answer::Logged)), Progress::Needs(Need::Call(_))));
+        let answer = Answer::Called(Ok("{}".to_owned()));
+        let Progress::Done(report) = reporter.resume(&mut scope, Some(answer)) else { panic!("there is more to do") };
+        let error = report.error.unwrap();
+        assert!(error.step == "first" && error.message.starts_with("failed to build payload 'other': "), "{error}");
+        assert_eq!(report.actions[1].end, ActionEnd::Executed);
+        assert_eq!(report.warnings, [error.message]);
     }
 }

@@ -8,7 +8,7 @@ use super::super::compile;
 use super::{sound, surroundings};
 use crate::condition::evaluate;
 use crate::overlay::Account;
-use crate::post::Reporter;
+use crate::post::{ActionEnd, Reporter};
 use crate::precondition::{Evaluator, Verdict};
 use crate::scope::Scope;
 use crate::stage::{Answer, Need, Phase, Progress, Stage};
@@ -115,7 +115,7 @@ fn a_payload_with_malformed_content_is_never_sent() {
         let report = report(&task);
         let told = report.error.map(|error| error.message).unwrap_or_default();
         assert!(told.contains("failed to build payload 'status'") && told.contains(expected), "{build}: {told}");
-        assert!(report.actions.is_empty(), "{build}: nothing is sent");
+        assert!(matches!(report.actions[0].end, ActionEnd::Failed(_)), "{build}: nothing is sent");
     }
 }
 
