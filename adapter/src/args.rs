@@ -1,15 +1,15 @@
 //! The command line.
 //!
 //! In: the process's arguments. Out: an [`Invocation`], or clap's own help and error texts. Flags that set a
-//! configuration key come from the loader's table ([`SETTINGS`]), so that neither can have one that the other lacks.
+//! configuration key come from the loader's table ([`DEPLOYMENT`]), so that neither can have one that the other lacks.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use lifecycle_config::settings::{Flags, arguments};
 
-use crate::config::Overrides;
-use crate::config::settings::{ADAPTER_FILE, FlagKind, SETTINGS, TASK_FILE};
+use crate::config::settings::{ADAPTER_FILE, DEPLOYMENT, TASK_FILE};
 
 /// What the process was asked to do.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct ConfigSource {
     /// `--task-config`.
     pub task: Option<String>,
     /// Keys set by flags.
-    pub overrides: Overrides,
+    pub flags: Flags,
 }
 
 /// The Go adapter's dry-run flags.
@@ -219,41 +219,18 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// A flag as Go has it for booleans: `--name`, or `--name=false`; never `--name false`.
-fn switch(arg: Arg) -> Arg {
-    arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
-}
-
 /// Reads what Go reads as a boolean.
 fn go_boolean(text: &str) -> Result<bool, String> {
     lifecycle_config::go::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
 }
 
 fn with_config(command: Command) -> Command {
-    let files = [
-        Arg::new(ADAPTER_FILE.0).long(ADAPTER_FILE.0).short('c').value_name("FILE").help(format!(
-            "The deployment file [env: {}] [default: /etc/hyperfleet/config.yaml, then ./configs/config.yaml]",
-            ADAPTER_FILE.1
-        )),
-        Arg::new(TASK_FILE.0)
-            .long(TASK_FILE.0)
-            .short('t')
-            .value_name("FILE")
-            .help(format!("The task file [env: {}]", TASK_FILE.1)),
-    ];
-    let keys = SETTINGS.iter().filter_map(|setting| {
-        let name = setting.flag?;
-        let variables = setting.variables.join(", ");
-        let arg = Arg::new(name)
-            .long(name)
-            .help_heading("Configuration keys")
-            .help(format!("Sets {} [env: {variables}]", setting.key));
-        Some(match setting.kind {
-            FlagKind::Text => arg.value_name("VALUE").allow_hyphen_values(true),
-            FlagKind::Switch => switch(arg),
-        })
-    });
-    command.args(files).args(keys)
+    let adapter = arguments::of_file(&ADAPTER_FILE, "The deployment file");
+    let usual = "[default: /etc/hyperfleet/config.yaml, then ./configs/config.yaml]";
+    let help = adapter.get_help().map(|help| format!("{help} {usual}")).unwrap_or_default();
+    command
+        .args([adapter.help(help), arguments::of_file(&TASK_FILE, "The task file")])
+        .args(arguments::of_table(&DEPLOYMENT))
 }
 
 fn legacy_flags() -> Vec<Arg> {
@@ -262,7 +239,7 @@ fn legacy_flags() -> Vec<Arg> {
         file("dry-run-event", "Play this CloudEvent instead of serving"),
         file("dry-run-api-responses", "Answer API calls from this file"),
         file("dry-run-discovery", "Objects that are taken to be live, by name"),
-        switch(Arg::new("dry-run-verbose").long("dry-run-verbose"))
+        arguments::switch(Arg::new("dry-run-verbose").long("dry-run-verbose"))
             .value_parser(go_boolean)
             .default_value("false")
             .hide_default_value(true)
@@ -288,13 +265,11 @@ fn output_format(matches: &ArgMatches) -> OutputFormat {
 }
 
 fn config_source(matches: &ArgMatches) -> ConfigSource {
-    let mut overrides = Overrides::default();
-    for name in SETTINGS.iter().filter_map(|setting| setting.flag) {
-        if let Some(value) = text(matches, name) {
-            overrides.set(name, value);
-        }
+    ConfigSource {
+        adapter: text(matches, ADAPTER_FILE.flag),
+        task: text(matches, TASK_FILE.flag),
+        flags: arguments::given(&DEPLOYMENT, matches),
     }
-    ConfigSource { adapter: text(matches, ADAPTER_FILE.0), task: text(matches, TASK_FILE.0), overrides }
 }
 
 fn legacy_dry_run(matches: &ArgMatches) -> LegacyDryRun {
@@ -327,7 +302,7 @@ mod tests {
 
     #[test]
     fn every_setting_with_a_flag_is_taken_by_serve() {
-        for setting in SETTINGS {
+        for setting in DEPLOYMENT.settings {
             let Some(flag) = setting.flag else { continue };
             let line = format!("serve --{flag}=true");
             assert!(matches!(parsed(&line), Ok(Invocation::Serve { .. })), "{line}");
@@ -385,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_last_of_a_repeated_flag_counts() {
-        let flags = SETTINGS.iter().filter_map(|setting| setting.flag).chain(["config", "task-config"]);
+        let flags = DEPLOYMENT.settings.iter().filter_map(|setting| setting.flag).chain(["config", "task-config"]);
         for flag in flags {
             for command in ["serve", "config-dump", "check"] {
                 let line = format!("{command} --{flag}=false --{flag}=true");

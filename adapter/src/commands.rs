@@ -113,7 +113,7 @@ pub fn version() -> anyhow::Result<ExitCode> {
 }
 
 fn load(source: &ConfigSource, environment: &Environment) -> Result<Loaded, Diagnostics> {
-    config::load(&paths(source, environment)?, environment, &source.overrides, version::THIS.number)
+    config::load(&paths(source, environment)?, environment, &source.flags, version::THIS.number)
 }
 
 fn paths(source: &ConfigSource, environment: &Environment) -> Result<Paths, Diagnostics> {

@@ -13,7 +13,7 @@ pub mod settings;
 pub mod signing;
 pub mod spec;
 
-mod validate;
+mod resolve;
 mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::decode::{Typing, normalize, schema_of};
-use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
+use lifecycle_config::settings::{Resolver, Settings};
 use lifecycle_core::api_call::Backoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
@@ -35,10 +36,9 @@ use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
 pub use self::files::Paths;
-use self::settings::Origins;
-pub use self::settings::Overrides;
+use self::settings::DEPLOYMENT;
 use self::spec::AdapterSpec;
-pub use lifecycle_service::program::Environment;
+pub use lifecycle_config::settings::{Environment, Flags};
 
 /// What the process runs with, beside the task; every default is in place.
 #[derive(Debug)]
@@ -144,10 +144,10 @@ pub struct Loaded {
 pub fn load(
     paths: &Paths,
     environment: &Environment,
-    overrides: &Overrides,
+    flags: &Flags,
     program_version: &str,
 ) -> Result<Loaded, Diagnostics> {
-    let Examined { adapter, task, mut diagnostics } = examine(paths, environment, overrides, program_version);
+    let Examined { adapter, task, mut diagnostics } = examine(paths, environment, flags, program_version);
     diagnostics.sort();
     match (adapter, task) {
         (Some(adapter), Some(SoundTask { task, document })) if !diagnostics.has_errors() => {
@@ -168,8 +168,8 @@ pub struct Checked {
 
 /// Lists every diagnostic of both files, and what a sound task probably does not mean.
 #[must_use]
-pub fn check(paths: &Paths, environment: &Environment, overrides: &Overrides, program_version: &str) -> Checked {
-    let Examined { task, mut diagnostics, .. } = examine(paths, environment, overrides, program_version);
+pub fn check(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Checked {
+    let Examined { task, mut diagnostics, .. } = examine(paths, environment, flags, program_version);
     if let Some(SoundTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
     }
@@ -190,13 +190,13 @@ struct SoundTask {
     document: Document,
 }
 
-fn examine(paths: &Paths, environment: &Environment, overrides: &Overrides, program_version: &str) -> Examined {
+fn examine(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Examined {
     let mut diagnostics = Diagnostics::default();
     let adapter = match files::read(&paths.adapter) {
         Ok(text) => {
             let file = paths.adapter.display().to_string();
             let key = |path: &Path| signing::read(&directory(&paths.adapter).join(path));
-            load_adapter(&file, &text, environment, overrides, program_version, &key, &mut diagnostics)
+            load_adapter(&file, &text, environment, flags, program_version, &key, &mut diagnostics)
         }
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
@@ -218,7 +218,7 @@ pub fn load_adapter(
     file: &str,
     text: &str,
     environment: &Environment,
-    overrides: &Overrides,
+    flags: &Flags,
     program_version: &str,
     key: &signing::Source<'_>,
     diagnostics: &mut Diagnostics,
@@ -230,20 +230,11 @@ pub fn load_adapter(
             return None;
         }
     };
-    let schema = schema_of::<AdapterSpec>();
-    let given = settings::given(overrides, environment, &document.root().to_value());
-    let origins = Origins::of(&given);
-    let mut values = normalize(&document, &schema, Typing::Weak, &origins.keys(), diagnostics);
-    settings::apply(given, &schema, &mut values, diagnostics);
-    let spec: AdapterSpec = match serde_json::from_value(values.clone()) {
-        Ok(spec) => spec,
-        Err(error) => {
-            diagnostics.push(origins.diagnostic(&document, Severity::Error, "", error.to_string(), None));
-            return None;
-        }
-    };
-    let values = dump::visible(&schema, &values);
-    Some(validate::settle(&spec, values, &document, &origins, program_version, key, diagnostics))
+    let schema = adapter_schema();
+    let settings = Settings::merge(&DEPLOYMENT, &schema, document, environment, flags, diagnostics);
+    let spec: AdapterSpec = settings.decode(diagnostics)?;
+    let values = dump::visible(&schema, settings.values());
+    Some(resolve::resolve(&spec, values, Resolver::new(&settings, diagnostics), program_version, key))
 }
 
 fn load_task(path: &Path, text: &str, environment: &Environment, diagnostics: &mut Diagnostics) -> Option<SoundTask> {

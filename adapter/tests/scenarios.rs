@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use hyperfleet_adapter::args::{DryRunArgs, LegacyDryRun, OutputFormat};
-use hyperfleet_adapter::config::{Environment, Overrides, Paths};
+use hyperfleet_adapter::config::{Environment, Flags, Paths};
 use hyperfleet_adapter::dry_run::expected::Traces;
 use hyperfleet_adapter::dry_run::text::without_colours;
 use hyperfleet_adapter::dry_run::trace::{ResourceTrace, Trace};
@@ -225,7 +225,7 @@ async fn inputs_that_cannot_be_used_are_refused_with_a_cure() {
         flags: &flags,
         paths: &Paths { adapter: folder.join("adapter-config.yaml"), task: folder.join("task-config.yaml") },
         environment: &Environment::default(),
-        overrides: &Overrides::default(),
+        config_flags: &Flags::default(),
         version: &NO_BUILD,
         now: NEVER,
     };
@@ -266,7 +266,7 @@ async fn the_go_adapters_flags_give_the_same_results() {
             flags: &flags,
             paths: &Paths { adapter: folder.join("adapter-config.yaml"), task: folder.join("task-config.yaml") },
             environment: &Environment::default(),
-            overrides: &Overrides::default(),
+            config_flags: &Flags::default(),
             version: &NO_BUILD,
             now: NEVER,
         };

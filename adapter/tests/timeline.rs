@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperfleet_adapter::config::{Environment, Overrides, Paths, load};
+use hyperfleet_adapter::config::{Environment, Flags, Paths, load};
 use hyperfleet_adapter::dry_run::canned_api::CannedApi;
 use hyperfleet_adapter::dry_run::input;
 use hyperfleet_adapter::pipeline::Pipeline;
@@ -77,8 +77,8 @@ impl Timeline {
 
         let paths = Paths { adapter: example.join("adapter-config.yaml"), task: task_file };
         let version = Version { number: "0.0.0", commit: "none", date: "unknown" };
-        let (environment, overrides) = (Environment::default(), Overrides::default());
-        let loaded = load(&paths, &environment, &overrides, version.number).unwrap();
+        let (environment, flags) = (Environment::default(), Flags::default());
+        let loaded = load(&paths, &environment, &flags, version.number).unwrap();
         let start: Timestamp = START.parse().unwrap();
         let answers = input::read_answers(&example.join("api-responses.json")).unwrap();
         let pipeline = Pipeline {

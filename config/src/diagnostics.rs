@@ -3,7 +3,7 @@
 //! A check never stops at the first mistake: it adds to a [`Diagnostics`] and goes on. Rendering is for
 //! people ([`Display`](std::fmt::Display)) or for programs ([`serde::Serialize`]).
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::Serialize;
 
@@ -75,6 +75,12 @@ impl Diagnostic {
         Self { severity, ..self }
     }
 
+    /// A file that cannot be read.
+    #[must_use]
+    pub fn unreadable(file: &str, error: &io::Error, help: Option<String>) -> Self {
+        Self::outside(file, "", format!("failed to read the file: {}", why_unreadable(error)), help)
+    }
+
     /// An error that stands in no line of any file: an environment variable, a flag, an unreadable file.
     #[must_use]
     pub fn outside(file: &str, path: &str, message: String, help: Option<String>) -> Self {
@@ -88,6 +94,18 @@ impl Diagnostic {
             help,
             snippet: None,
         }
+    }
+}
+
+/// Why a file cannot be read, in words that do not name the system's error code.
+#[must_use]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds")]
+pub fn why_unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        _ => error.to_string(),
     }
 }
 

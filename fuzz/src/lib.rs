@@ -12,7 +12,7 @@ pub mod secret;
 use std::hint::black_box;
 use std::path::Path;
 
-use config::{Environment, Overrides};
+use config::{Environment, Flags};
 use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
@@ -53,10 +53,10 @@ pub fn config(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (deployment, task) = text.split_once(NEXT_FILE).unwrap_or(("", &text));
     let mut diagnostics = Diagnostics::default();
-    let (environment, overrides) = (Environment::default(), Overrides::default());
+    let (environment, flags) = (Environment::default(), Flags::default());
     let no_key = |_: &Path| Err("it does not exist".to_owned());
     let loaded =
-        config::load_adapter("config.yaml", deployment, &environment, &overrides, "1.0.0", &no_key, &mut diagnostics);
+        config::load_adapter("config.yaml", deployment, &environment, &flags, "1.0.0", &no_key, &mut diagnostics);
     black_box(loaded);
     let read = |file: &str| if file == "self" { Ok(text.to_string()) } else { Err("it does not exist".to_owned()) };
     let compiled = compile("task.yaml", task, &Surroundings { read: &read, environment: &|_| None });

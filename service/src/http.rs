@@ -63,24 +63,6 @@ pub struct ListenError {
     source: io::Error,
 }
 
-/// Reads an address to listen at: `:8080`, which is all interfaces, `localhost:8080`, `127.0.0.1:8080`, `[::1]:8080`.
-#[must_use]
-pub fn parse_address(text: &str) -> Option<SocketAddr> {
-    if let Some(port) = text.strip_prefix(':') {
-        return Some(all_interfaces(port.parse().ok()?));
-    }
-    if let Some(port) = text.strip_prefix("localhost:") {
-        return Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into());
-    }
-    text.parse().ok()
-}
-
-/// All interfaces, of both IP versions where the system has both.
-#[must_use]
-pub fn all_interfaces(port: u16) -> SocketAddr {
-    (Ipv6Addr::UNSPECIFIED, port).into()
-}
-
 /// An address that is listened on; connections wait until it is served.
 #[derive(Debug)]
 pub struct Listener {

@@ -22,7 +22,7 @@ use crate::config::{self, Checked, Environment};
 pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
     let CheckArgs { source, strict, explain, graph, output } = arguments;
     let Checked { diagnostics, task } = match paths(source, environment) {
-        Ok(paths) => config::check(&paths, environment, &source.overrides, version::THIS.number),
+        Ok(paths) => config::check(&paths, environment, &source.flags, version::THIS.number),
         Err(diagnostics) => Checked { diagnostics, task: None },
     };
     let diagnostics = if *strict { diagnostics.strict() } else { diagnostics };

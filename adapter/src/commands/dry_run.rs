@@ -42,7 +42,7 @@ pub fn legacy_dry_run(
         flags,
         paths: &paths,
         environment,
-        overrides: &source.overrides,
+        config_flags: &source.flags,
         version: &version::THIS,
         now: Timestamp::now(),
     };

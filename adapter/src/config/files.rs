@@ -1,12 +1,11 @@
 //! Which files are read, and the files that a task may refer to.
 
-use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, why_unreadable};
+use lifecycle_config::settings::{Environment, FileName};
 use lifecycle_service::files;
 
-use super::Environment;
 use super::settings::{ADAPTER_FILE, TASK_FILE};
 
 /// Where the deployment file is looked for if nothing names one.
@@ -32,13 +31,9 @@ impl Paths {
         environment: &Environment,
         exists: &dyn Fn(&Path) -> bool,
     ) -> Result<Self, Diagnostics> {
-        let named = |flag: Option<&str>, variable: &str| {
-            let variable = environment.get(variable).map(String::as_str);
-            flag.filter(|path| !path.is_empty()).or(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
-        };
         let usual = || ADAPTER_DEFAULTS.iter().map(PathBuf::from).find(|path| exists(path));
-        let adapter = named(adapter_flag, ADAPTER_FILE.1).or_else(usual);
-        let task = named(task_flag, TASK_FILE.1);
+        let adapter = ADAPTER_FILE.resolve(adapter_flag, environment).or_else(usual);
+        let task = TASK_FILE.resolve(task_flag, environment);
         let mut missing = Diagnostics::default();
         if adapter.is_none() {
             missing.push(absent("adapter", ADAPTER_FILE));
@@ -50,24 +45,22 @@ impl Paths {
     }
 }
 
-fn absent(what: &str, (flag, variable): (&str, &str)) -> Diagnostic {
+fn absent(what: &str, FileName { flag, variable, .. }: FileName) -> Diagnostic {
     let message = format!("{what} config file path is required");
     Diagnostic::outside("command line", "", message, Some(format!("pass --{flag} or set {variable}")))
 }
 
 /// Reads a configuration file as text.
 pub(super) fn read(path: &Path) -> Result<String, Box<Diagnostic>> {
-    files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let message = format!("failed to read the file: {}", words(&error));
-        Box::new(Diagnostic::outside(&path.display().to_string(), "", message, None))
-    })
+    files::read_text(path, files::CONFIGURATION)
+        .map_err(|error| Box::new(Diagnostic::unreadable(&path.display().to_string(), &error, None)))
 }
 
 /// Reads a file that a task refers to: relative to the task file's directory, and inside of it.
 ///
 /// As in the Go adapter symbolic links are followed: a mounted `ConfigMap` consists of them.
 pub(super) fn read_reference(base: &Path, reference: &str) -> Result<String, String> {
-    let base = normalized(&std::path::absolute(base).map_err(|error| words(&error))?);
+    let base = normalized(&std::path::absolute(base).map_err(|error| why_unreadable(&error))?);
     let path = normalized(&base.join(reference));
     if !path.starts_with(&base) {
         return Err(format!("\"{reference}\" escapes base directory {}", base.display()));
@@ -76,7 +69,7 @@ pub(super) fn read_reference(base: &Path, reference: &str) -> Result<String, Str
         return Err(format!("\"{reference}\" is a directory, not a file"));
     }
     files::read_text(&path, files::CONFIGURATION)
-        .map_err(|error| format!("failed to read \"{reference}\": {}", words(&error)))
+        .map_err(|error| format!("failed to read \"{reference}\": {}", why_unreadable(&error)))
 }
 
 fn normalized(path: &Path) -> PathBuf {
@@ -91,13 +84,4 @@ fn normalized(path: &Path) -> PathBuf {
         }
     }
     result
-}
-
-pub(super) fn words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
-        _ => error.to_string(),
-    }
 }

@@ -6,10 +6,9 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use lifecycle_config::diagnostics::why_unreadable;
 use lifecycle_core::proof::Signer;
 use lifecycle_service::files;
-
-use super::files::words;
 
 /// A key that can be used.
 #[derive(Debug)]
@@ -29,11 +28,11 @@ pub type Source<'s> = dyn Fn(&Path) -> Result<Key, String> + 's;
 /// Words that say why there is no key in it.
 pub fn read(path: &Path) -> Result<Key, String> {
     // To open something else, a pipe say, may take for ever.
-    let metadata = std::fs::metadata(path).map_err(|error| words(&error))?;
+    let metadata = std::fs::metadata(path).map_err(|error| why_unreadable(&error))?;
     if !metadata.is_file() {
         return Err("it is not a file".to_owned());
     }
-    let key = files::read(path, files::SECRET).map_err(|error| words(&error))?;
+    let key = files::read(path, files::SECRET).map_err(|error| why_unreadable(&error))?;
     let signer = Signer::new(&key).map_err(|error| error.to_string())?;
     Ok(Key { signer, open_to_all: metadata.mode() & 0o004 != 0 })
 }

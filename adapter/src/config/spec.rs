@@ -1,7 +1,7 @@
 //! The deployment file as its author writes it.
 //!
 //! As with the task file, the doc comments are the published schema's descriptions, and the schema is what
-//! a file is checked against. Nothing here has its default applied: see `validate`.
+//! a file is checked against. Nothing here has its default applied: see `resolve`.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_config::decode::{coerce, property};
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document;
 use lifecycle_core::api_call::Backoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_service::logging::{Format, Output};
@@ -13,8 +15,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
-use super::settings::SETTINGS;
-use super::{AdapterConfig, Environment, Loaded, Overrides, Paths, check, dump, load, load_adapter};
+use super::settings::DEPLOYMENT;
+use super::{AdapterConfig, Environment, Flags, Loaded, Paths, check, dump, load, load_adapter};
 
 const ADAPTER: &str = include_str!("tests/adapter.yaml");
 const TASK: &str = include_str!("tests/task.yaml");
@@ -26,15 +28,17 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn flags(given: &[(&str, &str)]) -> Overrides {
-    let mut overrides = Overrides::default();
-    for (flag, text) in given {
-        assert!(overrides.set(flag, *text), "--{flag} is in the table");
-    }
-    overrides
+fn flags(given: &[(&'static str, &str)]) -> Flags {
+    let is_listed = |flag| DEPLOYMENT.settings.iter().any(|setting| setting.flag == Some(flag));
+    assert!(given.iter().all(|(flag, _)| is_listed(*flag)), "{given:?}");
+    given.iter().map(|(flag, text)| (*flag, (*text).to_owned())).collect()
 }
 
-fn adapter(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> (Option<AdapterConfig>, Diagnostics) {
+fn adapter(
+    text: &str,
+    variables: &[(&str, &str)],
+    given: &[(&'static str, &str)],
+) -> (Option<AdapterConfig>, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
     let (variables, given) = (environment(variables), flags(given));
     let no_key = |_: &Path| Err("it does not exist".to_owned());
@@ -43,7 +47,7 @@ fn adapter(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> (O
     (config, diagnostics)
 }
 
-fn sound(text: &str, variables: &[(&str, &str)], given: &[(&str, &str)]) -> AdapterConfig {
+fn sound(text: &str, variables: &[(&str, &str)], given: &[(&'static str, &str)]) -> AdapterConfig {
     let (config, diagnostics) = adapter(text, variables, given);
     assert!(!diagnostics.has_errors(), "{diagnostics}");
     config.unwrap()
@@ -70,7 +74,7 @@ impl Folder {
 
     fn load(&self, variables: &[(&str, &str)]) -> Result<Loaded, Diagnostics> {
         let paths = Paths { adapter: self.path("config.yaml"), task: self.path("task/task.yaml") };
-        load(&paths, &environment(variables), &Overrides::default(), "1.2.3")
+        load(&paths, &environment(variables), &Flags::default(), "1.2.3")
     }
 }
 
@@ -270,15 +274,15 @@ fn text_from_outside_takes_the_type_of_its_key() {
 #[test]
 fn every_setting_names_a_key_and_has_names_of_its_own() {
     let schema = super::adapter_schema();
-    let mut names: Vec<_> = SETTINGS.iter().flat_map(|s| s.flag.iter().chain(s.variables)).collect();
+    let mut names: Vec<_> = DEPLOYMENT.settings.iter().flat_map(|s| s.flag.iter().chain(s.variables)).collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
-    for setting in SETTINGS {
-        let path = lifecycle_config::document::Path::of_keys(setting.key);
-        let fits = ["1", "1s"].iter().any(|text| lifecycle_config::decode::coerce(&schema, &path, text).is_ok());
-        assert!(fits && !setting.help(&schema).is_empty(), "{}", setting.key);
+    for setting in DEPLOYMENT.settings {
+        let path = document::Path::of_keys(setting.key);
+        let fits = ["1", "1s"].iter().any(|text| coerce(&schema, &path, text).is_ok());
+        assert!(fits && property(&schema, &path).is_some_and(|key| key["description"].is_string()), "{}", setting.key);
     }
 }
 
@@ -349,7 +353,7 @@ fn no_dump_shows_the_credentials_of_an_address() {
 fn no_file_is_read_beyond_its_limit() {
     let endless = PathBuf::from("/dev/zero");
     let checked = |adapter: PathBuf, task: PathBuf| {
-        let listed = check(&Paths { adapter, task }, &environment(&[("REGION", "eu")]), &Overrides::default(), "1.2.3");
+        let listed = check(&Paths { adapter, task }, &environment(&[("REGION", "eu")]), &Flags::default(), "1.2.3");
         listed.diagnostics.to_string()
     };
     let folder = complete();
@@ -534,7 +538,7 @@ fn a_check_lists_what_a_load_passes_over() {
     ];
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
-    let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3");
+    let listed = check(&paths, &environment(&[]), &Flags::default(), "1.2.3");
     let listed: Vec<_> = listed.diagnostics.all().iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(listed, ["clients.maestro", "post"]);
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
@@ -548,7 +552,7 @@ fn a_report_that_the_api_refuses_fails_the_check_and_loads() {
     let files = [("config.yaml", "adapter: {name: a}\n"), ("task/task.yaml", task), ("task/status.yaml", &status)];
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
-    let listed = check(&paths, &environment(&[]), &Overrides::default(), "1.2.3").diagnostics.to_string();
+    let listed = check(&paths, &environment(&[]), &Flags::default(), "1.2.3").diagnostics.to_string();
     assert!(
         listed.contains("error: post.payloads[0].build_ref: the condition `Available` has no `status`"),
         "{listed}"

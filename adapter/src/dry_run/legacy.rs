@@ -12,7 +12,7 @@ use super::canned_api::Answers;
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input};
 use crate::args::LegacyDryRun;
-use crate::config::{Environment, Overrides, Paths};
+use crate::config::{Environment, Flags, Paths};
 
 /// The flags, and what `serve` knows beside them.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Request<'a> {
     /// The environment of the process.
     pub environment: &'a Environment,
     /// The flags that set configuration keys.
-    pub overrides: &'a Overrides,
+    pub config_flags: &'a Flags,
     /// This build.
     pub version: &'a Version,
     /// The clock, for an event that has no time.
@@ -37,7 +37,7 @@ pub struct Request<'a> {
 /// The configuration is refused, there is no event, or a file cannot be used.
 pub fn load(request: &Request<'_>) -> Result<World, DryRunError> {
     let Request { flags, environment, version, .. } = request;
-    let configured = configure(request.paths, environment, request.overrides, version)?;
+    let configured = configure(request.paths, environment, request.config_flags, version)?;
     let event_path = flags.event.clone().ok_or(DryRunError::NoEvent)?;
     let setting = Setting {
         event: input::read_event(&event_path)?,

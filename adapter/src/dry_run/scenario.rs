@@ -17,7 +17,7 @@ use lifecycle_service::version::Version;
 
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input};
-use crate::config::{Overrides, Paths};
+use crate::config::{Flags, Paths};
 
 const EVENT: &str = "event.json";
 const ADAPTER_CONFIG: &str = "adapter-config.yaml";
@@ -39,7 +39,7 @@ pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
     }
     let environment = optional(&folder.join(ENVIRONMENT), input::read_environment)?;
     let paths = Paths { adapter: folder.join(ADAPTER_CONFIG), task: folder.join(TASK_CONFIG) };
-    let configured = configure(&paths, &environment, &Overrides::default(), &NO_BUILD)?;
+    let configured = configure(&paths, &environment, &Flags::default(), &NO_BUILD)?;
     let event_path = folder.join(EVENT);
     let setting = Setting {
         event: input::read_event(&event_path)?,

@@ -23,7 +23,7 @@ use super::DryRunError;
 use super::canned_api::{Answers, CannedApi};
 use super::input::InputError;
 use super::trace::{Recording, Trace};
-use crate::config::{Environment, Loaded, Overrides, Paths, load};
+use crate::config::{Environment, Flags, Loaded, Paths, load};
 use crate::pipeline::Pipeline;
 use crate::serve::host;
 use crate::trace::TraceContext;
@@ -60,10 +60,10 @@ pub struct World {
 pub fn configure(
     paths: &Paths,
     environment: &Environment,
-    overrides: &Overrides,
+    flags: &Flags,
     version: &Version,
 ) -> Result<Loaded, DryRunError> {
-    load(paths, environment, overrides, version.number).map_err(DryRunError::Configuration)
+    load(paths, environment, flags, version.number).map_err(DryRunError::Configuration)
 }
 
 impl World {

@@ -11,16 +11,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hyperfleet_adapter::args;
-use hyperfleet_adapter::config::settings::SETTINGS;
+use hyperfleet_adapter::config::settings::DEPLOYMENT;
 use hyperfleet_adapter::config::signing::Key;
-use hyperfleet_adapter::config::{self, Overrides, broker};
+use hyperfleet_adapter::config::{self, Flags, broker};
 use hyperfleet_adapter::handler;
 use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::settings::tables;
 use lifecycle_core::plan::decision::{Decision, FailReason};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};
+use serde_json::Value;
 
-mod keys;
 mod metrics;
 mod page;
 mod recipe;
@@ -47,32 +48,26 @@ fn check_generated(page: &str, tables: &[(&str, String)]) {
 
 #[test]
 fn configuration_has_every_key_flag_and_variable() {
+    let keys = |schema: &Value, with_variables| {
+        let table = tables::keys(schema, with_variables);
+        assert!(!table.contains("|  |"), "a key has no description: {table}");
+        table
+    };
     check_generated(
         "docs/configuration.md",
         &[
-            ("deployment keys", keys::table(&config::adapter_schema(), None)),
-            ("task keys", keys::table(&config::task_schema(), None)),
-            ("broker keys", keys::table(&broker::schema(), Some(keys::broker_variable))),
-            ("settings", settings_table()),
+            ("deployment keys", keys(&config::adapter_schema(), false)),
+            ("task keys", keys(&config::task_schema(), false)),
+            ("broker keys", keys(&broker::schema(), true)),
+            ("settings", tables::settings(DEPLOYMENT.settings)),
             ("commands", commands_table()),
         ],
     );
 }
 
-/// Flags and variables that set keys, in the order of the program's own table.
-fn settings_table() -> String {
-    let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
-    for setting in SETTINGS {
-        let flag = setting.flag.map_or_else(|| "–".to_owned(), |flag| format!("`--{flag}`"));
-        let variables: Vec<_> = setting.variables.iter().map(|variable| format!("`{variable}`")).collect();
-        table.push_str(&format!("| `{}` | {flag} | {} |\n", setting.key, variables.join(", else ")));
-    }
-    table
-}
-
 /// Every command with its own arguments; those that set keys are in another table.
 fn commands_table() -> String {
-    let of_keys: BTreeSet<_> = SETTINGS.iter().filter_map(|setting| setting.flag).collect();
+    let of_keys: BTreeSet<_> = DEPLOYMENT.settings.iter().filter_map(|setting| setting.flag).collect();
     let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
     for command in args::command().get_subcommands() {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -192,8 +187,8 @@ fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
         "adapter" => {
             let signer = Signer::new(&[0; 32]).unwrap();
             let key = |_: &Path| Ok(Key { signer: signer.clone(), open_to_all: false });
-            let overrides = Overrides::default();
-            config::load_adapter(place, text, &environment, &overrides, "0.0.0-dev", &key, &mut diagnostics);
+            let flags = Flags::default();
+            config::load_adapter(place, text, &environment, &flags, "0.0.0-dev", &key, &mut diagnostics);
         }
         "broker" => match broker::parse(place, text, &environment) {
             Ok((_, remarks)) | Err(remarks) => diagnostics = remarks,

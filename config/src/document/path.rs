@@ -59,6 +59,18 @@ impl Path {
     }
 }
 
+impl From<&str> for Path {
+    fn from(dotted: &str) -> Self {
+        Self::of_keys(dotted)
+    }
+}
+
+impl From<&Path> for Path {
+    fn from(path: &Path) -> Self {
+        path.clone()
+    }
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, segment) in self.0.iter().enumerate() {

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lifecycle_config::address;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 use lifecycle_config::duration;
-use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
 use tracing::level_filters::LevelFilter;
 
@@ -89,9 +89,9 @@ impl Settler<'_> {
     }
 
     fn listen(&mut self, path: &Path, text: Option<&str>, port: u16) -> SocketAddr {
-        let default = http::all_interfaces(port);
+        let default = address::all_interfaces(port);
         let Some(text) = text.filter(|text| !text.is_empty()) else { return default };
-        http::parse_address(text).unwrap_or_else(|| {
+        address::parse(text).unwrap_or_else(|| {
             self.error(path, format!("\"{text}\" is not an address to listen at"), "write `:8080` or `127.0.0.1:8080`");
             default
         })

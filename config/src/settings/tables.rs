@@ -1,6 +1,9 @@
-//! The keys of a JSON Schema as a table.
+//! Tables of the documentation: the keys of a schema, and what sets them from outside of the file.
 
 use serde_json::Value;
+
+use super::Setting;
+use crate::decode::DURATION;
 
 /// One key with what its row says.
 struct Key {
@@ -9,27 +12,46 @@ struct Key {
     meaning: String,
 }
 
-/// Writes a row for every key; `variable` names the environment variable of a leaf, if there is one for each.
-pub(crate) fn table(schema: &Value, variable: Option<fn(&str) -> String>) -> String {
-    let mut keys = Vec::new();
-    properties(schema, schema, "", &mut keys);
-    assert!(!keys.is_empty());
-    let (header, rule) = if variable.is_some() { (" Variable |", " --- |") } else { ("", "") };
+/// A row for every key of a schema; `with_variables` adds the variable of each key that is not a mapping.
+#[must_use]
+pub fn keys(schema: &Value, with_variables: bool) -> String {
+    let (header, rule) = if with_variables { (" Variable |", " --- |") } else { ("", "") };
     let mut table = format!("| Key | Value |{header} Meaning |\n| --- | --- |{rule} --- |\n");
-    for Key { path, kind, meaning } in keys {
-        let variable = match variable {
-            Some(_) if kind == "mapping" => " |".to_owned(),
-            Some(variable) => format!(" `{}` |", variable(&path)),
-            None => String::new(),
+    for Key { path, kind, meaning } in of_schema(schema) {
+        let variable = match with_variables {
+            true if kind == MAPPING => " |".to_owned(),
+            true => format!(" `{}` |", path.to_uppercase().replace('.', "_")),
+            false => String::new(),
         };
         table.push_str(&format!("| `{path}` | {kind} |{variable} {meaning} |\n"));
     }
     table
 }
 
-/// The variable that sets a key of the broker's file.
-pub(crate) fn broker_variable(path: &str) -> String {
-    path.to_uppercase().replace('.', "_")
+/// A row for every flag and variable that sets a key.
+#[must_use]
+pub fn settings(settings: &[Setting]) -> String {
+    let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
+    for setting in settings {
+        let flag = setting.flag.map_or_else(|| "–".to_owned(), |flag| format!("`--{flag}`"));
+        let variables: Vec<_> = setting.variables.iter().map(|variable| format!("`{variable}`")).collect();
+        table.push_str(&format!("| `{}` | {flag} | {} |\n", setting.key, variables.join(", else ")));
+    }
+    table
+}
+
+/// The keys of a schema that are not mappings, outside of lists.
+pub(super) fn leaves(schema: &Value) -> Vec<String> {
+    let keys = of_schema(schema).into_iter().filter(|key| key.kind != MAPPING && !key.path.contains("[]"));
+    keys.map(|key| key.path).collect()
+}
+
+const MAPPING: &str = "mapping";
+
+fn of_schema(schema: &Value) -> Vec<Key> {
+    let mut keys = Vec::new();
+    properties(schema, schema, "", &mut keys);
+    keys
 }
 
 fn properties(root: &Value, schema: &Value, parent: &str, keys: &mut Vec<Key>) {
@@ -40,7 +62,8 @@ fn properties(root: &Value, schema: &Value, parent: &str, keys: &mut Vec<Key>) {
         let path = if parent.is_empty() { name.clone() } else { format!("{parent}.{name}") };
         let shapes = shapes(root, property);
         let kinds: Vec<String> = shapes.iter().map(|shape| kind(root, shape)).collect();
-        let description = property["description"].as_str().unwrap_or_else(|| panic!("{path} has no description"));
+        let of_shape = || shapes.iter().find_map(|shape| shape["description"].as_str());
+        let description = property["description"].as_str().or_else(of_shape).unwrap_or_default();
         let note = if required(name) { "Required. " } else { "" };
         let meaning = format!("{note}{}", description.replace('\n', " ").replace('|', "\\|"));
         keys.push(Key { path: path.clone(), kind: kinds.join(" or "), meaning });
@@ -62,8 +85,8 @@ fn below(root: &Value, shape: &Value, path: &str, keys: &mut Vec<Key>) {
 
 /// The shapes that a value can have, references resolved, null left out.
 fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
-    if let Some(pointer) = schema["$ref"].as_str() {
-        return shapes(root, root.pointer(&pointer[1..]).expect("references lead somewhere"));
+    if let Some(target) = schema["$ref"].as_str().and_then(|path| root.pointer(path.trim_start_matches('#'))) {
+        return shapes(root, target);
     }
     match schema["anyOf"].as_array() {
         Some(alternatives) => alternatives.iter().flat_map(|alternative| shapes(root, alternative)).collect(),
@@ -73,7 +96,7 @@ fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
 }
 
 fn kind(root: &Value, shape: &Value) -> String {
-    if shape["format"] == "go-duration" {
+    if shape["format"] == DURATION {
         return "duration".to_owned();
     }
     let choices = shape["enum"]
@@ -87,7 +110,7 @@ fn kind(root: &Value, shape: &Value) -> String {
     let name = match &shape["type"] {
         Value::String(name) => name.as_str(),
         Value::Array(names) => names.iter().filter_map(Value::as_str).find(|name| *name != "null").unwrap_or("any"),
-        _ => "any",
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "any",
     };
     match name {
         "string" => "text".to_owned(),
@@ -96,7 +119,7 @@ fn kind(root: &Value, shape: &Value) -> String {
             _ => "list".to_owned(),
         },
         "object" if shape["additionalProperties"].is_object() => "mapping of texts".to_owned(),
-        "object" => "mapping".to_owned(),
+        "object" => MAPPING.to_owned(),
         "any" => "any value".to_owned(),
         other => other.to_owned(),
     }

@@ -6,73 +6,26 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use ::http::header::{HeaderName, HeaderValue};
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
-use lifecycle_config::document::Document;
+use lifecycle_config::address;
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
+use lifecycle_config::settings::Resolver;
 use lifecycle_core::api_call::{Backoff, attempts};
 use lifecycle_core::keys;
 use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
-use lifecycle_service::http;
 use lifecycle_service::logging::{Format, LogSettings, Output};
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 use url::Url;
 
-use super::settings::Origins;
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};
 use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
 use super::{dump, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Reports diagnostics about keys, wherever their value came from.
-struct Validator<'v> {
-    document: &'v Document,
-    origins: &'v Origins,
-    diagnostics: &'v mut Diagnostics,
-}
-
-impl Validator<'_> {
-    fn report(&mut self, severity: Severity, key: &str, message: impl Into<String>, help: Option<&str>) {
-        self.diagnostics.push(self.origins.diagnostic(self.document, severity, key, message.into(), help));
-    }
-
-    fn error(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
-        self.report(Severity::Error, key, message, help);
-    }
-
-    fn warn(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
-        self.report(Severity::Warning, key, message, help);
-    }
-
-    fn note(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
-        self.report(Severity::Note, key, message, help);
-    }
-
-    /// Warns of a value that may hold a password: the line is not quoted.
-    fn warn_of_secret(&mut self, key: &str, message: impl Into<String>, help: &str) {
-        let diagnostic = self.origins.diagnostic(self.document, Severity::Warning, key, message.into(), Some(help));
-        self.diagnostics.push(Diagnostic { snippet: None, ..diagnostic });
-    }
-
-    /// A duration that counts if it is positive. Text that is none was reported when it was read.
-    fn duration(text: Option<&str>, default: Duration) -> Duration {
-        text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
-    }
-
-    fn listen(&mut self, key: &str, spec: Option<&ListenSpec>) -> Option<SocketAddr> {
-        let text = spec?.listen.as_deref().filter(|text| !text.is_empty())?;
-        let address = http::parse_address(text);
-        if address.is_none() {
-            let message = format!("\"{text}\" is not an address to listen at");
-            self.error(key, message, Some("write `:8080` or `127.0.0.1:8080`"));
-        }
-        address
-    }
-}
 
 fn nanoseconds(text: &str) -> Option<i64> {
     parse_nanoseconds(text, Units::Go).ok()
@@ -83,23 +36,20 @@ fn positive(nanoseconds: i64) -> Option<Duration> {
 }
 
 /// Checks the rules that types cannot express, and fills in the defaults.
-pub(super) fn settle(
+pub(super) fn resolve(
     spec: &AdapterSpec,
     values: Value,
-    document: &Document,
-    origins: &Origins,
+    mut resolver: Resolver<'_>,
     program_version: &str,
     key: &signing::Source<'_>,
-    diagnostics: &mut Diagnostics,
 ) -> AdapterConfig {
-    let mut validator = Validator { document, origins, diagnostics };
-    let v = &mut validator;
+    let r = &mut resolver;
     let version = spec.adapter.version.clone().unwrap_or_default();
-    check_version(v, &version, program_version);
-    check_name(v, &spec.adapter.name);
+    check_version(r, &version, program_version);
+    check_name(r, &spec.adapter.name);
     let clients = spec.clients.clone().unwrap_or_default();
     if let Some(maestro) = &clients.maestro {
-        check_maestro(v, maestro);
+        check_maestro(r, maestro);
     }
     let broker = clients.broker.unwrap_or_default();
     let http = spec.inputs.as_ref().and_then(|inputs| inputs.http.as_ref());
@@ -107,52 +57,47 @@ pub(super) fn settle(
         name: spec.adapter.name.clone(),
         version,
         debug_config: spec.debug_config,
-        log: log(v, &spec.log.clone().unwrap_or_default()),
-        api: api(v, &clients.hyperfleet_api.unwrap_or_default()),
+        log: log(r, &spec.log.clone().unwrap_or_default()),
+        api: api(r, &clients.hyperfleet_api.unwrap_or_default()),
         subscription_id: broker.subscription_id.filter(|text| !text.is_empty()),
         topic: broker.topic.filter(|text| !text.is_empty()),
-        kubernetes: kubernetes(v, clients.kubernetes.unwrap_or_default()),
-        stamp_resource_id: stamp(v, spec),
-        signer: signer(v, spec, key),
-        event_deadline: must_be_positive(v, "event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
-        shutdown_grace: must_be_positive(v, "shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
-        http_listen: v.listen("inputs.http.listen", http),
-        health_listen: v.listen("health.listen", spec.health.as_ref()).unwrap_or(http::all_interfaces(8080)),
-        metrics_listen: v.listen("metrics.listen", spec.metrics.as_ref()).unwrap_or(http::all_interfaces(9090)),
+        kubernetes: kubernetes(r, clients.kubernetes.unwrap_or_default()),
+        stamp_resource_id: stamp(r, spec),
+        signer: signer(r, spec, key),
+        event_deadline: r.duration("event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
+        shutdown_grace: r.duration("shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
+        http_listen: listen(r, "inputs.http.listen", http),
+        health_listen: listen(r, "health.listen", spec.health.as_ref()).unwrap_or(address::all_interfaces(8080)),
+        metrics_listen: listen(r, "metrics.listen", spec.metrics.as_ref()).unwrap_or(address::all_interfaces(9090)),
         redacted: dump::redacted(&values),
         values,
     }
 }
 
-fn must_be_positive(v: &mut Validator<'_>, key: &str, text: Option<&str>, default: Duration) -> Duration {
-    let nanoseconds = text.and_then(nanoseconds);
-    if nanoseconds.is_some_and(|nanoseconds| nanoseconds <= 0) && !v.is_reported(key) {
-        v.error(key, "must be above zero", None);
-    }
-    Validator::duration(text, default)
+fn listen(r: &mut Resolver<'_>, key: &str, spec: Option<&ListenSpec>) -> Option<SocketAddr> {
+    r.listen(key, spec?.listen.as_deref())
 }
 
-impl Validator<'_> {
-    fn is_reported(&self, key: &str) -> bool {
-        self.diagnostics.all().iter().any(|diagnostic| diagnostic.path == key)
-    }
+/// A duration that counts if it is above zero, as in the Go adapter.
+fn duration(text: Option<&str>, default: Duration) -> Duration {
+    text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
 }
 
-fn check_version(v: &mut Validator<'_>, configured: &str, program: &str) {
+fn check_version(r: &mut Resolver<'_>, configured: &str, program: &str) {
     let key = "adapter.version";
     match compare(configured, program) {
         Agreement::Agrees => {}
         Agreement::Unreadable => {
-            v.warn(key, format!("\"{configured}\" and \"{program}\" cannot be compared: the check is skipped"), None);
+            r.warn(key, format!("\"{configured}\" and \"{program}\" cannot be compared: the check is skipped"), None);
         }
         Agreement::Differs => {
             let message = format!("adapter version mismatch: the file is for {configured}, this is {program}");
-            v.error(key, message, Some("major and minor must agree; leave the key out to skip the check"));
+            r.error(key, message, Some("major and minor must agree; leave the key out to skip the check"));
         }
     }
 }
 
-fn log(v: &mut Validator<'_>, spec: &LogSpec) -> LogSettings {
+fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
     let lower = |text: &Option<String>| text.clone().unwrap_or_default().to_lowercase();
     let level = match lower(&spec.level).as_str() {
         "debug" => LevelFilter::DEBUG,
@@ -161,80 +106,62 @@ fn log(v: &mut Validator<'_>, spec: &LogSpec) -> LogSettings {
         "error" => LevelFilter::ERROR,
         other => {
             let message = format!("\"{other}\" is unknown and is taken as info");
-            v.warn("log.level", message, Some("write debug, info, warn or error"));
+            r.warn("log.level", message, "write debug, info, warn or error");
             LevelFilter::INFO
         }
     };
-    let format = match lower(&spec.format).as_str() {
-        "" | "json" => Format::Json,
-        "text" => Format::Text,
-        other => {
-            v.error("log.format", format!("\"{other}\" is invalid (allowed: json, text)"), None);
-            Format::Json
-        }
-    };
-    let output = match lower(&spec.output).as_str() {
-        "" | "stdout" => Output::Stdout,
-        "stderr" => Output::Stderr,
-        other => {
-            v.error("log.output", format!("\"{other}\" is invalid (allowed: stdout, stderr)"), None);
-            Output::Stdout
-        }
-    };
+    let formats = [("json", Format::Json), ("text", Format::Text)];
+    let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
+    let format = r.choice("log.format", Some(&lower(&spec.format)), &formats, Format::Json);
+    let output = r.choice("log.output", Some(&lower(&spec.output)), &outputs, Output::Stdout);
     LogSettings { level, format, output }
 }
 
-fn api(v: &mut Validator<'_>, spec: &ApiSpec) -> ApiConfig {
-    let retry_backoff = match spec.retry_backoff.as_deref().unwrap_or_default() {
-        "" | "exponential" => Backoff::Exponential,
-        "linear" => Backoff::Linear,
-        "constant" => Backoff::Constant,
-        other => {
-            let message = format!("\"{other}\" is invalid (allowed: exponential, linear, constant)");
-            v.error("clients.hyperfleet_api.retry_backoff", message, None);
-            Backoff::Exponential
-        }
-    };
+fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
+    let backoffs =
+        [("exponential", Backoff::Exponential), ("linear", Backoff::Linear), ("constant", Backoff::Constant)];
+    let key = "clients.hyperfleet_api.retry_backoff";
+    let retry_backoff = r.choice(key, spec.retry_backoff.as_deref(), &backoffs, Backoff::Exponential);
     let default_headers: BTreeMap<_, _> = spec.default_headers.clone().unwrap_or_default();
-    check_target(v, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
+    check_target(r, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
     ApiConfig {
         base_url: spec.base_url.clone().filter(|text| !text.is_empty()),
         version: spec.version.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| "v1".to_owned()),
-        timeout: Validator::duration(spec.timeout.as_deref(), 10 * SECOND),
+        timeout: duration(spec.timeout.as_deref(), 10 * SECOND),
         retry_attempts: spec.retry_attempts.and_then(attempts).unwrap_or(3),
         retry_backoff,
-        base_delay: Validator::duration(spec.base_delay.as_deref(), SECOND),
-        max_delay: Validator::duration(spec.max_delay.as_deref(), 30 * SECOND),
+        base_delay: duration(spec.base_delay.as_deref(), SECOND),
+        max_delay: duration(spec.max_delay.as_deref(), 30 * SECOND),
         default_headers: default_headers.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect(),
-        auth: spec.auth.as_ref().and_then(|auth| self::auth(v, auth)),
+        auth: spec.auth.as_ref().and_then(|auth| self::auth(r, auth)),
     }
 }
 
 /// Says where the API cannot be called. The Go adapter loads such a file, and finds out when it calls.
-fn check_target(v: &mut Validator<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
+fn check_target(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
     let key = "clients.hyperfleet_api.base_url";
     let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
     if !base_url.trim().is_empty() && !Url::parse(base_url.trim()).is_ok_and(|url| is_usable(&url)) {
         let message = "is not the address of an API: every call fails, and `serve` does not start";
-        v.warn_of_secret(key, message, "write `http://HOST:PORT` or `https://HOST`, without a query");
+        r.warn_of_secret(key, message, "write `http://HOST:PORT` or `https://HOST`, without a query");
     }
     for (name, value) in default_headers {
         let key = "clients.hyperfleet_api.default_headers";
         if HeaderName::from_bytes(name.trim().as_bytes()).is_err() {
             let message = format!("\"{name}\" is not the name of a header: `serve` does not start");
-            v.warn_of_secret(key, message, "write letters, digits and `-` only, such as `X-Request-Source`");
+            r.warn_of_secret(key, message, "write letters, digits and `-` only, such as `X-Request-Source`");
         } else if HeaderValue::from_str(value.trim()).is_err() {
             let message = format!("the value of \"{name}\" cannot be sent: `serve` does not start");
-            v.warn_of_secret(key, message, "write ASCII text on one line");
+            r.warn_of_secret(key, message, "write ASCII text on one line");
         }
     }
 }
 
-fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
+fn auth(r: &mut Resolver<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
     let key = "clients.hyperfleet_api.auth.token_path";
     if spec.token_path.is_none() && spec.token_cache_ttl.is_none() {
         // As in the Go adapter, whose configuration library drops empty mappings.
-        v.warn(
+        r.warn(
             "clients.hyperfleet_api.auth",
             "is empty: calls carry no token",
             Some("set `token_path`, or leave `auth` out"),
@@ -244,33 +171,30 @@ fn auth(v: &mut Validator<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
     let text = spec.token_path.as_deref().unwrap_or_default();
     let path = FilePath::new(text);
     if text.is_empty() {
-        v.error(key, "is required", None);
+        r.error(key, "is required", None);
     }
     if !text.is_empty() && !path.is_absolute() {
-        v.error(key, format!("\"{text}\" must be an absolute path"), None);
+        r.error(key, format!("\"{text}\" must be an absolute path"), None);
     }
     let ttl = spec.token_cache_ttl.as_deref().and_then(nanoseconds).unwrap_or_default();
     if ttl < 0 {
-        v.error("clients.hyperfleet_api.auth.token_cache_ttl", "must not be negative", None);
+        r.error("clients.hyperfleet_api.auth.token_cache_ttl", "must not be negative", None);
     }
     Some(AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default() })
 }
 
-fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
+fn kubernetes(r: &mut Resolver<'_>, spec: KubernetesSpec) -> KubernetesConfig {
     let qps = spec.qps.unwrap_or_default();
     let burst = spec.burst.unwrap_or_default();
     if qps < 0.0 {
-        v.error("clients.kubernetes.qps", "must not be negative", Some("leave it out for no limit"));
+        r.error("clients.kubernetes.qps", "must not be negative", Some("leave it out for no limit"));
     }
     if burst < 0 {
-        v.error("clients.kubernetes.burst", "must not be negative", Some("leave it out for no limit"));
+        r.error("clients.kubernetes.burst", "must not be negative", Some("leave it out for no limit"));
     }
     if spec.api_version.is_some_and(|text| !text.is_empty()) {
-        v.note(
-            "clients.kubernetes.api_version",
-            "has no effect",
-            Some("the Go adapter does not use it either: remove it"),
-        );
+        let help = "the Go adapter does not use it either: remove it";
+        r.report(Severity::Note, "clients.kubernetes.api_version", "has no effect", help);
     }
     KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
@@ -280,8 +204,8 @@ fn kubernetes(v: &mut Validator<'_>, spec: KubernetesSpec) -> KubernetesConfig {
 }
 
 /// Warns of a block that the Go adapter would refuse when it connects; nothing here connects to Maestro, so nothing fails.
-fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
-    v.warn(
+fn check_maestro(r: &mut Resolver<'_>, spec: &MaestroSpec) {
+    r.warn(
         "clients.maestro",
         "the maestro transport is not supported yet: every resource goes to the Kubernetes API",
         Some("keep the Go adapter for tasks that need Maestro, or remove the block"),
@@ -290,23 +214,23 @@ fn check_maestro(v: &mut Validator<'_>, spec: &MaestroSpec) {
     for (key, text) in durations {
         let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
         if let Err(error) = parse_nanoseconds(text, Units::Go) {
-            v.warn(&format!("clients.maestro.{key}"), format!("invalid maestro {key}: {error}"), None);
+            r.warn(format!("clients.maestro.{key}").as_str(), format!("invalid maestro {key}: {error}"), None);
         }
     }
     let address = spec.http_server_address.as_deref().filter(|text| !text.is_empty());
     if address.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-        v.warn("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
+        r.warn("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
     }
     if address.is_some_and(|url| url.starts_with("http://")) && !spec.insecure {
-        v.warn("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
+        r.warn("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
     }
 }
 
 /// Every object carries the adapter's name as a label.
-fn check_name(v: &mut Validator<'_>, name: &str) {
+fn check_name(r: &mut Resolver<'_>, name: &str) {
     if !is_label_value(name) {
         let help = "write a name such as `my-adapter`";
-        v.error("adapter.name", not_a_label_value(name, keys::ADAPTER), Some(help));
+        r.error("adapter.name", not_a_label_value(name, keys::ADAPTER), Some(help));
     }
 }
 
@@ -317,29 +241,29 @@ fn not_a_label_value(text: &str, label: &str) -> String {
     )
 }
 
-fn stamp(v: &mut Validator<'_>, spec: &AdapterSpec) -> Option<Template> {
+fn stamp(r: &mut Resolver<'_>, spec: &AdapterSpec) -> Option<Template> {
     let text = spec.stamp.as_ref()?.resource_id.as_deref().filter(|text| !text.is_empty())?;
     match Template::parse(text) {
         Ok(template) => {
             if let Some(id) = template.as_literal().filter(|id| !is_label_value(id)) {
                 let help = "remove it: the event's id is stamped then";
-                v.error("stamp.resource_id", not_a_label_value(id, keys::RESOURCE_ID), Some(help));
+                r.error("stamp.resource_id", not_a_label_value(id, keys::RESOURCE_ID), Some(help));
             }
             Some(template)
         }
         Err(error) => {
-            v.error("stamp.resource_id", error.to_string(), None);
+            r.error("stamp.resource_id", error.to_string(), None);
             None
         }
     }
 }
 
-fn signer(v: &mut Validator<'_>, spec: &AdapterSpec, source: &signing::Source<'_>) -> Option<Signer> {
+fn signer(r: &mut Resolver<'_>, spec: &AdapterSpec, source: &signing::Source<'_>) -> Option<Signer> {
     let key = "signing.key_file";
     let path = spec.signing.as_ref()?.key_file.as_deref().unwrap_or_default();
     if path.is_empty() {
-        if !v.is_reported(key) {
-            v.error(key, "is required", None);
+        if !r.is_reported(&key.into()) {
+            r.error(key, "is required", None);
         }
         return None;
     }
@@ -347,13 +271,13 @@ fn signer(v: &mut Validator<'_>, spec: &AdapterSpec, source: &signing::Source<'_
         Ok(signing::Key { signer, open_to_all }) => {
             if open_to_all {
                 let message = format!("\"{path}\" can be read by every user");
-                v.warn(key, message, Some("`chmod 0440`, or `defaultMode: 0440` of the Secret's volume"));
+                r.warn(key, message, Some("`chmod 0440`, or `defaultMode: 0440` of the Secret's volume"));
             }
             Some(signer)
         }
         Err(why) => {
             let help = "mount a Secret with a key of `openssl rand -base64 48`, or leave `signing` out";
-            v.error(key, format!("there is no key in \"{path}\": {why}"), Some(help));
+            r.error(key, format!("there is no key in \"{path}\": {why}"), Some(help));
             None
         }
     }

@@ -1,0 +1,41 @@
+//! The flags of a [`Table`] as arguments of a command line.
+
+use clap::{Arg, ArgMatches};
+
+use super::{FileName, Flags, Table, Takes};
+
+/// An argument for each key that has a flag.
+pub fn of_table(table: &Table) -> impl Iterator<Item = Arg> {
+    table.settings.iter().filter_map(|setting| {
+        let flag = setting.flag?;
+        let variables = setting.variables.join(", ");
+        let argument = Arg::new(flag)
+            .long(flag)
+            .help_heading("Configuration keys")
+            .help(format!("Sets {} [env: {variables}]", setting.key));
+        Some(match setting.takes {
+            Takes::Text => argument.value_name("VALUE").allow_hyphen_values(true),
+            Takes::Switch => switch(argument),
+        })
+    })
+}
+
+/// The argument that names a file.
+#[must_use]
+pub fn of_file(file: &FileName, what: &str) -> Arg {
+    let FileName { flag, short, variable } = *file;
+    Arg::new(flag).long(flag).short(short).value_name("FILE").help(format!("{what} [env: {variable}]"))
+}
+
+/// A flag as Go has it for booleans: `--name`, or `--name=false`; never `--name false`.
+#[must_use]
+pub fn switch(argument: Arg) -> Arg {
+    argument.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
+}
+
+/// The flags of the table that were given.
+#[must_use]
+pub fn given(table: &Table, matches: &ArgMatches) -> Flags {
+    let flags = table.settings.iter().filter_map(|setting| setting.flag);
+    flags.filter_map(|flag| Some((flag, matches.get_one::<String>(flag)?.clone()))).collect()
+}
