@@ -74,10 +74,14 @@ fn compile_spec(
 ) -> Task {
     let known = Known::of(spec);
     let root = Place { document, path: Path::root() };
+    let (before_objects, before_payloads) = (known.of_preconditions(), known.of_resources());
     let mut checker = Checker::new(surroundings, &known, diagnostics);
     let params = params::compile(&mut checker, &spec.params, &root.key("params"));
+    checker.known = &before_objects;
     let preconditions = preconditions::compile(&mut checker, &spec.preconditions, &root.key("preconditions"));
+    checker.known = &before_payloads;
     let resources = resources::compile(&mut checker, &spec.resources, &root.key("resources"));
+    checker.known = &known;
     let post = spec.post.clone().unwrap_or_default();
     let payloads = post::payloads(&mut checker, &post.payloads, &root.key("post").key("payloads"));
     let actions = post::actions(&mut checker, &post.post_actions, &root.key("post").key("post_actions"));

@@ -195,6 +195,10 @@ impl<'c> Checker<'c> {
         };
         for unknown in expression.unknown_names(is_known) {
             let (message, help) = match unknown {
+                UnknownName::Variable(name) if known.why_later(&name).is_some() => {
+                    let why = known.why_later(&name).unwrap_or_default();
+                    (format!("`{name}` has no value yet: {why}"), None)
+                }
                 UnknownName::Variable(name) => {
                     let help = suggest(&name, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
                     (format!("undeclared variable `{name}`"), help)
@@ -266,13 +270,25 @@ impl<'c> Checker<'c> {
             }
             // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
             // see it accepts, so that is no error here either.
+            let first = variable.split('.').next().unwrap_or_default();
+            let is_declared =
+                first != "resources" || variable.split('.').nth(1).is_none_or(|it| known.has_resource(it));
+            let later = known.why_later(first).filter(|_| is_declared);
             let is_error = match key {
                 Key::New => true,
+                Key::Inherited if later.is_some() => false,
                 Key::Inherited => plain.contains(variable.as_str()),
                 Key::Unchecked => false,
             };
+            // As in `index .resources "job"`, which asks whether there is an object.
+            if variable == "resources" && !is_error && later.is_none() {
+                continue;
+            }
             let severity = if is_error { Severity::Error } else { Severity::Warning };
-            let first = variable.split('.').next().unwrap_or_default();
+            if let Some(why) = later {
+                self.report(severity, place, None, format!("`{first}` has no value yet: {why}"), None);
+                continue;
+            }
             let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
             self.report(severity, place, None, format!("undefined template variable \"{variable}\""), help);
         }
@@ -320,7 +336,18 @@ impl<'c> Checker<'c> {
     /// A `field:` path over the variables that every event has, too.
     pub(super) fn variable_field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
         let path = self.field(place, text);
-        self.members(place, &path.prefix());
+        let prefix = path.prefix();
+        self.members(place, &prefix);
+        let known = self.known;
+        if let Some(first) = prefix.first().filter(|first| !first.is_empty() && !known.has_variable(first)) {
+            match known.why_later(first) {
+                Some(why) => self.warn(place, format!("`{first}` has no value yet: {why}"), None),
+                None => {
+                    let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
+                    self.warn(place, format!("undeclared variable `{first}`: the path finds nothing"), help);
+                }
+            }
+        }
         path
     }
 

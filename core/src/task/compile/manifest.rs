@@ -63,9 +63,21 @@ fn text_manifest(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Op
     {
         checker.error_with_help(place, MARKED, REMOVE_MARK);
     }
+    if has_second_document(text) {
+        let help = "make the second object a resource of its own".to_owned();
+        checker.warn(place, "holds a second YAML document, which is dropped, as in the Go adapter", Some(help));
+    }
     let api_version = fixed(checker, text_key(text, "apiVersion"), "apiVersion", place);
     let kind = fixed(checker, text_key(text, "kind"), "kind", place);
     Some((Manifest::Text(template?), GroupVersionKind::new(api_version?, kind?)))
+}
+
+/// Whether something stands before and behind a line `---`. A template may leave out either; what is behind is dropped if not.
+fn has_second_document(text: &str) -> bool {
+    let has_content = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let is_separator = |line: &str| line.trim_end() == "---";
+    let mut lines = text.lines().skip_while(|line| !has_content(line) || is_separator(line));
+    lines.any(is_separator) && lines.any(has_content)
 }
 
 fn inline_kind(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> Option<GroupVersionKind> {

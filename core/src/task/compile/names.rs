@@ -1,6 +1,6 @@
 //! Which names a task declares, and which ones its templates and expressions may therefore use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::task::spec::TaskSpec;
 
@@ -15,7 +15,16 @@ pub(super) struct Known {
     /// The entries of `resources`, without what is found inside of their objects.
     entries: BTreeSet<String>,
     payloads: BTreeSet<String>,
+    /// The variables that something else than a payload sets.
+    set_before_payloads: BTreeSet<String>,
+    /// Names that the task declares and that have no value yet, each with the reason.
+    later: BTreeMap<String, &'static str>,
 }
+
+/// Why a payload's name has no value before phase 4.
+const PAYLOAD_IS_LATER: &str = "it is a payload, and payloads are built after the last resource";
+/// Why `resources` has no entry before phase 3.
+const RESOURCES_ARE_LATER: &str = "live objects are read after the last precondition";
 
 impl Known {
     /// Everything that the task declares anywhere, as the Go adapter counts it, and the preconditions'
@@ -27,6 +36,7 @@ impl Known {
             known.variables.insert(precondition.name.clone());
             known.variables.extend(precondition.capture.iter().map(|capture| capture.name.clone()));
         }
+        known.set_before_payloads = known.variables.clone();
         for payload in spec.post.iter().flat_map(|post| &post.payloads) {
             known.variables.insert(payload.name.clone());
             known.payloads.insert(payload.name.clone());
@@ -37,6 +47,29 @@ impl Known {
             known.resources.extend(resource.nested_discoveries.iter().map(|nested| nested.name.clone()));
         }
         known
+    }
+
+    /// What resources see: payloads are built later.
+    pub(super) fn of_resources(&self) -> Self {
+        let mut known = self.clone();
+        let set_before = |name: &str| self.set_before_payloads.contains(name);
+        for payload in self.payloads.iter().filter(|name| !set_before(name)) {
+            known.variables.remove(payload);
+            known.later.insert(payload.clone(), PAYLOAD_IS_LATER);
+        }
+        known
+    }
+
+    /// What preconditions see: objects are read later, too.
+    pub(super) fn of_preconditions(&self) -> Self {
+        let mut known = self.of_resources();
+        known.later.insert("resources".to_owned(), RESOURCES_ARE_LATER);
+        known
+    }
+
+    /// Why a name that the task declares has no value yet.
+    pub(super) fn why_later(&self, name: &str) -> Option<&'static str> {
+        self.later.get(name).copied()
     }
 
     /// What the first param sees.
@@ -51,7 +84,7 @@ impl Known {
 
     /// Whether an expression may use this top-level name.
     pub(super) fn has_variable(&self, name: &str) -> bool {
-        name == "resources" || self.variables.contains(name)
+        (name == "resources" && !self.later.contains_key(name)) || self.variables.contains(name)
     }
 
     /// Whether `resources.<name>` can exist.
@@ -79,6 +112,7 @@ impl Known {
         let mut segments = path.split('.').filter(|segment| !segment.is_empty());
         match segments.next() {
             None => true,
+            Some("resources") if self.later.contains_key("resources") => false,
             Some("resources") => segments.next().is_some_and(|name| self.has_resource(name)),
             Some(first) => matches!(first, "now" | "date") || self.variables.contains(first),
         }

@@ -148,6 +148,13 @@ fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>)
             None,
         ) => checker.error(place, format!("value is required for operator \"{name}\"")),
     }
+    if let (Operator::GreaterThan | Operator::LessThan, Some(value)) = (operator, value)
+        && !value.is_number()
+    {
+        let message = format!("is no number, which \"{name}\" needs: every event fails here, as in the Go adapter");
+        let help = "write a number without quotes, or compare in an `expression`".to_owned();
+        checker.warn(&at_value, message, Some(help));
+    }
     Some(Condition { field, operator, value: value.cloned().unwrap_or(Value::Null) })
 }
 

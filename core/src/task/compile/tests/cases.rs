@@ -123,6 +123,14 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
         "preconditions: [{name: ready, conditions: [{field: a, operator: exists, value: true}]}]\n",
     ),
     (
+        "orders of what is no number",
+        "params: [{name: size, source: event.size}]\npreconditions: [{name: ready, conditions: [{field: size, operator: greaterThan, value: big}, {field: size, operator: lessThan, value: \"5\"}, {field: size, operator: greaterThan, value: 1.5}]}]\n",
+    ),
+    (
+        "preconditions that read what comes later",
+        "params: [{name: size, source: event.size}, {name: both, source: event.id}]\npreconditions:\n  - {name: first, conditions: [{field: status.a, operator: exists}, {field: resources.job, operator: exists}, {field: siz, operator: exists}]}\n  - {name: second, expression: \"!resources.?job.hasValue() && status != '' && both != ''\"}\n  - {name: third, api_call: {method: GET, url: \"/x/{{ .status }}/{{ .resources.job.metadata.name }}/{{ .resources.jbo.a }}\"}}\nresources:\n  - name: job\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\npost: {payloads: [{name: status, build: {a: {field: resources.job}, b: {field: nope}}}, {name: both, build: {}}]}\n",
+    ),
+    (
         "both spellings of a value",
         "preconditions: [{name: ready, conditions: [{field: a, operator: in, value: [x], values: [y]}]}]\n",
     ),
@@ -231,6 +239,14 @@ pub(super) const RESOURCES: &[(&str, &str)] = &[
     (
         "an undeclared variable in old and new gates",
         "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    lifecycle:\n      create: {when: {expression: nope}}\n      recreate: {when: {expression: nope}}\n      delete: {when: {expression: \"has(resources.b.status)\"}}\n",
+    ),
+    (
+        "a payload in gates, a discovery and a manifest",
+        "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod, metadata: {name: \"{{ .status }}\"}, spec: '{{ with index .resources \"a\" }}{{ .a }}{{ end }}'}\n    discovery: {by_name: \"{{ .status }}\"}\n    lifecycle:\n      create: {when: {expression: \"status != ''\"}}\n      apply: {when: {expression: \"status != ''\"}}\n      delete: {when: {expression: \"status != ''\"}}\n      patch: [{when: {expression: \"resources.a.a == 1\"}, document: {a: \"{{ .status }}\"}}]\npost: {payloads: [{name: status, build: {}}]}\n",
+    ),
+    (
+        "a text with two documents",
+        "resources:\n  - name: a\n    manifest: |\n      # first\n      ---\n      apiVersion: v1\n      kind: Pod\n      ---\n      apiVersion: v1\n      kind: Secret\n    discovery: {by_name: x}\n  - name: b\n    manifest: |\n      ---\n      apiVersion: v1\n      kind: Pod\n      ---\n      # nothing\n    discovery: {by_name: x}\n",
     ),
     (
         "gates without expressions",
