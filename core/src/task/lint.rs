@@ -6,7 +6,9 @@
 //! wrong, none is given. A report that the API refuses each time is an error. Nothing here keeps a task from loading.
 
 mod discovery;
+mod discovery_reads;
 mod gates;
+mod literals;
 mod metadata;
 mod names;
 mod nested;
@@ -18,22 +20,28 @@ mod selectors;
 mod status;
 mod variation;
 mod versions;
+mod waits;
+
+use std::collections::BTreeSet;
 
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
 use super::prospects::Own;
 use super::{Recreate, Resource, Task};
-use crate::cel::Expression;
+use crate::cel::{Expression, Presence, Prospect};
 
 /// Looks for what a sound task probably does not mean; `document` is the one that it was compiled from.
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
+    literals::lint(&mut linter);
     release::lint(&mut linter);
     patches::lint(&mut linter);
+    waits::lint(&mut linter);
     discovery::lint(&mut linter);
+    discovery_reads::lint(&mut linter);
     names::lint(&mut linter);
     metadata::lint(&mut linter);
     versions::lint(&mut linter);
@@ -97,6 +105,29 @@ const ACTIONS: [&str; 2] = ["post", "post_actions"];
 /// The resources of the task, each with its place.
 fn resources(task: &Task) -> impl Iterator<Item = (Path, &Resource)> {
     task.resources.iter().enumerate().map(|(index, resource)| (entry(&["resources"], index), resource))
+}
+
+/// Whether the task creates a resource's object: no gate refuses that in every event.
+fn is_created(task: &Task, resource: &Resource) -> bool {
+    let own = Own::of(task, resource);
+    let gates = &resource.gates;
+    let mut asked = [&gates.when, &gates.create, &gates.apply].into_iter().flatten();
+    asked.all(|gate| matches!(own.prospect(gate, Presence::Absent), Prospect::Open | Prospect::AlwaysHolds))
+}
+
+/// Whether following the edges from `start` leads back to it.
+fn is_in_circle(edges: &[BTreeSet<usize>], start: usize) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<usize> = edges[start].iter().copied().collect();
+    while let Some(index) = open.pop() {
+        if index == start {
+            return true;
+        }
+        if seen.insert(index) {
+            open.extend(&edges[index]);
+        }
+    }
+    false
 }
 
 /// Which gate an expression is.

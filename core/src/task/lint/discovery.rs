@@ -202,7 +202,7 @@ fn sources(labels: &[(Template, Template)]) -> BTreeSet<(&str, &str)> {
 }
 
 /// What the namespace is rendered from, empty if there is none; nothing if only an event reveals it.
-fn namespace(resource: &Resource) -> Option<&str> {
+pub(super) fn namespace(resource: &Resource) -> Option<&str> {
     let of_discovery = resource.discovery.namespace.as_ref().map(Template::source);
     of_discovery.filter(|namespace| !namespace.is_empty()).or_else(|| written(resource, "namespace"))
 }

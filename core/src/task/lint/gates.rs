@@ -2,7 +2,7 @@
 
 use lifecycle_config::document::Path;
 
-use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, resources};
+use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, literals, resources};
 use crate::cel::{Expression, Key, Presence, Prospect};
 use crate::keys;
 use crate::task::prospects::prospect;
@@ -64,7 +64,9 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             Kind::Orphan => format!("`{name}` is never released"),
             Kind::Delete => format!("`{name}` is never deleted"),
         };
-        if gate.kind == Kind::Apply && own.is_partial(gate) {
+        let is_meant = matches!(gate.kind, Kind::Create | Kind::Apply) && literals::is_retired(resource)
+            || gate.kind == Kind::Apply && own.is_partial(gate);
+        if is_meant {
             continue;
         }
         if condition(linter, &gate.path, gate.expression, &effect) {
@@ -189,6 +191,7 @@ impl Gated<'_> {
             let message = format!("is of no use: `create` is asked, too, and {verb} while `{name}` is there");
             linter.warn(&recreate.path, message, format!("let `create` hold while `{name}` is there"));
         } else if restraint.is_none()
+            && !literals::is_value(recreate.expression)
             && self.own.prospect(recreate.expression, Presence::Present) == Prospect::AlwaysHolds
         {
             let message = format!("always holds while `{name}` is there: each event makes a new object");

@@ -3,7 +3,7 @@
 use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
 
-use super::{Kind, Linter, Own, gates_of, resources};
+use super::{Kind, Linter, Own, gates_of, literals, resources};
 use crate::cel::{Expression, Key, Presence, Prospect};
 use crate::task::{NestedDiscovery, Resource};
 
@@ -23,6 +23,7 @@ fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Exp
     let effect = format!("it is sent on every event, and `{name}` is never updated otherwise");
     let message = match own.prospect(gate, Presence::Present) {
         Prospect::NeverHolds | Prospect::AlwaysFails => return,
+        Prospect::AlwaysHolds if literals::is_value(gate) => return,
         Prospect::AlwaysHolds => format!("always holds while `{name}` is there: {effect}"),
         Prospect::Open => {
             let formula = own.formula(gate, Presence::Present);

@@ -10,6 +10,7 @@ use crate::task::compile::{Surroundings, compile};
 mod cases;
 mod lifecycle;
 mod refused;
+mod waiting;
 
 const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
 
@@ -109,6 +110,26 @@ fn conditions_that_the_api_refuses() {
 }
 
 #[test]
+fn conditions_that_ask_nothing() {
+    insta::assert_snapshot!(rendered(&waiting::literals()));
+}
+
+#[test]
+fn deletions_that_wait_for_what_stays() {
+    insta::assert_snapshot!(rendered(&waiting::waiting_deletions()));
+}
+
+#[test]
+fn discoveries_that_read_what_is_not_there() {
+    insta::assert_snapshot!(rendered(&waiting::discoveries()));
+}
+
+#[test]
+fn manifests_that_read_their_own_object() {
+    insta::assert_snapshot!(rendered(&waiting::own_objects()));
+}
+
+#[test]
 fn the_cost_of_a_check_grows_with_the_task_and_not_faster() {
     let cost = |entries: usize| {
         let text = lifecycle::many(entries);
@@ -123,7 +144,9 @@ fn the_cost_of_a_check_grows_with_the_task_and_not_faster() {
 
 #[test]
 fn what_is_in_order_is_left_in_peace() {
-    for (name, text) in cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()) {
+    for (name, text) in
+        cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()).chain(waiting::in_order())
+    {
         let lints = lints(&text);
         assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
     }

@@ -13,16 +13,16 @@ const PARAMS: &str = r#"params:
   - {name: handover, source: {expression: isDeleting && phase == 'Handover'}}
 "#;
 
-fn with_params(resources: String) -> String {
+pub(super) fn with_params(resources: String) -> String {
     Parts { before: PARAMS, resources, ..Parts::sound() }.text()
 }
 
 /// The resource `job` with more than one gate: `key: expression`, one a line.
-fn with_gates(gates: &[(&str, &str)]) -> String {
+pub(super) fn with_gates(gates: &[(&str, &str)]) -> String {
     with_params(resource("job", &written(gates)))
 }
 
-fn written(gates: &[(&str, &str)]) -> String {
+pub(super) fn written(gates: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (key, expression) in gates.iter().filter(|(key, _)| *key == "when") {
         text.push_str(&format!("    {key}: {{expression: \"{expression}\"}}\n"));
@@ -540,9 +540,12 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
 /// Resources that read each other, in a task in which nothing is odd.
 pub(super) fn many(entries: usize) -> String {
     let resource = |index: usize| {
-        let (name, next) = (format!("r{index}"), (index + 1) % entries);
-        let gates =
-            [("create", "!isDeleting".to_owned()), ("delete", format!("isDeleting && !resources.?r{next}.hasValue()"))];
+        let name = format!("r{index}");
+        let delete = match index + 1 {
+            next if next == entries => "isDeleting && !resources.?r0.?claim.hasValue()".to_owned(),
+            next => format!("isDeleting && !resources.?r{next}.hasValue()"),
+        };
+        let gates = [("create", "!isDeleting".to_owned()), ("delete", delete)];
         resource(&name, &written(&gates.each_ref().map(|(key, gate)| (*key, gate.as_str()))))
     };
     with_params((0..entries).map(resource).collect())

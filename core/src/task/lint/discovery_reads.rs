@@ -1,0 +1,167 @@
+//! Discoveries and manifests that read an object which is not there when they are rendered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lifecycle_config::document::Path;
+
+use super::{Linter, is_created, is_in_circle, resources};
+use crate::task::{DiscoverBy, Discovery, Manifest, NestedDiscovery, Resource, Task};
+use crate::template::Template;
+
+const FROM_PARAMS: &str = "discover by what params say, such as the id of the event's resource";
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    let entries = Entries::of(task);
+    for (index, (path, resource)) in resources(task).enumerate() {
+        let place = path.key("discovery");
+        if is_in_circle(&entries.needs, index) {
+            let (name, read) = (&resource.name, entries.read_by(index));
+            let message = format!(
+                "reads {read}, which is found only after `{name}` is: every event fails with `DiscoveryFailed`, and `{name}` is \
+                 never created"
+            );
+            linter.warn(&place, message, FROM_PARAMS.to_owned());
+        } else {
+            entries.others(linter, index, &place);
+        }
+        own_object(linter, &path, resource);
+    }
+    for (entry, (owner, index, nested)) in nested(task).enumerate().map(|(at, it)| (task.resources.len() + at, it)) {
+        // A circle through the resource itself is told there.
+        if is_in_circle(&entries.needs, entry) && !is_in_circle(&entries.needs, owner) {
+            let (name, read) = (&nested.name, entries.read_by(entry));
+            let message = format!(
+                "reads {read}, which is found only after `{name}` is: it is never found, and gates that read `resources.{name}` fail"
+            );
+            let place = super::entry(&["resources"], owner).key("nested_discoveries").index(index).key("discovery");
+            linter.warn(&place, message, FROM_PARAMS.to_owned());
+        }
+    }
+}
+
+/// The nested discoveries, each with the place of its resource and its own.
+fn nested(task: &Task) -> impl Iterator<Item = (usize, usize, &NestedDiscovery)> {
+    let resources = task.resources.iter().enumerate();
+    resources.flat_map(|(owner, it)| it.nested.iter().enumerate().map(move |(index, nested)| (owner, index, nested)))
+}
+
+/// What can be in `resources`: first the resources, in order, then the nested discoveries.
+struct Entries<'t> {
+    task: &'t Task,
+    names: Vec<&'t str>,
+    /// The resource that an entry is, or in whose object it is found.
+    resource: Vec<usize>,
+    /// The entries that the discovery of an entry certainly reads.
+    reads: Vec<BTreeSet<usize>>,
+    /// The entries that have to be found first: those, and the object around a nested one.
+    needs: Vec<BTreeSet<usize>>,
+}
+
+impl<'t> Entries<'t> {
+    fn of(task: &'t Task) -> Self {
+        let of_resources = task.resources.iter().enumerate().map(|(at, it)| (it.name.as_str(), at, &it.discovery));
+        let of_nested = nested(task).map(|(owner, _, it)| (it.name.as_str(), owner, &it.discovery));
+        let all: Vec<(&str, usize, &Discovery)> = of_resources.chain(of_nested).collect();
+        // None: two entries have the name.
+        let mut by_name: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+        for (entry, (name, ..)) in all.iter().enumerate() {
+            by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(entry));
+        }
+        let entries_of = |(_, _, discovery): &(&str, usize, &'t Discovery)| {
+            let templates = templates_of(discovery).into_iter();
+            templates.flat_map(certain_reads).filter_map(|name| *by_name.get(name)?).collect()
+        };
+        let reads: Vec<BTreeSet<usize>> = all.iter().map(entries_of).collect();
+        let mut needs = reads.clone();
+        for (entry, (_, owner, _)) in all.iter().enumerate().skip(task.resources.len()) {
+            needs[entry].insert(*owner);
+        }
+        let names = all.iter().map(|(name, ..)| *name).collect();
+        Self { task, names, resource: all.iter().map(|(_, resource, _)| *resource).collect(), reads, needs }
+    }
+
+    fn read_by(&self, entry: usize) -> String {
+        let names: Vec<_> = self.reads[entry].iter().map(|&read| format!("`resources.{}`", self.names[read])).collect();
+        names.join(" and ")
+    }
+
+    /// Tells of reads that fail before the other object is created, or once it is deleted.
+    fn others(&self, linter: &mut Linter<'_>, index: usize, place: &Path) {
+        let resource = &self.task.resources[index];
+        let name = &resource.name;
+        for &read in &self.reads[index] {
+            let other = &self.task.resources[self.resource[read]];
+            let (read, other_name) = (self.names[read], &other.name);
+            if self.is_later(other, index) && is_created(self.task, other) {
+                let message = format!(
+                    "reads `resources.{read}`, and `{other_name}` comes later: until there is one, `{name}` fails with \
+                     `DiscoveryFailed`, and what comes after `{name}` is not created"
+                );
+                linter.warn(place, message, format!("list `{other_name}` before `{name}`"));
+            } else if other.gates.delete.is_some()
+                && (resource.gates.delete.is_some() || resource.gates.orphan.is_some())
+            {
+                let message = format!(
+                    "reads `resources.{read}`, which goes when `{other_name}` is deleted: `{name}` is unread from then on \
+                     (`DiscoveryFailed`), and no event reports `Finalized`"
+                );
+                linter.warn(place, message, FROM_PARAMS.to_owned());
+            }
+        }
+    }
+
+    fn is_later(&self, other: &Resource, index: usize) -> bool {
+        self.task.resources.iter().skip(index + 1).any(|later| later.name == other.name)
+    }
+}
+
+/// A manifest that needs its own object to be there is never rendered for the first time.
+fn own_object(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
+    let name = resource.name.as_str();
+    let is_found_by_name = matches!(resource.discovery.by, DiscoverBy::Name(_));
+    let is_shared = nested(linter.task).any(|(_, _, nested)| nested.name == name);
+    if !is_found_by_name || is_shared || !is_created(linter.task, resource) {
+        return;
+    }
+    let reads_itself = match &resource.manifest {
+        Manifest::Inline(tree) => tree.templates().into_iter().any(|template| certain_reads(template).contains(name)),
+        Manifest::Text(template) => certain_reads(template).contains(name),
+    };
+    if reads_itself {
+        let message = format!(
+            "reads `resources.{name}`, its own object: it cannot be rendered while `{name}` is absent, so `{name}` is never created"
+        );
+        let help = format!(
+            "guard it: `{{{{ with index .resources \"{name}\" }}}}…{{{{ end }}}}`, or take the value from a param"
+        );
+        linter.warn(&path.key("manifest"), message, help);
+    }
+}
+
+fn templates_of(discovery: &Discovery) -> Vec<&Template> {
+    let mut templates: Vec<&Template> = discovery.namespace.iter().collect();
+    match &discovery.by {
+        DiscoverBy::Name(name) => templates.push(name),
+        DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
+    }
+    templates
+}
+
+/// The entries of `resources` without which a template fails: none, if it may pass over what it reads.
+fn certain_reads(template: &Template) -> BTreeSet<&str> {
+    let names = template.variables().iter().filter_map(|path| path.strip_prefix("resources"));
+    let names: Option<BTreeSet<&str>> = names
+        .filter(|rest| rest.is_empty() || rest.starts_with('.'))
+        .map(|rest| rest.split('.').nth(1).filter(|name| !name.is_empty()))
+        .collect();
+    names.filter(|_| !template.reads_root() && !has_branch(template.source())).unwrap_or_default()
+}
+
+/// Whether a template has a word in its actions that makes it pass over a part of itself.
+fn has_branch(source: &str) -> bool {
+    const BRANCHES: [&str; 8] = ["if", "with", "range", "define", "block", "template", "and", "or"];
+    let actions = source.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    let mut words = actions.flat_map(|action| action.split(|c: char| !c.is_ascii_alphanumeric()));
+    words.any(|word| BRANCHES.contains(&word))
+}

@@ -1,0 +1,190 @@
+//! Tasks that wait for what never comes or never goes, and conditions that ask nothing.
+
+use super::cases::{Parts, resource, selected, with_gate};
+use super::lifecycle::{with_gates, with_params, written};
+
+const DELETE: (&str, &str) = ("delete", "isDeleting");
+const PATCH: &str = "patch {metadata: {annotations: {a: b}}}";
+
+/// The resources `job` and `other`, both reported.
+fn two(job: String, other: String) -> String {
+    let reads = "    - {name: note, log: {message: \"{{ .adapter.outcomes }}\"}}\n";
+    with_params(job + &other) + reads
+}
+
+/// `job`, whose deletion waits for `other`.
+fn waits_for(of_other: &str) -> String {
+    waits(&[("delete", "isDeleting && !resources.?other.hasValue()")], of_other)
+}
+
+fn waits(of_job: &[(&str, &str)], of_other: &str) -> String {
+    two(resource("job", &written(of_job)), resource("other", of_other))
+}
+
+pub(super) fn literals() -> Vec<(&'static str, String)> {
+    vec![
+        ("a delete gate that is text", with_gates(&[("delete", "'isDeleting'")])),
+        ("a delete gate that is an expression in quotes", with_gates(&[("delete", "'isDeleting && phase'")])),
+        ("a delete gate that is a number", with_gates(&[("delete", "0")])),
+        ("a delete gate that is true", with_gates(&[("delete", "true")])),
+        ("an orphan gate that is true", with_gates(&[("orphan", "true")])),
+        ("a recreate gate that is true", with_gates(&[("recreate", "true")])),
+        ("a recreate gate that is text", with_gates(&[("recreate", "'phase'"), ("create", "!isDeleting")])),
+        ("an apply gate that is text", with_gates(&[("apply", "'phase'")])),
+        ("a patch gate that is text", with_gates(&[(PATCH, "'phase'")])),
+        ("a delete gate that is an optional object", with_gates(&[("delete", "resources.?job")])),
+        ("a create gate that is an optional value", with_gates(&[("create", "cluster.?spec.?ready")])),
+        (
+            "a precondition that is text",
+            Parts { before: "preconditions:\n  - {name: p, expression: \"'event.ready'\"}\n", ..Parts::sound() }.text(),
+        ),
+    ]
+}
+
+pub(super) fn waiting_deletions() -> Vec<(&'static str, String)> {
+    vec![
+        ("a deletion that waits for what no gate deletes", waits_for("")),
+        ("a deletion that waits for what is created before", waits_for(&written(&[("when", "!isDeleting")]))),
+        ("a deletion that waits for what is disowned", waits_for(&written(&[("orphan", "isDeleting")]))),
+        ("deletions that wait for each other", waits_for(&written(&[("delete", "isDeleting && !has(resources.job)")]))),
+    ]
+}
+
+/// `job` and `other`, discovered as given.
+fn discovered(by_job: &str, of_job: &str, by_other: &str, of_other: &str) -> String {
+    let entry = |name: &str, by: &str, more: &str| {
+        resource(name, more)
+            .replace(&format!("{{by_name: {name}}}"), &format!("{{by_name: \"{by}\"}}"))
+            .replace(&format!("metadata: {{name: {name}}}"), &format!("metadata: {{name: \"{by}\"}}"))
+    };
+    two(entry("job", by_job, of_job), entry("other", by_other, of_other))
+}
+
+const OF_JOB: &str = "{{ .resources.job.status.child }}";
+const OF_OTHER: &str = "{{ .resources.other.status.child }}";
+
+fn inside(nested: &str) -> String {
+    with_params(resource("job", &format!("    nested_discoveries: [{nested}]\n")))
+}
+
+pub(super) fn discoveries() -> Vec<(&'static str, String)> {
+    let delete = written(&[DELETE]);
+    let orphan = written(&[("orphan", "isDeleting")]);
+    vec![
+        ("a discovery that reads its own object", discovered(OF_JOB, "", "other", "")),
+        ("discoveries that read each other", discovered(OF_OTHER, "", OF_JOB, "")),
+        ("a discovery that reads a later object", discovered(OF_OTHER, "", "other", "")),
+        ("a discovery that reads what is deleted", discovered("job", &delete, OF_JOB, &delete)),
+        ("a discovery of what is disowned that reads what is deleted", discovered("job", &delete, OF_JOB, &orphan)),
+        (
+            "a discovery that reads what is inside of an object that is deleted",
+            discovered(
+                "job",
+                &format!("    nested_discoveries: [{{name: inner, discovery: {{by_name: x}}}}]\n{delete}"),
+                "{{ .resources.inner.metadata.uid }}",
+                &delete,
+            ),
+        ),
+        (
+            "a discovery that reads what is inside of its own object",
+            discovered(
+                "{{ .resources.inner.metadata.name }}",
+                "    nested_discoveries: [{name: inner, discovery: {by_name: x}}]\n",
+                "other",
+                "",
+            ),
+        ),
+        (
+            "nested discoveries that read each other",
+            inside(
+                "{name: one, discovery: {by_name: \"{{ .resources.two.a }}\"}}, {name: two, discovery: {by_name: \"{{ .resources.one.a }}\"}}",
+            ),
+        ),
+    ]
+}
+
+fn manifest(data: &str) -> String {
+    with_params(resource("job", "").replace("{name: job}}", &format!("{{name: job}}, spec: {{a: '{data}'}}}}")))
+}
+
+pub(super) fn own_objects() -> Vec<(&'static str, String)> {
+    vec![
+        ("a manifest that reads its own object", manifest("{{ .resources.job.spec.a }}")),
+        (
+            "a text that reads its own object",
+            manifest("").replace(
+                "manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {a: ''}}",
+                "manifest: |\n      apiVersion: batch/v1\n      kind: Job\n      metadata: {name: job}\n      spec: {a: {{ .resources.job.spec.a }}}",
+            ),
+        ),
+    ]
+}
+
+pub(super) fn in_order() -> Vec<(&'static str, String)> {
+    let delete = written(&[DELETE]);
+    vec![
+        ("a resource that is to go for good", with_gates(&[("create", "false"), ("delete", "true")])),
+        ("a resource that is to be disowned for good", with_gates(&[("apply", "false"), ("orphan", "true")])),
+        ("an optional with a default", with_gate("create", "event.?ready.orValue(false)")),
+        ("a text that is compared", with_gates(&[("delete", "'Gone' == phase || phase == 'gone'")])),
+        ("a deletion that waits for what is deleted", waits_for(&delete)),
+        (
+            "a deletion that waits for what others create",
+            waits_for(&written(&[
+                ("apply", "false"),
+                (PATCH, "dig(resources.other.metadata.annotations, 'a') != 'b'"),
+            ])),
+        ),
+        (
+            "a deletion that waits for a Job that ends",
+            waits_for("")
+                .replace("metadata: {name: other}", "metadata: {name: other}, spec: {ttlSecondsAfterFinished: 60}"),
+        ),
+        (
+            "a deletion that waits for what a selector finds",
+            two(
+                resource("job", &written(&[("delete", "isDeleting && !resources.?other.hasValue()")])),
+                selected("other", ""),
+            ),
+        ),
+        (
+            "a deletion that waits, or does not",
+            waits(&[("delete", "isDeleting && (phase == 'x' || !resources.?other.hasValue())")], ""),
+        ),
+        ("a discovery that reads what stays", discovered("job", "", OF_JOB, &delete)),
+        ("a discovery that reads what is deleted, of what is not", discovered("job", &delete, OF_JOB, "")),
+        (
+            "a discovery that may pass over what it reads",
+            discovered("{{ if .phase }}{{ .resources.other.a }}{{ end }}", "", "other", ""),
+        ),
+        (
+            "a discovery that reads a later object of others",
+            discovered(
+                OF_OTHER,
+                "",
+                "other",
+                &written(&[("apply", "false"), (PATCH, "dig(resources.other.metadata.annotations, 'a') != 'b'")]),
+            ),
+        ),
+        (
+            "nested discoveries that read the one before and their parent",
+            inside(
+                "{name: one, discovery: {by_name: \"{{ .resources.job.status.a }}\"}}, {name: two, discovery: {by_name: \"{{ .resources.one.a }}\"}}",
+            ),
+        ),
+        (
+            "a manifest that asks first whether its object is there",
+            manifest("{{ with index .resources \"job\" }}{{ .spec.a }}{{ end }}"),
+        ),
+        (
+            "a manifest of an object that others create",
+            manifest("{{ .resources.job.spec.a }}").replace(
+                "    discovery: {by_name: job}\n",
+                &format!(
+                    "    discovery: {{by_name: job}}\n{}",
+                    written(&[("apply", "false"), (PATCH, "dig(resources.job.metadata.annotations, 'a') != 'b'")])
+                ),
+            ),
+        ),
+    ]
+}

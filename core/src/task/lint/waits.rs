@@ -1,0 +1,87 @@
+//! Deletions that wait for another object to be gone, which stays.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use lifecycle_config::document::Path;
+
+use super::{Kind, Linter, gates_of, is_created, is_in_circle, release, resources};
+use crate::cel::{Expression, Presence, Prospect, ResourceReads};
+use crate::task::prospects::prospect;
+use crate::task::{DiscoverBy, Manifest, Resource, Task};
+use crate::template::Part;
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    let names = names(task);
+    let mut awaited: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); task.resources.len()];
+    let mut places: Vec<Option<Path>> = vec![None; task.resources.len()];
+    for (index, (path, resource)) in resources(task).enumerate() {
+        for gate in gates_of(linter, &path, resource).into_iter().filter(|gate| gate.kind == Kind::Delete) {
+            awaited[index] = absences(task, &names, index, gate.expression);
+            places[index] = Some(gate.path);
+        }
+    }
+    let deleted = release::deleted_namespaces(task);
+    for (index, place) in places.iter().enumerate() {
+        let Some(place) = place else { continue };
+        let name = &task.resources[index].name;
+        for other in awaited[index].iter().map(|&other| &task.resources[other]).filter(|it| stays(task, it, &deleted)) {
+            let other_name = &other.name;
+            let why = match other.gates.orphan {
+                Some(_) => format!("`{other_name}` is disowned, never deleted, and stays in `resources`"),
+                None => format!("no gate deletes `{other_name}`"),
+            };
+            let message = format!("cannot hold while `{other_name}` is there, and {why}: `{name}` is never deleted");
+            let help = format!("give `{other_name}` a delete gate, or do not wait for it");
+            linter.warn(place, message, help);
+        }
+        if is_in_circle(&awaited, index) {
+            let others: Vec<_> =
+                awaited[index].iter().map(|&other| format!("`{}`", task.resources[other].name)).collect();
+            let others = others.join(" and ");
+            let message = format!(
+                "waits for {others} to be gone, whose deletion waits for `{name}`: while all are there, none is deleted"
+            );
+            linter.warn(place, message, "let one of them be deleted first".to_owned());
+        }
+    }
+}
+
+/// The resources by their names in `resources`, without names that a nested discovery has as well.
+fn names(task: &Task) -> BTreeMap<&str, usize> {
+    let entries = task.resources.iter().enumerate();
+    let mut names: BTreeMap<&str, usize> = entries.map(|(index, resource)| (resource.name.as_str(), index)).collect();
+    for nested in task.resources.iter().flat_map(|resource| &resource.nested) {
+        names.remove(nested.name.as_str());
+    }
+    names
+}
+
+/// The other resources whose presence alone keeps a gate from holding.
+fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expression) -> BTreeSet<usize> {
+    let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
+    let others = read.iter().filter_map(|name| Some((name, *names.get(name.as_str())?)));
+    let mut others = others.filter(|(_, index)| *index != own).peekable();
+    if others.peek().is_none() || prospect(task, gate, &|_| Presence::Unknown) != Prospect::Open {
+        return BTreeSet::new();
+    }
+    let is_awaited = |awaited: &str| {
+        let entry = |name: &str| if name == awaited { Presence::Present } else { Presence::Unknown };
+        prospect(task, gate, &entry) == Prospect::NeverHolds
+    };
+    others.filter(|(name, _)| is_awaited(name)).map(|(_, index)| index).collect()
+}
+
+/// Whether the task creates an object that nothing known deletes: no gate, no owner, no namespace, no time to live.
+fn stays(task: &Task, resource: &Resource, deleted: &HashMap<&str, &str>) -> bool {
+    let Manifest::Inline(manifest) = &resource.manifest else { return false };
+    let is_absent = |keys: &[&str]| matches!(manifest.part(keys), Part::Absent);
+    resource.gates.delete.is_none()
+        && resource.owner.is_none()
+        && resource.retention.is_none()
+        && matches!(resource.discovery.by, DiscoverBy::Name(_))
+        && is_absent(&["metadata", "ownerReferences"])
+        && is_absent(&["spec", "ttlSecondsAfterFinished"])
+        && super::discovery::namespace(resource).is_some_and(|namespace| !deleted.contains_key(namespace))
+        && is_created(task, resource)
+}
