@@ -28,11 +28,13 @@ pub enum Invocation {
         /// What of the schema.
         action: MigrateAction,
     },
-    /// Build, or show, the index for a schema that is not ours.
-    Index {
+    /// Build, show or remove the two indexes that make scrapes cheap.
+    Prepare {
         /// The configuration.
         source: Source,
-        /// Whether it is only shown.
+        /// Whether they are removed.
+        remove: bool,
+        /// Whether the statements are only shown.
         dry_run: bool,
     },
     /// Print stuck resources.
@@ -66,7 +68,7 @@ impl Invocation {
         match self {
             Self::Serve(source)
             | Self::Migrate { source, .. }
-            | Self::Index { source, .. }
+            | Self::Prepare { source, .. }
             | Self::Stuck { source, .. }
             | Self::Check { source, .. } => Some(source),
             Self::Schema | Self::Version => None,
@@ -88,8 +90,6 @@ pub enum MigrateAction {
         /// Whether nobody is to be asked.
         confirmed: bool,
     },
-    /// Make the record of unsettled resources true again.
-    Repair,
 }
 
 /// Where the configuration comes from.
@@ -113,23 +113,22 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             let action = match matches.get_one::<i64>("revert-to") {
                 Some(&version) => MigrateAction::RevertTo { version, confirmed: matches.get_flag("yes") },
                 None if matches.get_flag("list") => MigrateAction::List,
-                None if matches.get_flag("repair") => MigrateAction::Repair,
                 None => MigrateAction::Apply,
             };
             Invocation::Migrate { source: source(matches), action }
         }
-        Some(("index", matches)) => Invocation::Index { source: source(matches), dry_run: matches.get_flag("dry-run") },
+        Some(("prepare", matches)) => Invocation::Prepare {
+            source: source(matches),
+            remove: matches.get_flag("remove"),
+            dry_run: matches.get_flag("dry-run"),
+        },
         Some(("stuck", matches)) => Invocation::Stuck {
             source: source(matches),
             filter: Filter {
                 kind: matches.get_one::<String>("kind").cloned(),
                 adapter: matches.get_one::<String>("adapter").cloned(),
                 deleting: matches.get_one::<bool>("deleting").copied(),
-                trouble: match (matches.get_flag("missing"), matches.get_flag("lingering")) {
-                    (true, _) => Trouble::Missing,
-                    (false, true) => Trouble::Lingering,
-                    (false, false) => Trouble::Pending,
-                },
+                trouble: if matches.get_flag("stalled") { Trouble::Stalled } else { Trouble::Stuck },
             },
             limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
             json: matches.get_one::<String>("output").is_some_and(|output| output == "json"),
@@ -148,12 +147,8 @@ pub fn command() -> Command {
     let schema = schema();
     let configured = |command: Command| configured(command, &schema);
     let serve = configured(Command::new("serve").about("Serves metrics, probes and the page of stuck resources"));
-    let migrate = configured(Command::new("migrate").about("Brings the schema of a database of ours up to date"))
+    let migrate = configured(Command::new("migrate").about("Brings the schema of a database of our own up to date"))
         .arg(switch("list", "Only shows what is applied"))
-        .arg(
-            switch("repair", "Makes the record of unsettled resources true again, after something went past its triggers")
-                .conflicts_with_all(["list", "revert-to"]),
-        )
         .arg(
             Arg::new("revert-to")
                 .long("revert-to")
@@ -163,9 +158,11 @@ pub fn command() -> Command {
                 .help("Reverts every migration after this version, and drops its tables with what is in them; 0 reverts all"),
         )
         .arg(switch("yes", "Reverts without asking").requires("revert-to"));
-    let index = configured(Command::new("index").about(
-        "Builds the index that makes scrapes cheap on a schema that is not ours, and says whether it was there",
-    ))
+    let prepare = configured(
+        Command::new("prepare")
+            .about("Builds the two indexes that make scrapes cheap, beside running writers, as the tables' owner"),
+    )
+    .arg(switch("remove", "Removes the indexes instead"))
     .arg(switch("dry-run", "Only shows the statements"));
     let stuck = configured(Command::new("stuck").about("Prints the stuck resources and what they wait on"))
         .arg(text("kind", "KIND", "Only this kind, in any case; other: kinds that are not configured"))
@@ -180,13 +177,9 @@ pub fn command() -> Command {
                 .help("Only those that are being deleted; with false only the others"),
         )
         .arg(switch(
-            "missing",
-            "Instead, those that have no condition Reconciled at all, which takes a pass over all resources",
+            "stalled",
+            "Instead, deletions that are stalled: past their threshold, still there, and not pending",
         ))
-        .arg(
-            switch("lingering", "Instead, those whose deletion goes on although nothing is pending")
-                .conflicts_with("missing"),
-        )
         .arg(
             Arg::new("limit")
                 .long("limit")
@@ -206,7 +199,7 @@ pub fn command() -> Command {
         );
     let check = configured(Command::new("check").about("Says every mistake of the configuration")).arg(switch(
         "database",
-        "Also reads the database as a scrape does: which schema it has, and kinds that are not configured as they are spelled there",
+        "Also compares it with the database, by a pass over all resources: kinds, adapters that never reported, missing conditions",
     ));
     Command::new("reconcile-metrics")
         .about("Says which resources are not reconciled, since when, and what they wait on, from PostgreSQL")
@@ -216,7 +209,7 @@ pub fn command() -> Command {
         .subcommands([
             serve,
             migrate,
-            index,
+            prepare,
             stuck,
             check,
             Command::new("schema").about("Prints the JSON Schema of the configuration"),

@@ -3,29 +3,28 @@
 //! In: an invocation and the environment. Out: text on standard output, logs on standard error, an exit code. What can
 //! fail ends in one error with its causes.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
-use lifecycle_service::{shutdown, version};
+use lifecycle_service::{files, shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Invocation, MigrateAction, Source};
 use crate::causes::chain;
-use crate::config::{self, Config, Environment, Kind, Kinds};
+use crate::config::{self, AGE_BUCKETS, Config, Environment, Kind, Kinds};
 use crate::figures::Edges;
-use crate::index::Built;
 use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
-use crate::store::{Store, StoreError, Trouble, connect};
-use crate::{index, migrations, stuck_text};
+use crate::store::{Coverage, Silent, Store, StoreError, Unconditioned, connect};
+use crate::{migrations, prepare, stuck_text};
 
 /// The time that running scrapes get on shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -42,7 +41,9 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
         match invocation {
             Invocation::Serve(source) => serve(load(&source, environment)?).await,
             Invocation::Migrate { source, action } => migrate(&load(&source, environment)?, action).await,
-            Invocation::Index { source, dry_run } => build_index(&load(&source, environment)?, dry_run).await,
+            Invocation::Prepare { source, remove, dry_run } => {
+                prepare_database(&load(&source, environment)?, remove, dry_run).await
+            }
             Invocation::Stuck { source, filter, limit, json } => {
                 stuck(&load(&source, environment)?, &filter, limit, json).await
             }
@@ -82,40 +83,21 @@ fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
 async fn check(source: &Source, environment: &Environment, database: bool) -> anyhow::Result<ExitCode> {
     match config::load(source.file.as_deref(), environment, &source.overrides) {
         Ok((config, mut remarks)) => {
+            for (key, file) in config.files() {
+                if let Err(error) = files::read_text(file, files::SECRET) {
+                    let message = format!("`{}` cannot be read: {error}", file.display());
+                    let remark = Diagnostic::outside("this machine", key, message, None);
+                    remarks.push(remark.as_severity(Severity::Warning));
+                }
+            }
             if database {
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let store = Store::new(&config.database, &config.kinds);
-                let edges = Edges::new(&config.exposure.age_buckets, &config.kinds);
-                let drift = store.drift(config.scrape_timeout).await;
-                let snapshot = store.snapshot(&edges, None, config.scrape_timeout).await?;
-                let doubt = match drift {
-                    Ok(None | Some(0)) => None,
-                    Ok(Some(drift)) => Some((
-                        format!("the record of what is pending is wrong about {}", resources(drift)),
-                        Some("run `reconcile-metrics migrate --repair`".to_owned()),
-                    )),
-                    Err(error) => {
-                        Some((format!("the record was not compared with the conditions: {}", error.chain()), None))
-                    }
-                };
-                if let Some((message, help)) = doubt {
-                    remarks.push(
-                        Diagnostic::outside("database", "unsettled_resources", message, help)
-                            .as_severity(Severity::Warning),
-                    );
-                }
-                print(&format!("the database has {}\n", snapshot.layout.describe()))?;
-                for (kind, table) in snapshot.layout.tables() {
-                    print(&format!("kind {kind} is read from table `{table}`\n"))?;
-                }
-                for unread in snapshot.layout.unread() {
-                    let (kind, problem) = (&unread.kind, &unread.problem);
-                    let message = format!("kind {kind:?} is not read: {problem}");
-                    remarks
-                        .push(Diagnostic::outside("database", "kinds", message, None).as_severity(Severity::Warning));
-                }
-                let found: BTreeSet<_> = snapshot.kinds().collect();
-                remarks.extend(remarks_on(&found, &config.kinds));
+                let coverage = store.coverage(config.scrape_timeout).await?;
+                // Whatever a scrape needs, too.
+                store.snapshot(&Edges::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
+                print(&format!("the database has {}\n", resources(coverage.kinds.values().sum())))?;
+                remarks.extend(remarks_on(&coverage, &config.kinds));
             }
             print(&format!("{remarks}\n"))
         }
@@ -126,21 +108,45 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
     }
 }
 
-/// Kinds in the database that the configuration does not have, if it has any.
-fn remarks_on(found: &BTreeSet<&str>, kinds: &Kinds) -> Diagnostics {
+/// Where the configuration and the database do not belong together.
+fn remarks_on(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
     let mut remarks = Diagnostics::default();
-    for kind in found.iter().filter(|kind| !kinds.all().is_empty() && kinds.get(kind).is_none()) {
-        let (message, help) = match kinds.spelled_otherwise(kind) {
-            Some(Kind { name, .. }) => (
+    let mut warn = |message: String, help: String| {
+        remarks.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
+    };
+    for kind in coverage.kinds.keys().filter(|kind| !kinds.all().is_empty() && kinds.get(kind).is_none()) {
+        match kinds.spelled_otherwise(kind) {
+            Some(Kind { name, .. }) => warn(
                 format!("kind {kind:?} is configured as {name:?}: its thresholds and adapters do not apply"),
                 format!("write `kind: {kind:?}`"),
             ),
-            None => (
+            None => warn(
                 format!("kind {kind:?} is not configured: it has the default threshold, and no adapters"),
-                "list it under `kinds`, as the API does".to_owned(),
+                "list it under `kinds`, as the API does, or name the API's configuration by api_config_file".to_owned(),
             ),
+        }
+    }
+    for Silent { kind, adapter, reporting } in &coverage.silent {
+        let names: Vec<_> = reporting.iter().map(String::as_str).collect();
+        let help = match suggest(adapter, &names) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => format!("adapters that report on it: {}", reporting.join(", ").escape_debug()),
         };
-        remarks.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
+        warn(format!("adapter {adapter:?} never reported on any resource of kind {kind:?}, which requires it"), help);
+    }
+    for (kind, Unconditioned { count, ids }) in &coverage.without_condition {
+        // The API writes none for kinds without adapters.
+        if kinds.get(kind).is_some_and(|kind| !kind.required_adapters.is_empty()) {
+            let ids: Vec<_> = ids.iter().map(|id| id.escape_debug().to_string()).collect();
+            warn(
+                format!("kind {kind:?}: {} without a condition Reconciled, which no metric counts", resources(*count)),
+                format!(
+                    "a report on each makes the API write it: {}{}",
+                    ids.join(", "),
+                    if *count > ids.len() as u64 { ", …" } else { "" }
+                ),
+            );
+        }
     }
     remarks
 }
@@ -153,7 +159,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let shared = Shared::new(config.clone(), scraper.clone(), store);
     let health = serve_health(shared.clone()).await?;
     let metrics = serve_metrics(shared.clone()).await?;
-    // Says at once which schema is read, or why none is; a database that is absent may come later.
+    // Logs at once why the database cannot be read, if so; a database that is absent may come later.
     scraper.scrape().await;
     let details = tokio::spawn(scraper.keep_details(stop.clone()));
     stop.cancelled().await;
@@ -178,10 +184,6 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
                 confirm(&to_revert, database)?;
             }
             migrations::revert_to(&mut connection, version).await?;
-        }
-        MigrateAction::Repair => {
-            let wrong = migrations::repair(&mut connection).await?;
-            return print(&format!("the record was wrong about {}, and is right now\n", resources(wrong as u64)));
         }
         MigrateAction::List => {}
     }
@@ -219,49 +221,30 @@ fn ask(question: &str, expected: &str, from: &mut impl BufRead, to: &mut impl Wr
     Ok(answer.trim() == expected)
 }
 
-async fn build_index(config: &Config, dry_run: bool) -> anyhow::Result<ExitCode> {
+async fn prepare_database(config: &Config, remove: bool, dry_run: bool) -> anyhow::Result<ExitCode> {
     let mut connection = connect(&config.database).await?;
-    let (layout, indexes) = index::offered(&mut connection, &config.kinds).await?;
-    if indexes.is_empty() {
-        return print(&format!("nothing to build: {}\n", layout.describe()));
-    }
-    for offered in indexes {
-        print(&format!("{};\n", offered.statement))?;
+    for step in prepare::steps(&mut connection, remove).await? {
+        for statement in &step.statements {
+            print(&format!("{statement};\n"))?;
+        }
         if !dry_run {
-            let built = match index::build(&mut connection, &offered).await? {
-                Built::Now => "was built",
-                Built::Before => "was there already",
-            };
-            print(&format!("{} {built}\n", offered.name))?;
+            prepare::run(&mut connection, &step).await?;
+        }
+        if !dry_run || step.statements.is_empty() {
+            print(&format!("{} {}\n", step.index.name, step.outcome))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
-    // Nobody has compared our record with the conditions, so that these are read.
     let store = Store::new(&config.database, &config.kinds);
     let chooses = filter.chooses_after_reading(&config.kinds);
     let most = if chooses { config.details.max_resources.max(limit) } else { limit };
-    let mut uncompared = None;
-    let list = async || filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await;
-    let mut listing = match list().await {
-        // Better what the record says, where there is one, than nothing in an outage.
-        Err(timeout @ StoreError::Timeout(_)) => {
-            let listing = match (filter.trouble, store.trust_record()) {
-                (Trouble::Pending | Trouble::Missing, true) => list().await.map_err(|_| timeout)?,
-                _ => return Err(timeout.into()),
-            };
-            let warning = "there was no time to read the conditions; this is what triggers have recorded of them";
-            uncompared = Some(warning.to_owned());
-            listing
-        }
-        listing => listing?,
-    };
+    let mut listing = filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await?;
     let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
-    let remark = uncompared.or_else(|| filter.remark(&config.kinds).filter(|_| listing.found.is_empty()));
-    let unread = listing.unread.iter().map(|unread| format!("not read: {unread}"));
-    for warning in unread.chain(remark.clone()) {
+    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
+    if let Some(warning) = &remark {
         writeln!(std::io::stderr(), "warning: {warning}").context("failed to write")?;
     }
     listing.found.truncate(limit as usize);
@@ -269,12 +252,11 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     if json {
         let body = serde_json::json!({
             "items": items, "size": items.len(), "read": read, "truncated": truncated, "remark": remark,
-            "unread": listing.unread,
         });
         return print(&format!("{body:#}\n"));
     }
     if items.is_empty() {
-        return print(&format!("{}\n", listing.why_empty(filter, &config.kinds)));
+        return print(&format!("{}\n", listing.why_empty(filter)));
     }
     print(&stuck_text::table(items))?;
     match (beyond, listing.truncated) {

@@ -21,8 +21,8 @@ mod kinds;
 mod settle;
 pub mod spec;
 
-pub use kinds::{Kind, Kinds, Table};
-pub(crate) use settle::{KNOWN_TABLES, known_table};
+pub use kinds::{Kind, Kinds};
+pub use settle::AGE_BUCKETS;
 
 use spec::ExporterSpec;
 
@@ -86,6 +86,7 @@ pub const SETTINGS: &[Setting] = &[
         "metrics-reconciliation-stuck-threshold",
         "HYPERFLEET_METRICS_RECONCILIATION_STUCK_THRESHOLD",
     ),
+    setting("api_config_file", "api-config-file", "HYPERFLEET_API_CONFIG_FILE"),
     setting("stuck.token_file", "stuck-token-file", "HYPERFLEET_STUCK_TOKEN_FILE"),
 ];
 
@@ -98,14 +99,10 @@ pub struct Config {
     pub database: DatabaseConfig,
     /// Where health and `/stuck` are served.
     pub health_listen: SocketAddr,
-    /// How long after its last answer the database counts as gone.
-    pub database_answered_within: Duration,
     /// Where metrics are served.
     pub metrics_listen: SocketAddr,
     /// The time for a scrape.
     pub scrape_timeout: Duration,
-    /// What the samples look like.
-    pub exposure: Exposure,
     /// How often details are renewed, and how far they go.
     pub details: DetailsConfig,
     /// Who may read `/stuck`.
@@ -123,10 +120,8 @@ pub struct DatabaseConfig {
     pub password: PasswordSource,
     /// The schema of the tables, if the search path is not to decide.
     pub schema: Option<String>,
-    /// The most connections.
-    pub max_connections: u32,
-    /// The time for a connection.
-    pub connect_timeout: Duration,
+    /// The file of certificate authorities, which is in the options, too.
+    pub root_certificates: Option<PathBuf>,
     /// The time for a statement.
     pub statement_timeout: Duration,
 }
@@ -140,6 +135,29 @@ pub enum PasswordSource {
     Given(String),
     /// A file, read at each new connection.
     File(PathBuf),
+}
+
+impl Config {
+    /// The files that are read when they are used, each with its key: whoever checks a configuration reads them earlier.
+    #[must_use]
+    pub fn files(&self) -> Vec<(&'static str, &Path)> {
+        let password = match &self.database.password {
+            PasswordSource::File(file) => Some(("database.password_file", file.as_path())),
+            PasswordSource::Address | PasswordSource::Given(_) => None,
+        };
+        let token = match &self.stuck_access {
+            StuckAccess::Token(file) => Some(("stuck.token_file", file.as_path())),
+            StuckAccess::Off | StuckAccess::Anonymous => None,
+        };
+        let authorities = self.database.root_certificates.as_deref().map(|file| ("database.ssl_root_cert_file", file));
+        [password, authorities, token].into_iter().flatten().collect()
+    }
+
+    /// How long after its last answer the database counts as gone: details alone ask often enough, without any scrape.
+    #[must_use]
+    pub fn answered_within(&self) -> Duration {
+        (self.details.interval * 4).max(Duration::from_secs(120))
+    }
 }
 
 impl std::fmt::Debug for DatabaseConfig {
@@ -164,28 +182,11 @@ impl std::fmt::Debug for PasswordSource {
     }
 }
 
-/// What the samples look like.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exposure {
-    /// The bounds of the age histogram, in seconds, ascending.
-    pub age_buckets: Vec<f64>,
-    /// Whether the transition counter is offered by the name that the API uses.
-    pub started: bool,
-    /// Whether it is offered by the name that the design proposal uses.
-    pub requests: bool,
-    /// Whether its `resource_type` is the kind as written.
-    pub transition_as_written: bool,
-    /// The label `component`.
-    pub component: String,
-}
-
 /// How often details are renewed, and how far they go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DetailsConfig {
     /// How old they may be.
     pub interval: Duration,
-    /// How long after a pass over all resources the next one begins.
-    pub missing_interval: Duration,
     /// How many stuck resources are looked into.
     pub max_resources: u32,
 }

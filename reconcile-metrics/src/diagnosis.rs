@@ -1,7 +1,7 @@
-//! Who a stuck resource waits on; pure.
+//! Whom a stuck resource waits on; pure.
 //!
 //! In: a resource, what adapters last said about it, and the adapters that its kind requires. Out: the adapters that
-//! keep it from being reconciled, each with its cause, and the ancestors that wait for it in turn. Nothing can fail.
+//! keep it from being reconciled, each with its cause. Nothing can fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::config::{Kind, Kinds};
 use crate::figures::{Flow, Types};
-use crate::store::{HeldBy, Report, Resource};
+use crate::store::{Report, Resource};
 
 /// Why an adapter keeps a resource from being reconciled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -105,9 +105,9 @@ pub struct Stuck {
     pub required_adapters_known: bool,
     /// The adapters that it waits on.
     pub waits_on: Vec<Wait>,
-    /// What holds a deletion that lingers.
+    /// Of a stalled deletion, the ids of the first children that are left, four at most.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_by: Option<HeldBy>,
+    pub children: Option<Vec<String>>,
     /// The deletions that wait for it: ids of its ancestors.
     pub blocks: Vec<String>,
 }
@@ -125,7 +125,7 @@ pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
                 name: resource.name.clone(),
                 owner_id: resource.owner.clone(),
                 deleting: resource.deleting,
-                no_condition: resource.missing,
+                no_condition: resource.no_condition,
                 since: timestamp(resource.since),
                 age_seconds: resource.age.max(0.0) as u64,
                 generation: resource.generation,
@@ -133,8 +133,8 @@ pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
                 message: resource.message.clone(),
                 required_adapters_known: kind.is_some(),
                 waits_on: waits_on(resource, kind),
-                held_by: resource.held_by,
-                blocks: resource.parents.iter().map(|parent| parent.id.clone()).collect(),
+                children: resource.children.clone(),
+                blocks: resource.blocks.clone(),
             }
         })
         .collect()
@@ -177,29 +177,10 @@ fn timestamp(seconds: f64) -> Timestamp {
     Timestamp::from_microsecond((seconds * 1e6) as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// What stuck resources wait on, counted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Waits {
-    /// How many of a flow wait on an adapter, by cause. Only adapters that are configured.
-    pub on_adapters: BTreeMap<(Flow, String, Cause), u64>,
-    /// How many deletions of a type wait for stuck descendants of another: (waiting type, type of the root cause).
-    pub on_children: BTreeMap<(String, String), u64>,
-}
+/// How many resources of a flow wait on an adapter, by cause. Only adapters that are configured.
+pub type Waits = BTreeMap<(Flow, String, Cause), u64>;
 
-impl Waits {
-    /// Where not all were looked into, zero is not known.
-    pub fn leave_zeros_out(&mut self) {
-        self.on_adapters.retain(|_, count| *count > 0);
-        self.on_children.retain(|_, count| *count > 0);
-    }
-
-    /// Where nobody knows the parents of a type, zero is not known of what it holds up.
-    pub fn leave_children_out(&mut self, resource_type: &str) {
-        self.on_children.retain(|(_, child), count| *count > 0 || child != resource_type);
-    }
-}
-
-/// Counts who is waited on; every pair that the configuration allows is there, if only with zero.
+/// Counts whom resources wait on; every pair that the configuration allows is there, if only with zero.
 #[must_use]
 pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
     let mut waits = Waits::default();
@@ -208,34 +189,18 @@ pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
             let flow = Flow { resource_type: types.label(&kind.name), is_delete };
             for adapter in &kind.required_adapters {
                 for cause in Cause::ALL.into_iter().filter(|cause| cause.is_of(is_delete)) {
-                    waits.on_adapters.insert((flow.clone(), adapter.clone(), cause), 0);
+                    waits.insert((flow.clone(), adapter.clone(), cause), 0);
                 }
             }
         }
-        if let Some(parent) = &kind.parent {
-            waits.on_children.insert((types.label(parent), types.label(&kind.name)), 0);
-        }
     }
-    // Of a kind that is not configured any stranger's report is looked at, and no strange name becomes a label.
+    // Anybody may report on a kind that is not configured; no name of a stranger becomes a label.
     let known: BTreeSet<&String> = kinds.all().iter().flat_map(|kind| &kind.required_adapters).collect();
-    // One without the condition only holds up others: it has a gauge of its own.
-    for resource in resources.iter().filter(|resource| !resource.missing) {
+    for resource in resources {
         let flow = Flow { resource_type: types.label(&resource.kind), is_delete: resource.deleting };
         let waited_on = waits_on(resource, kinds.get(&resource.kind));
         for wait in waited_on.into_iter().filter(|wait| known.contains(&wait.adapter)) {
-            *waits.on_adapters.entry((flow.clone(), wait.adapter, wait.cause)).or_default() += 1;
-        }
-    }
-    // A parent that is itself waited for is no root cause: its child is.
-    let waiting: BTreeSet<&str> =
-        resources.iter().flat_map(|resource| &resource.parents).map(|parent| parent.id.as_str()).collect();
-    let mut counted = BTreeSet::new();
-    for resource in resources.iter().filter(|resource| !waiting.contains(resource.id.as_str())) {
-        for parent in &resource.parents {
-            let cause = types.label(&resource.kind);
-            if counted.insert((parent.id.as_str(), cause.clone())) {
-                *waits.on_children.entry((types.label(&parent.kind), cause)).or_default() += 1;
-            }
+            *waits.entry((flow.clone(), wait.adapter, wait.cause)).or_default() += 1;
         }
     }
     waits

@@ -7,10 +7,9 @@
 //!                             (pure)         └──▶ stuck_page ─────▶ /stuck
 //! ```
 //!
-//! In: rows of a database that may not be ours, and the API's kinds with the adapters that they require. Out: metrics
-//! at scrape time, and the names behind them. What can fail is the database, and it fails as a figure that is left out,
-//! never as a scrape. [`scrape`] shares one reading between scrapers; [`migrations`] and [`index`] are the only modules
-//! that write, each by a command of its own.
+//! In: rows of the API's tables, and its kinds with the adapters that they require. Out: metrics at scrape time, and the names
+//! behind them. What can fail is the database, and it fails as a figure that is left out, never as a scrape. [`scrape`] shares
+//! one reading between scrapers; [`migrations`] and [`prepare`] are the only modules that write, each by a command of its own.
 
 pub mod args;
 pub mod causes;
@@ -19,9 +18,9 @@ pub mod config;
 pub mod diagnosis;
 pub mod exposition;
 pub mod figures;
-pub mod index;
 pub mod listing;
 pub mod migrations;
+pub mod prepare;
 pub mod samples;
 pub mod scrape;
 pub mod server;

@@ -12,7 +12,7 @@ use lifecycle_config::decode::suggest;
 use crate::config::Kinds;
 use crate::diagnosis::{Stuck, diagnose, waits_on};
 use crate::figures::OTHER;
-use crate::store::{Found, Resource, Selection, Store, StoreError, Trouble, Unread};
+use crate::store::{Resource, Selection, Store, StoreError, Trouble};
 
 /// Which stuck resources are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,15 +36,13 @@ pub struct Listing {
     pub read: usize,
     /// Whether more are stuck than were read.
     pub truncated: bool,
-    /// The kinds that were asked for, among others, and cannot be read.
-    pub unread: Vec<Unread>,
 }
 
 impl Filter {
     /// Reads the `most` oldest at most, and lists those that match; the ones that are `shown` of these have their texts.
     ///
     /// # Errors
-    /// The database did not answer, or has no schema that is known.
+    /// The database did not answer, or the role cannot read the tables.
     pub async fn list(
         &self,
         store: &Store,
@@ -64,14 +62,12 @@ impl Filter {
             let matching = read.filter(|(_, resource)| self.matches(resource, kinds)).map(|(place, _)| place);
             matching.skip(shown.start).take(shown.len()).collect()
         };
-        let Found { mut resources, mut unread } = store.stuck(&selection, limit, choose).await?;
-        // One that is asked for by its name is an error, if it is not read.
-        unread.retain(|_| self.kind.is_none());
+        let mut resources = store.list(&selection, limit, choose).await?;
         let truncated = resources.len() > most as usize;
         resources.truncate(most as usize);
         let read = resources.len();
         resources.retain(|resource| self.matches(resource, kinds));
-        Ok(Listing { found: diagnose(&resources, kinds), read, truncated, unread })
+        Ok(Listing { found: diagnose(&resources, kinds), read, truncated })
     }
 
     /// Whether it is decided on what was read, so that it needs more to choose from than is shown.
@@ -80,8 +76,7 @@ impl Filter {
         self.adapter.is_some() || self.asks_for_others(kinds)
     }
 
-    /// Of filters that match nothing, what was hardly meant: a kind or an adapter that is not configured, or a condition
-    /// that no kind is to have.
+    /// Of filters that match nothing, what was hardly meant: a kind or an adapter that is not configured.
     #[must_use]
     pub fn remark(&self, kinds: &Kinds) -> Option<String> {
         let names: Vec<_> = kinds.all().iter().map(|kind| kind.name.as_str()).collect();
@@ -95,15 +90,7 @@ impl Filter {
         if let Some(adapter) = unknown_adapter.filter(|_| !adapters.is_empty()) {
             return Some(format!("no configured kind requires an adapter `{adapter}`; {}", known(adapter, &adapters)));
         }
-        let why = "only of kinds that have required_adapters in the configuration is it known that they are to have the \
-                   condition Reconciled; no such kind is asked for";
-        (!self.looks_for_any(kinds)).then(|| why.to_owned())
-    }
-
-    /// Whether there is a kind of which it is known what to look for.
-    fn looks_for_any(&self, kinds: &Kinds) -> bool {
-        let is_asked_for = |name: &str| self.kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(name));
-        self.trouble != Trouble::Missing || kinds.with_adapters().any(|kind| is_asked_for(&kind.name))
+        None
     }
 
     fn asks_for_others(&self, kinds: &Kinds) -> bool {
@@ -122,31 +109,21 @@ impl Filter {
 impl Listing {
     /// Why it is empty, in words that claim no more than is known.
     #[must_use]
-    pub fn why_empty(&self, filter: &Filter, kinds: &Kinds) -> String {
-        if !filter.looks_for_any(kinds) {
-            return "nothing was looked for".to_owned();
-        }
-        let said = self.nothing(filter);
-        if self.unread.is_empty() { said } else { format!("of the kinds that are read, {said}") }
-    }
-
-    fn nothing(&self, filter: &Filter) -> String {
+    pub fn why_empty(&self, filter: &Filter) -> String {
         let narrowed = filter.kind.is_some() || filter.adapter.is_some() || filter.deleting.is_some();
-        match (self.truncated, narrowed) {
-            (true, _) => format!(
+        if self.truncated {
+            return format!(
                 "none of the {} oldest matches; there are more, which were not looked into (details.max_resources)",
                 self.read
-            ),
-            (false, narrowed) => match (filter.trouble, narrowed) {
-                (Trouble::Pending, true) => "nothing that is stuck matches",
-                (Trouble::Pending, false) => "nothing is stuck",
-                (Trouble::Missing, true) => "nothing that lacks the condition Reconciled matches",
-                (Trouble::Missing, false) => "nothing lacks the condition Reconciled",
-                (Trouble::Lingering, true) => "no deletion that lingers matches",
-                (Trouble::Lingering, false) => "no deletion lingers",
-            }
-            .to_owned(),
+            );
         }
+        let nothing = match (filter.trouble, narrowed) {
+            (Trouble::Stuck, true) => "nothing that is stuck matches",
+            (Trouble::Stuck, false) => "nothing is stuck",
+            (Trouble::Stalled, true) => "no stalled deletion matches",
+            (Trouble::Stalled, false) => "no deletion is stalled",
+        };
+        nothing.to_owned()
     }
 }
 
@@ -166,8 +143,6 @@ mod tests {
             required_adapters: adapters.iter().map(|&adapter| adapter.to_owned()).collect(),
             stuck_after: Duration::from_secs(600),
             stuck_after_deleting: Duration::from_secs(600),
-            parent: None,
-            table: None,
         };
         Kinds::new(names.iter().map(kind).collect(), Duration::from_secs(600))
     }
@@ -212,35 +187,12 @@ mod tests {
 
     #[test]
     fn an_empty_answer_claims_no_more_than_is_known() {
-        let kinds = kinds(&[("Cluster", &["dns"])]);
-        let listing = |truncated| Listing { found: Vec::new(), read: 7, truncated, unread: Vec::new() };
-        assert_eq!(listing(false).why_empty(&filter(None, None), &kinds), "nothing is stuck");
-        assert_eq!(listing(false).why_empty(&filter(None, Some("dns")), &kinds), "nothing that is stuck matches");
-        let text = listing(true).why_empty(&filter(None, Some("dns")), &kinds);
+        let listing = |truncated| Listing { found: Vec::new(), read: 7, truncated };
+        assert_eq!(listing(false).why_empty(&filter(None, None)), "nothing is stuck");
+        assert_eq!(listing(false).why_empty(&filter(None, Some("dns"))), "nothing that is stuck matches");
+        let text = listing(true).why_empty(&filter(None, Some("dns")));
         assert!(text.starts_with("none of the 7 oldest matches; there are more"), "{text}");
-        let unread = vec![Unread { kind: "NodePool".to_owned(), problem: "no table".to_owned() }];
-        let text = Listing { unread, ..listing(false) }.why_empty(&filter(None, None), &kinds);
-        assert_eq!(text, "of the kinds that are read, nothing is stuck");
-    }
-
-    #[test]
-    fn what_nobody_looked_for_is_not_said_to_be_absent() {
-        let listing = Listing { found: Vec::new(), read: 0, truncated: false, unread: Vec::new() };
-        let some = kinds(&[("Cluster", &["dns"]), ("Channel", &[])]);
-        let cases = [
-            ("no kinds", kinds(&[]), None, false),
-            ("no adapters", kinds(&[("Channel", &[])]), None, false),
-            ("adapters", some.clone(), None, true),
-            ("a kind without them", some.clone(), Some("channel"), false),
-            ("a kind with them", some.clone(), Some("CLUSTER"), true),
-            ("kinds that are not configured", some, Some("other"), false),
-        ];
-        for (name, kinds, kind, looked) in cases {
-            let missing = Filter { trouble: Trouble::Missing, ..filter(kind, None) };
-            let text = listing.why_empty(&missing, &kinds);
-            assert_eq!(text == "nothing was looked for", !looked, "{name}: {text}");
-            assert_eq!(missing.remark(&kinds).is_none(), looked, "{name}");
-            assert_eq!(filter(kind, None).remark(&kinds), None, "{name}: what is pending needs no adapters");
-        }
+        let stalled = Filter { trouble: Trouble::Stalled, ..Filter::default() };
+        assert_eq!(listing(false).why_empty(&stalled), "no deletion is stalled");
     }
 }

@@ -7,9 +7,7 @@
 use std::borrow::Cow;
 
 use sqlx::migrate::{Migrate as _, MigrateError, Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqlSafeStr as _};
-
-use crate::store::{missing_triggers, silent_triggers};
+use sqlx::{PgConnection, SqlSafeStr as _};
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
@@ -24,22 +22,12 @@ macro_rules! migration {
 
 /// Version, name, and the statements there and back.
 pub const MIGRATIONS: [(i64, &str, &str, &str); 2] =
-    [migration!(20260901000000, "create_resources"), migration!(20260901000100, "track_unsettled_resources")];
+    [migration!(20260901000000, "create_resources"), migration!(20260901000100, "index_unreconciled_resources")];
 
 /// The table in which applied migrations are recorded.
 const RECORD: &str = "_sqlx_migrations";
 /// A file that begins with it is not run in a transaction.
 const NO_TRANSACTION: &str = "-- no-transaction";
-
-/// Resources whose record is not what it is to be.
-const DISAGREEMENTS: &str = "
-    SELECT coalesce(is_now.resource_id, was.resource_id)
-    FROM unsettled_resources_now is_now
-    FULL JOIN unsettled_resources was ON was.resource_id = is_now.resource_id
-    WHERE is_now IS DISTINCT FROM was
-    ORDER BY 1";
-/// How long a repair waits for a lock; writers queue behind it meanwhile.
-const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// Migrations that were not applied, or not reverted.
 #[derive(Debug, thiserror::Error)]
@@ -47,22 +35,9 @@ pub enum MigrationError {
     /// The tables are there, but no migration of ours made them.
     #[error(
         "the database belongs to another program: it has a table `resources` that no migration of ours made; \
-         the exporter reads it as it is, and `reconcile-metrics index` offers the index that helps"
+         the exporter reads it as it is, and `reconcile-metrics prepare` builds the indexes that help"
     )]
     NotOurs,
-    /// There is nothing to repair.
-    #[error("the database has no record of unsettled resources yet; run `reconcile-metrics migrate` first")]
-    NoRecord,
-    /// A trigger that keeps the record was dropped.
-    #[error(
-        "the trigger{} {} {} gone, and only the migration makes them: run `reconcile-metrics migrate --revert-to {}`, \
-         which drops the record and its counts of transitions, then `reconcile-metrics migrate`",
-        if .0.len() == 1 { "" } else { "s" },
-        .0.join(", "),
-        if .0.len() == 1 { "is" } else { "are" },
-        MIGRATIONS[0].0
-    )]
-    TriggersGone(Vec<&'static str>),
     /// There is no such migration.
     #[error("there is no migration {0}; `migrate --list` shows them")]
     Unknown(i64),
@@ -119,40 +94,6 @@ pub async fn revert_to(connection: &mut PgConnection, version: i64) -> Result<()
     }
     refuse_others(connection).await?;
     Ok(migrator().undo(&mut *connection, version).await?)
-}
-
-/// Makes the record true after something went past the triggers that keep it, and enables these again: how many
-/// resources it was wrong about. Writers go on meanwhile: one resource at a time is locked.
-///
-/// # Errors
-/// See [`MigrationError`]; what was put right until then stays so.
-pub async fn repair(connection: &mut PgConnection) -> Result<usize, MigrationError> {
-    refuse_others(connection).await?;
-    if !list(connection).await?.iter().all(|migration| migration.applied) {
-        return Err(MigrationError::NoRecord);
-    }
-    let gone = missing_triggers(connection).await?;
-    if !gone.is_empty() {
-        return Err(MigrationError::TriggersGone(gone));
-    }
-    sqlx::raw_sql(PATIENCE).execute(&mut *connection).await?;
-    // First, so that nothing goes past while the rest is put right.
-    for (trigger, table) in silent_triggers(connection).await? {
-        let sql = format!("ALTER TABLE {table} ENABLE TRIGGER {trigger}");
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await?;
-    }
-    let wrong: Vec<String> = sqlx::query_scalar(DISAGREEMENTS).fetch_all(&mut *connection).await?;
-    for id in &wrong {
-        let mut transaction = connection.begin().await?;
-        // As writers do before they rewrite conditions. What they committed until then is seen by the next statement.
-        sqlx::query("SELECT FROM resources WHERE id = $1 FOR NO KEY UPDATE")
-            .bind(id)
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query("SELECT settle_resource($1, false)").bind(id).execute(&mut *transaction).await?;
-        transaction.commit().await?;
-    }
-    Ok(wrong.len())
 }
 
 async fn refuse_others(connection: &mut PgConnection) -> Result<(), MigrationError> {

@@ -3,18 +3,16 @@
 //! In: what one scrape found out. Out: families in a fixed order. A figure that could not be read has no samples, so
 //! nothing stale is taken for fresh; a figure that is zero has samples that read zero. Nothing can fail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::config::{Exposure, Kinds};
-use crate::diagnosis::Waits;
-use crate::figures::{Flow, Population, Types, population};
+use crate::config::{AGE_BUCKETS, Kinds};
+use crate::figures::{Edges, Flow, Population, Types, population};
 use crate::scrape::{Details, Scrape};
-use crate::store::{HeldBy, Layout, Lingering, Missing};
 
 mod exporter;
 mod families;
 
-use exporter::{configuration, health};
+use exporter::{health, thresholds};
 pub use families::FAMILIES;
 
 /// What kind of metric it is.
@@ -67,28 +65,17 @@ pub enum Value {
 }
 
 /// The label of what a reading is for: each fails, and is timed, on its own.
-pub const COLLECTORS: [&str; 5] = ["details", "drift", "lingering", "missing", "snapshot"];
-
-/// What begins so tells of the API's resources; the rest tells of the exporter.
-const FIGURES: &str = "hyperfleet_api_";
+pub const COLLECTORS: [&str; 2] = ["details", "snapshot"];
 
 /// Collects samples by family.
 #[derive(Default)]
 struct Page {
     samples: BTreeMap<&'static str, Vec<Sample>>,
-    /// Types of which nothing is known: their figures are left out.
-    unread: BTreeSet<String>,
 }
 
 impl Page {
     fn add(&mut self, name: &'static str, labels: Vec<(&'static str, String)>, value: Value) {
         debug_assert!(FAMILIES.iter().any(|(known, _, _)| *known == name), "{name} is in the list of families");
-        let is_unread = |(label, value): &(&str, String)| {
-            label.ends_with("resource_type") && self.unread.contains(&value.to_lowercase())
-        };
-        if name.starts_with(FIGURES) && labels.iter().any(is_unread) {
-            return;
-        }
         self.samples.entry(name).or_default().push(Sample { labels, value });
     }
 
@@ -103,36 +90,20 @@ fn of_flow(flow: &Flow) -> Vec<(&'static str, String)> {
 
 /// Everything that is exposed about one scrape.
 #[must_use]
-pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &str) -> Vec<Family> {
-    let unread = scrape.layout.iter().flat_map(|layout| layout.unread()).map(|unread| unread.kind.to_lowercase());
-    let mut page = Page { unread: unread.collect(), ..Page::default() };
+pub fn families(scrape: &Scrape, kinds: &Kinds, commit: &str) -> Vec<Family> {
+    let mut page = Page::default();
     let types = &scrape.types;
-
     if let Some(snapshot) = &scrape.snapshot {
-        let edges = crate::figures::Edges::new(&exposure.age_buckets, kinds);
-        pending(&mut page, &population(&snapshot.groups, &edges, &exposure.age_buckets, kinds, types), exposure);
-        transitions(&mut page, scrape, types, exposure);
-        schema(&mut page, &snapshot.layout, kinds);
+        let edges = Edges::new(&AGE_BUCKETS, kinds);
+        pending(&mut page, &population(&snapshot.groups, &edges, &AGE_BUCKETS, kinds, types));
         if let Some(age) = snapshot.standby_age {
             page.number("hyperfleet_reconcile_metrics_standby_age_seconds", Vec::new(), age);
         }
     }
-    if let Some(missing_conditions) = &scrape.missing {
-        missing(&mut page, missing_conditions, kinds, types);
+    if let Some(found) = &scrape.details {
+        details(&mut page, found, types);
     }
-    if let Some(details) = &scrape.details {
-        waiting(&mut page, details);
-    }
-    if let Some(found) = &scrape.lingering {
-        lingering(&mut page, found, kinds, types);
-    }
-    for (state, drift) in [("pending", scrape.drift.pending), ("missing", scrape.drift.missing)] {
-        if let Some(drift) = drift {
-            let labels = vec![("state", state.to_owned())];
-            page.number("hyperfleet_reconcile_metrics_record_drift", labels, drift as f64);
-        }
-    }
-    configuration(&mut page, kinds, types);
+    thresholds(&mut page, kinds, types);
     health(&mut page, scrape, commit);
     FAMILIES
         .iter()
@@ -140,7 +111,7 @@ pub fn families(scrape: &Scrape, kinds: &Kinds, exposure: &Exposure, commit: &st
         .collect()
 }
 
-fn pending(page: &mut Page, population: &Population, exposure: &Exposure) {
+fn pending(page: &mut Page, population: &Population) {
     for (flow, figures) in &population.flows {
         let labels = || of_flow(flow);
         page.number("hyperfleet_api_resource_pending_reconciliation", labels(), figures.pending as f64);
@@ -151,8 +122,8 @@ fn pending(page: &mut Page, population: &Population, exposure: &Exposure) {
             figures.longest_stuck,
         );
         let mut below = 0;
-        let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(exposure.age_buckets.len() + 1);
-        for (bound, at_most) in exposure.age_buckets.iter().zip(&figures.at_most) {
+        let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(AGE_BUCKETS.len() + 1);
+        for (bound, at_most) in AGE_BUCKETS.iter().zip(&figures.at_most) {
             buckets.push((*bound, at_most.saturating_sub(below)));
             below = *at_most;
         }
@@ -168,101 +139,22 @@ fn pending(page: &mut Page, population: &Population, exposure: &Exposure) {
     }
 }
 
-fn transitions(page: &mut Page, scrape: &Scrape, types: &Types, exposure: &Exposure) {
-    let mut totals: BTreeMap<(String, bool), u64> = BTreeMap::new();
-    let as_written: BTreeMap<String, String> = scrape
-        .transitions
-        .keys()
-        .map(|(kind, _)| kind)
-        .chain(scrape.known_kinds.iter())
-        .map(|kind| (kind.to_lowercase(), kind.clone()))
-        .collect();
-    let label = |resource_type: &str| match as_written.get(resource_type) {
-        Some(kind) if exposure.transition_as_written => kind.clone(),
-        Some(_) | None => resource_type.to_owned(),
-    };
-    for resource_type in types.all() {
-        for is_delete in [false, true] {
-            totals.insert((label(resource_type), is_delete), 0);
-        }
-    }
-    for ((kind, is_delete), count) in &scrape.transitions {
-        *totals.entry((label(&types.label(kind)), *is_delete)).or_default() += count;
-    }
-    let names = [
-        ("hyperfleet_api_reconciliation_started_total", exposure.started),
-        ("hyperfleet_api_reconciliation_requests_total", exposure.requests),
-    ];
-    for (name, _) in names.into_iter().filter(|(_, offered)| *offered) {
-        for ((resource_type, is_delete), total) in &totals {
-            let labels = vec![("resource_type", resource_type.clone()), ("is_delete", is_delete.to_string())];
-            page.number(name, labels, *total as f64);
-        }
-    }
-}
-
-fn schema(page: &mut Page, layout: &Layout, kinds: &Kinds) {
-    for label in Layout::LABELS {
-        let value = if layout.label() == label { 1.0 } else { 0.0 };
-        page.number("hyperfleet_reconcile_metrics_schema_info", vec![("schema", label.to_owned())], value);
-    }
-    for kind in kinds.all() {
-        let resource_type = kind.name.to_lowercase();
-        let value = if page.unread.contains(&resource_type) { 0.0 } else { 1.0 };
-        page.number("hyperfleet_reconcile_metrics_kind_read", vec![("resource_type", resource_type)], value);
-    }
-    let unread = if layout.leaves_resources_unread() { 1.0 } else { 0.0 };
-    page.number("hyperfleet_reconcile_metrics_older_tables_unread", Vec::new(), unread);
-    let exact = if *layout == Layout::Tracked { 1.0 } else { 0.0 };
-    page.number("hyperfleet_reconcile_metrics_transitions_exact", Vec::new(), exact);
-}
-
-fn missing(page: &mut Page, missing: &[Missing], kinds: &Kinds, types: &Types) {
-    let mut counts: BTreeMap<Flow, u64> = BTreeMap::new();
-    for kind in kinds.with_adapters() {
-        for is_delete in [false, true] {
-            counts.insert(Flow { resource_type: types.label(&kind.name), is_delete }, 0);
-        }
-    }
-    for missing in missing {
-        let flow = Flow { resource_type: types.label(&missing.kind), is_delete: missing.deleting };
-        *counts.entry(flow).or_default() += missing.count;
-    }
-    for (flow, count) in counts {
-        page.number("hyperfleet_api_resource_without_reconciled_condition", of_flow(&flow), count as f64);
-    }
-}
-
-fn waiting(page: &mut Page, details: &Details) {
-    let Waits { on_adapters, on_children } = &details.waits;
-    for ((flow, adapter, cause), count) in on_adapters {
+fn details(page: &mut Page, details: &Details, types: &Types) {
+    for ((flow, adapter, cause), count) in &details.waits {
         let mut labels = of_flow(flow);
         labels.extend([("adapter", adapter.clone()), ("reason", cause.label().to_owned())]);
         page.number("hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on", labels, *count as f64);
     }
-    for ((waiting, cause), count) in on_children {
-        let labels = vec![("resource_type", waiting.clone()), ("child_resource_type", cause.clone())];
-        page.number("hyperfleet_api_resource_deletion_waiting_on_child", labels, *count as f64);
+    let mut stalled: BTreeMap<String, u64> = types.all().map(|resource_type| (resource_type.to_owned(), 0)).collect();
+    for found in &details.stalled {
+        *stalled.entry(types.label(&found.kind)).or_default() += found.count;
+    }
+    for (resource_type, count) in stalled {
+        let labels = vec![("resource_type", resource_type)];
+        page.number("hyperfleet_api_resource_deletion_stalled", labels, count as f64);
     }
     let truncated = if details.truncated { 1.0 } else { 0.0 };
     page.number("hyperfleet_reconcile_metrics_details_truncated", Vec::new(), truncated);
-}
-
-fn lingering(page: &mut Page, lingering: &[Lingering], kinds: &Kinds, types: &Types) {
-    let mut counts: BTreeMap<(String, HeldBy), u64> = BTreeMap::new();
-    let known = kinds.all().iter().map(|kind| &kind.name).chain(lingering.iter().map(|found| &found.kind));
-    for kind in known {
-        for held_by in HeldBy::ALL {
-            counts.insert((types.label(kind), held_by), 0);
-        }
-    }
-    for Lingering { kind, held_by, count } in lingering {
-        *counts.entry((types.label(kind), *held_by)).or_default() += count;
-    }
-    for ((resource_type, held_by), count) in counts {
-        let labels = vec![("resource_type", resource_type), ("held_by", held_by.label().to_owned())];
-        page.number("hyperfleet_api_resource_deletion_lingering", labels, count as f64);
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The servers that Prometheus, probes and people talk to.
 //!
-//! In: an address, and who answers. Out: `/metrics` on one port; `/healthz`, `/readyz` and `/stuck` on another. An
-//! address that cannot be listened on is a start-up error: a process that nobody can probe must not run.
+//! In: an address, and who answers. Out: `/metrics` on one port; `/healthz`, `/readyz` and `/stuck` on another; `/` links to
+//! them. An address that cannot be listened on is a start-up error: a process that nobody can probe must not run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{any, get};
 use lifecycle_service::http::{Limits, ListenError, Listener, Server};
 use lifecycle_service::metrics::{Exposition, ProcessCollector, write};
 use lifecycle_service::probes::{self, Readiness};
 use lifecycle_service::version::THIS;
+use maud::{DOCTYPE, html};
 
 use crate::config::Config;
 use crate::exposition::registry;
@@ -56,7 +57,10 @@ impl Shared {
 /// The address cannot be listened on.
 pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.metrics_listen;
-    let router = Router::new().route("/metrics", get(metrics)).with_state(shared);
+    let router = Router::new()
+        .route("/", get(async || links(&[("/metrics", "metrics for Prometheus")])))
+        .route("/metrics", get(metrics))
+        .with_state(shared);
     Ok(Listener::bind(address, "metrics").await?.serve(router, Limits::default()))
 }
 
@@ -67,6 +71,7 @@ pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
 pub async fn serve_health(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.health_listen;
     let router = Router::new()
+        .route("/", get(async || links(&HEALTH_LINKS)))
         .route("/healthz", any(probes::alive))
         .route("/readyz", any(ready))
         .route("/stuck", get(stuck::page))
@@ -74,11 +79,27 @@ pub async fn serve_health(shared: Shared) -> Result<Server, ListenError> {
     Ok(Listener::bind(address, "health").await?.serve(router, Limits::default()))
 }
 
+const HEALTH_LINKS: [(&str, &str); 3] = [
+    ("/healthz", "whether the process runs"),
+    ("/readyz", "whether the database answers"),
+    ("/stuck", "stuck resources"),
+];
+
+/// The page at `/`, for people who found the port.
+fn links(paths: &[(&str, &str)]) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        title { "reconcile-metrics" }
+        h1 { "reconcile-metrics " (THIS.number) }
+        ul { @for (path, what) in paths { li { a href=(path) { (path) } ": " (what) } } }
+    };
+    Html(page.into_string())
+}
+
 async fn metrics(State(shared): State<Shared>, format: Exposition) -> impl IntoResponse {
     let scrape = shared.scraper.scrape().await;
-    let exposure = &shared.config.exposure;
-    let families = families(&scrape, shared.scraper.kinds(), exposure, THIS.commit);
-    let constant = [("component", exposure.component.clone()), ("version", THIS.number.to_owned())];
+    let families = families(&scrape, shared.scraper.kinds(), THIS.commit);
+    let constant = [("component", "reconcile-metrics".to_owned()), ("version", THIS.number.to_owned())];
     let mut registry = registry(families, &constant);
     registry.register_collector(Box::new(ProcessCollector));
     ([(CONTENT_TYPE, format.content_type())], write(&registry, format))
@@ -88,7 +109,7 @@ async fn metrics(State(shared): State<Shared>, format: Exposition) -> impl IntoR
 async fn ready(State(shared): State<Shared>) -> Readiness {
     let stopping = shared.stopping.load(Ordering::Relaxed);
     let age = shared.scraper.last_answer();
-    let answered = age.is_some_and(|age| age <= shared.config.database_answered_within);
+    let answered = age.is_some_and(|age| age <= shared.config.answered_within());
     let problem = match (stopping, age) {
         (true, _) => Some("shutting down".to_owned()),
         (false, _) if answered => None,

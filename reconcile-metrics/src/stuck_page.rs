@@ -25,12 +25,6 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:14px system-ui,sans
 const HEADINGS: [&str; 9] =
     ["Id", "Kind", "Name", "Age", "Flow", "Generation", "Waits on", "Cause", "Last reason and message"];
 
-/// What can be listed instead of what is stuck: the parameter, and its label.
-const INSTEAD: [(&str, &str, Trouble); 2] = [
-    ("missing", "instead, without the condition Reconciled", Trouble::Missing),
-    ("lingering", "instead, lingering deletions", Trouble::Lingering),
-];
-
 /// One page of the stuck resources.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
@@ -104,8 +98,9 @@ impl Page<'_> {
                         }
                     }
                 }
-                @for (name, text, trouble) in INSTEAD {
-                    label { input type="checkbox" name=(name) value="true" checked[self.filter.trouble == trouble]; " " (text) }
+                label {
+                    input type="checkbox" name="stalled" value="true" checked[self.filter.trouble == Trouble::Stalled];
+                    " instead, stalled deletions"
                 }
                 input type="hidden" name="size" value=(self.size);
                 button { "Show" }
@@ -121,7 +116,7 @@ impl Page<'_> {
         html! {
             p {
                 @if total == 0 {
-                    (sentence(&self.listing.why_empty(self.filter, self.kinds)))
+                    (sentence(&self.listing.why_empty(self.filter)))
                 } @else {
                     @if shown == 0 { "None of " (total) " is on this page." }
                     @else { (before + 1) "–" (before + shown) " of " (total) ", the oldest first." }
@@ -131,7 +126,6 @@ impl Page<'_> {
                 }
                 " Read at " (format!("{:.0}", self.read_at)) "."
             }
-            @for unread in &self.listing.unread { p { "Not read: " (unread) "." } }
             @if let Some(remark) = self.remark { p { (sentence(remark)) } }
         }
     }

@@ -4,7 +4,6 @@
 //! nothing that an adapter wrote reaches a terminal as a command.
 
 use crate::diagnosis::Stuck;
-use crate::store::HeldBy;
 
 /// The longest message that is shown in a table; JSON has more.
 const MESSAGE_WIDTH: usize = 100;
@@ -31,10 +30,11 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
     };
     let wanted = stuck.generation;
     if stuck.waits_on.is_empty() {
-        let cause = match (stuck.no_condition, stuck.required_adapters_known) {
-            (true, _) => "no condition Reconciled",
-            (false, true) => "no required adapter",
-            (false, false) => "adapters not configured",
+        let cause = match (&stuck.children, stuck.required_adapters_known) {
+            (Some(children), _) if children.is_empty() => "nothing is left",
+            (Some(_), _) => "children are left",
+            (None, true) => "no required adapter",
+            (None, false) => "adapters not configured",
         };
         return vec![WaitLine {
             generation: format!("?/{wanted}"),
@@ -56,16 +56,12 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
 #[must_use]
 pub fn notes(stuck: &Stuck) -> Vec<String> {
     let mut notes = Vec::new();
-    // Where it waits on nobody, that is the cause already.
-    if stuck.no_condition && !stuck.waits_on.is_empty() {
+    if stuck.no_condition {
         notes.push("has no condition Reconciled".to_owned());
     }
-    let held_by = stuck.held_by.map(|held_by| match held_by {
-        HeldBy::Nothing => "has no children left",
-        HeldBy::Child => "has children left, none known to be stuck",
-        HeldBy::StuckChild => "is held by a stuck child",
-    });
-    notes.extend(held_by.map(str::to_owned));
+    if let Some(children) = stuck.children.as_ref().filter(|children| !children.is_empty()) {
+        notes.push(format!("has children left: {}", children.join(", ")));
+    }
     if !stuck.blocks.is_empty() {
         notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
     }
@@ -123,14 +119,22 @@ pub fn age(seconds: u64) -> String {
     }
 }
 
-/// One line without anything that a terminal obeys, cut to what fits.
+/// One line without anything that a terminal obeys or hides, cut to what fits.
 fn plain(text: &str, width: usize) -> String {
-    // Beside control characters, the marks that turn the direction of writing around.
-    let odd = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let shown: String = text.chars().take(width).map(|c| if odd(c) { ' ' } else { c }).collect();
+    let shown: String = text.chars().take(width).map(|c| if is_unseen(c) { ' ' } else { c }).collect();
     if text.chars().nth(width).is_some() { format!("{shown}…") } else { shown }
+}
+
+/// Whether a terminal obeys or hides the character: controls, separators of lines, marks of direction, and what has no width.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{feff}'
+        )
+        || matches!(c, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -155,7 +159,7 @@ mod tests {
             message: None,
             required_adapters_known: true,
             waits_on,
-            held_by: None,
+            children: None,
             blocks: blocks.iter().map(|&id| id.to_owned()).collect(),
         }
     }
@@ -190,6 +194,25 @@ mod tests {
         let text = table(&all);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn text_of_adapters_hides_nothing_on_a_terminal() {
+        for unseen in [
+            '\u{1b}',
+            '\n',
+            '\u{200b}',
+            '\u{2028}',
+            '\u{2029}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{feff}',
+            '\u{ad}',
+            '\u{e0041}',
+        ] {
+            assert_eq!(plain(&format!("a{unseen}b"), 10), "a b", "{unseen:?}");
+        }
+        assert_eq!(plain("zone é – 東", 20), "zone é – 東");
     }
 
     #[test]

@@ -6,24 +6,14 @@ use crate::{Arguments, run};
 
 pub(crate) const KINDS: &str = "kinds:
 - {kind: Cluster, required_adapters: [validation, dns, pullsecret, hypershift]}
-- {kind: NodePool, parent_kind: Cluster, required_adapters: [validation, hypershift], stuck_after: 15m}
+- {kind: NodePool, required_adapters: [validation, hypershift], stuck_after: 15m}
 ";
-
-fn every(fleet: &Arguments) -> u64 {
-    fleet.resources / fleet.unreconciled
-}
-
-/// The number of one that is unreconciled, whatever `nth` is.
-pub(crate) fn unreconciled(nth: u64, fleet: &Arguments) -> u64 {
-    let run = nth % (fleet.unreconciled - 1) + 1;
-    run * every(fleet) + run % 5
-}
 
 /// One resource in five is a cluster, of the unreconciled, too, which are spread evenly. Ids rise with time, as those of
 /// the API do; no two resources have the same time of transition.
 pub(crate) async fn load(connection: &mut PgConnection, fleet: &Arguments) {
     let resources = fleet.resources;
-    let every = every(fleet);
+    let every = resources / fleet.unreconciled;
     assert!(every >= 5, "at most one resource in five can be unreconciled");
     // The first of each run of resources, the second of the next, and so on: an equal part of every kind.
     let is_unreconciled = format!("n % {every} = n / {every} % 5");

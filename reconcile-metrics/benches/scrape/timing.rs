@@ -12,14 +12,6 @@ impl Timing {
         self.0.push(took);
     }
 
-    pub(crate) fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    pub(crate) fn sum(&self) -> f64 {
-        self.0.iter().sum::<Duration>().as_secs_f64()
-    }
-
     /// The time in milliseconds that `part` of all did not exceed.
     pub(crate) fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();

@@ -21,31 +21,6 @@ pub struct Kind {
     pub stuck_after: Duration,
     /// When one that is being deleted is stuck.
     pub stuck_after_deleting: Duration,
-    /// The kind that owns it.
-    pub parent: Option<String>,
-    /// Where the older schema keeps it, if it has it.
-    pub table: Option<Table>,
-}
-
-/// A table of the older schema. A column that is not named here has one of the names that the API gave it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Its name.
-    pub name: String,
-    /// Its column of conditions, and the keys that lead to the list within it: `status.conditions`.
-    pub conditions: String,
-    /// The column of ids.
-    pub id: Option<String>,
-    /// The column of names.
-    pub resource_name: Option<String>,
-    /// The column of the wanted generation.
-    pub generation: Option<String>,
-    /// The column of the time of creation.
-    pub created: Option<String>,
-    /// The column of the time of deletion.
-    pub deleted: Option<String>,
-    /// The column of the parent's id.
-    pub owner: Option<String>,
 }
 
 impl Kinds {
@@ -53,13 +28,6 @@ impl Kinds {
     #[must_use]
     pub fn new(kinds: Vec<Kind>, default_stuck_after: Duration) -> Self {
         Self { kinds, default_stuck_after }
-    }
-
-    /// The longest of all thresholds.
-    #[must_use]
-    pub fn longest_stuck_after(&self) -> Duration {
-        let thresholds = self.kinds.iter().flat_map(|kind| [kind.stuck_after, kind.stuck_after_deleting]);
-        thresholds.chain([self.default_stuck_after]).max().unwrap_or_default()
     }
 
     /// Every configured kind, in the order of the file.
@@ -72,12 +40,6 @@ impl Kinds {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.name == name)
-    }
-
-    /// Whether the configuration names a parent of the kind.
-    #[must_use]
-    pub fn has_parent(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|kind| kind.parent.is_some())
     }
 
     /// The kind of that name in any case, as labels and filters have it.
@@ -114,10 +76,5 @@ impl Kinds {
     #[must_use]
     pub fn default_stuck_after(&self) -> Duration {
         self.default_stuck_after
-    }
-
-    /// The kinds whose resources are to have the condition, as the API has adapters for them.
-    pub fn with_adapters(&self) -> impl Iterator<Item = &Kind> {
-        self.kinds.iter().filter(|kind| !kind.required_adapters.is_empty())
     }
 }

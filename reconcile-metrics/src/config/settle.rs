@@ -12,25 +12,22 @@ use lifecycle_config::duration;
 use lifecycle_service::logging::{Format, LogSettings, Output};
 use tracing::level_filters::LevelFilter;
 
-use super::spec::{ExporterSpec, LogSpec, MetricsSpec};
-use super::{Config, DetailsConfig, Environment, Exposure, Overrides, SETTINGS, StuckAccess};
+use super::spec::{ExporterSpec, LogSpec};
+use super::{Config, DetailsConfig, Environment, Overrides, SETTINGS, StuckAccess};
 
 mod database;
 mod kinds;
 
 use database::database;
 use kinds::kinds;
-pub(crate) use kinds::{KNOWN_TABLES, known_table};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-/// From a resource that was just changed to one that was forgotten last week.
-const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
-/// The metrics standard's most.
-const MAX_BUCKETS: usize = 15;
+/// The bounds of the age histogram, in seconds: from a resource that was just changed to one that was forgotten last week.
+pub const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
 const MAX_RESOURCES: u32 = 10_000;
-/// What the alert `HyperFleetPendingReconciliationAging` compares with, in seconds.
-const ALERT_ON_AGE: f64 = 3600.0;
+/// Beyond this, nothing protects the database from a scrape; PostgreSQL itself ends at 24 days.
+const LONGEST_SCRAPE: Duration = Duration::from_secs(3600);
 
 /// Where a value comes from; a later one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,47 +143,24 @@ pub(super) fn settle(
         (None, false) => StuckAccess::Off,
     };
     let log = log(s, &spec.log);
-    let kinds = kinds(s, &spec.kinds, stuck_after);
+    let kinds = kinds(s, spec, stuck_after);
     let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
     let health_listen = s.listen(&key("health.listen"), health.listen.as_deref(), 8080);
-    let answered_within = health.database_answered_within.as_deref();
-    let database_answered_within = s.duration(&key("health.database_answered_within"), answered_within, 2 * MINUTE);
     let metrics_listen = s.listen(&key("metrics.listen"), metrics.listen.as_deref(), 9090);
     let scrape_timeout = s.duration(&key("metrics.scrape_timeout"), metrics.scrape_timeout.as_deref(), 8 * SECOND);
-    let longest = kinds.longest_stuck_after();
-    let exposure = exposure(s, metrics, longest);
-    let missing_interval = details.missing_interval.as_deref();
+    if scrape_timeout > LONGEST_SCRAPE {
+        s.error(&key("metrics.scrape_timeout"), "is longer than an hour", "write a duration such as 8s");
+    }
     let details = DetailsConfig {
-        interval: s.duration(&key("details.interval"), details.interval.as_deref(), 30 * SECOND),
-        missing_interval: s.duration(&key("details.missing_interval"), missing_interval, 10 * MINUTE),
+        interval: s.duration(&key("details.interval"), details.interval.as_deref(), MINUTE),
         max_resources: s.within(&key("details.max_resources"), details.max_resources, 2000, 1..=MAX_RESOURCES),
     };
-    // What it asks of the database grows with what is in trouble, and the pass with all there is.
-    for (path, interval, least) in
-        [("details.interval", details.interval, SECOND), ("details.missing_interval", details.missing_interval, MINUTE)]
-    {
-        if interval < least {
-            s.error(&key(path), "is too short", &format!("write at least {}s", least.as_secs()));
-        }
-    }
-    if database_answered_within < details.interval {
-        let message = "is shorter than details.interval: without scrapes, /readyz would change back and forth";
-        s.report(Severity::Warning, &key("health.database_answered_within"), message.to_owned(), "write a longer one");
+    if details.interval < SECOND {
+        s.error(&key("details.interval"), "is too short", "write at least 1s");
     }
     // Last, as there is nothing to go on with where it fails.
-    let database = database(s, &spec.database)?;
-    Some(Config {
-        log,
-        database,
-        health_listen,
-        database_answered_within,
-        metrics_listen,
-        scrape_timeout,
-        exposure,
-        details,
-        stuck_access,
-        kinds,
-    })
+    let database = database(s, &spec.database, scrape_timeout)?;
+    Some(Config { log, database, health_listen, metrics_listen, scrape_timeout, details, stuck_access, kinds })
 }
 
 fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogSettings {
@@ -203,70 +177,4 @@ fn log(s: &mut Settler<'_>, spec: &LogSpec) -> LogSettings {
         format: s.choice(&Path::of_keys("log.format"), spec.format.as_deref(), &formats, Format::Json),
         output: s.choice(&Path::of_keys("log.output"), spec.output.as_deref(), &outputs, Output::Stderr),
     }
-}
-
-fn exposure(s: &mut Settler<'_>, spec: &MetricsSpec, longest: Duration) -> Exposure {
-    let key = |name: &str| Path::of_keys(&format!("metrics.{name}"));
-    let (mut started, mut requests) = (spec.transition_counters.is_none(), false);
-    for (index, name) in spec.transition_counters.iter().flatten().enumerate() {
-        match name.as_str() {
-            "started" => started = true,
-            "requests" => requests = true,
-            other => s.error(
-                &key("transition_counters").index(index),
-                format!("\"{other}\" is no name of the counter"),
-                "write started, requests, or both",
-            ),
-        }
-    }
-    let spellings = [("lower_case", false), ("as_written", true)];
-    Exposure {
-        age_buckets: age_buckets(s, &key("age_buckets"), spec.age_buckets.as_deref(), longest),
-        started,
-        requests,
-        transition_as_written: s.choice(
-            &key("transition_resource_type"),
-            spec.transition_resource_type.as_deref(),
-            &spellings,
-            false,
-        ),
-        component: spec.component.clone().filter(|name| !name.is_empty()).unwrap_or("reconcile-metrics".to_owned()),
-    }
-}
-
-fn age_buckets(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>, longest: Duration) -> Vec<f64> {
-    let bounds = bounds(s, path, given);
-    let alert_on = ALERT_ON_AGE.max(2.0 * longest.as_secs_f64());
-    if bounds.last().is_some_and(|last| *last <= alert_on) {
-        let message = "ends where the alert HyperFleetPendingReconciliationAging begins, which can never fire then";
-        let help = "add a bound above 1h, and above twice the longest threshold";
-        s.report(Severity::Warning, path, message.to_owned(), help);
-    }
-    bounds
-}
-
-fn bounds(s: &mut Settler<'_>, path: &Path, given: Option<&[String]>) -> Vec<f64> {
-    let Some(given) = given else { return AGE_BUCKETS.to_vec() };
-    let bounds: Vec<f64> = given
-        .iter()
-        .enumerate()
-        .map(|(index, text)| {
-            let bound = duration::parse(text, duration::Units::GoAndDays);
-            bound.map(|bound| bound.as_secs_f64()).unwrap_or_else(|error| {
-                s.error(&path.index(index), error.to_string(), "write a duration such as 10m or 7d");
-                0.0
-            })
-        })
-        .collect();
-    let ascending = bounds.windows(2).all(|pair| matches!(pair, [low, high] if low < high));
-    if bounds.is_empty()
-        || bounds.len() > MAX_BUCKETS
-        || !ascending
-        || bounds.first().is_some_and(|first| *first <= 0.0)
-    {
-        let help = format!("write 1 to {MAX_BUCKETS} durations above zero, the shortest first");
-        s.error(path, "is no list of ascending bounds", &help);
-        return AGE_BUCKETS.to_vec();
-    }
-    bounds
 }

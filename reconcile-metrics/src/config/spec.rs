@@ -22,16 +22,18 @@ pub struct ExporterSpec {
     /// The health server, which also serves `/stuck`.
     #[serde(default)]
     pub health: HealthSpec,
-    /// The metrics server, and what it serves.
+    /// The metrics server, and what is stuck.
     #[serde(default)]
     pub metrics: MetricsSpec,
-    /// What a scrape does not wait for: per-adapter figures, blocked deletions, missing conditions.
+    /// What a scrape does not wait for: figures by adapter, and stalled deletions.
     #[serde(default)]
     pub details: DetailsSpec,
     /// The page of stuck resources.
     #[serde(default)]
     pub stuck: StuckSpec,
-    /// The kinds of the lifecycle API, as its own configuration lists them. Without them the exporter counts what the rows show.
+    /// The API's own configuration file; its `entities` say which kinds there are and which adapters each requires. `kinds` then adds thresholds alone.
+    pub api_config_file: Option<String>,
+    /// The kinds of the lifecycle API. Without them and without `api_config_file` the exporter counts what the rows show.
     #[serde(default)]
     pub kinds: Vec<KindSpec>,
 }
@@ -70,14 +72,6 @@ pub struct DatabaseSpec {
     pub ssl_root_cert_file: Option<String>,
     /// The schema that holds the tables; the role's search path decides by default.
     pub schema: Option<String>,
-    /// The most connections at once, for everything together, one of which scrapes have to themselves; 2 by default and at least, 16 at most.
-    pub max_connections: Option<u32>,
-    /// The time for a connection, its handshake included; 3s by default.
-    #[schemars(extend("format" = "go-duration"))]
-    pub connect_timeout: Option<DurationText>,
-    /// The time after which the database itself ends a statement of a scrape; 5s by default.
-    #[schemars(extend("format" = "go-duration"))]
-    pub statement_timeout: Option<DurationText>,
 }
 
 /// The health server.
@@ -86,46 +80,30 @@ pub struct DatabaseSpec {
 pub struct HealthSpec {
     /// Where it listens; `:8080` by default.
     pub listen: Option<String>,
-    /// How long after its last answer the database counts as gone for `/readyz`; 2m by default.
-    #[schemars(extend("format" = "go-duration"))]
-    pub database_answered_within: Option<DurationText>,
 }
 
-/// The metrics server, and what it serves.
+/// The metrics server, and what is stuck.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
     /// Where it listens; `:9090` by default.
     pub listen: Option<String>,
-    /// The time for a scrape, waiting for a connection included; 8s by default, below Prometheus' 10s.
+    /// The time for a scrape, waiting for a connection included, after which the database itself ends the statement; 8s by default, below Prometheus' 10s.
     #[schemars(extend("format" = "go-duration"))]
     pub scrape_timeout: Option<DurationText>,
     /// How long a resource may stay unreconciled before it is stuck; 10m by default. Kinds may differ.
     #[schemars(extend("format" = "go-duration"))]
     pub reconciliation_stuck_threshold: Option<DurationText>,
-    /// The bounds of the age histogram; 1m, 5m, 10m, 30m, 1h, 3h, 6h, 12h, 1d and 7d by default, 15 at most.
-    pub age_buckets: Option<Vec<DurationText>>,
-    /// The names of the transition counter: `started` (`hyperfleet_api_reconciliation_started_total`, the default), `requests`
-    /// (`hyperfleet_api_reconciliation_requests_total`), or both.
-    pub transition_counters: Option<Vec<String>>,
-    /// The spelling of `resource_type` on the transition counter: `lower_case` (the default, as on all gauges) or `as_written`.
-    pub transition_resource_type: Option<String>,
-    /// The value of the label `component`; reconcile-metrics by default.
-    pub component: Option<String>,
 }
 
 /// What a scrape does not wait for.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetailsSpec {
-    /// How often they are renewed, beside the scrapes; 30s by default, 1s at least. They are dropped when three in a row failed.
+    /// How often they are renewed, beside the scrapes; 1m by default, 1s at least. They are dropped when three in a row failed.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
-    /// The same for missing conditions, which takes a pass over all resources; on our schema it checks the record of them.
-    /// 10m by default, 1m at least.
-    #[schemars(extend("format" = "go-duration"))]
-    pub missing_interval: Option<DurationText>,
-    /// How many stuck resources are looked into, the oldest first, and as many deletions apart; 2000 by default, 10000 at most.
+    /// How many stuck resources are looked into, the oldest first; 2000 by default, 10000 at most.
     pub max_resources: Option<u32>,
 }
 
@@ -146,39 +124,12 @@ pub struct StuckSpec {
 pub struct KindSpec {
     /// The kind as the API writes it: `Cluster`.
     pub kind: String,
-    /// The adapters that the API waits for, as in its own configuration; none by default.
-    #[serde(default)]
-    pub required_adapters: Vec<String>,
-    /// The kind that owns it, as in the API's configuration; none by default.
-    pub parent_kind: Option<String>,
+    /// The adapters that the API waits for, as in its own configuration; none by default. Not beside `api_config_file`.
+    pub required_adapters: Option<Vec<String>>,
     /// How long one may stay unreconciled before it is stuck; `metrics.reconciliation_stuck_threshold` by default.
     #[schemars(extend("format" = "go-duration"))]
     pub stuck_after: Option<DurationText>,
     /// The same while it is being deleted; `stuck_after` by default.
     #[schemars(extend("format" = "go-duration"))]
     pub stuck_after_deleting: Option<DurationText>,
-    /// Where the older schema keeps it: known for `Cluster` and `NodePool`.
-    pub table: Option<TableSpec>,
-}
-
-/// A table of the older schema, one for each kind. A column that it has by none of the names below makes the kind one that is not read.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TableSpec {
-    /// The table's name.
-    pub name: String,
-    /// The column of conditions, JSONB or JSON, and the keys that lead to the list where it is nested: `status.conditions`; `status_conditions` by default.
-    pub conditions: Option<String>,
-    /// The column of ids; `id` by default.
-    pub id: Option<String>,
-    /// The column of names; `name` by default, and the id is shown for want of it.
-    pub resource_name: Option<String>,
-    /// The column of the wanted generation; `generation` by default, and the newest that was reported on for want of it.
-    pub generation: Option<String>,
-    /// The column of the time of creation; `created_time` or `created_at` by default.
-    pub created: Option<String>,
-    /// The column of the time of deletion, null until then; `deleted_time` or `deleted_at` by default.
-    pub deleted: Option<String>,
-    /// The column that holds the parent's id; `owner_id` by default, and for want of it nobody knows whose deletion one holds up.
-    pub owner: Option<String>,
 }

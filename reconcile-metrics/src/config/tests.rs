@@ -15,11 +15,9 @@ fn an_empty_file_has_every_default_and_one_warning() {
     let (config, remarks) = load_text("{}").unwrap();
     assert_eq!(config.health_listen.to_string(), "[::]:8080");
     assert_eq!(config.metrics_listen.to_string(), "[::]:9090");
-    assert_eq!(config.database.max_connections, 2);
     assert_eq!(config.stuck_access, StuckAccess::Off);
     assert_eq!(config.kinds.default_stuck_after(), Duration::from_secs(600));
-    assert!((config.exposure.started, config.exposure.requests) == (true, false));
-    assert!(remarks.to_string().contains("no kinds are listed"), "{remarks}");
+    assert!(remarks.to_string().contains("no kinds are known"), "{remarks}");
 }
 
 #[test]
@@ -57,8 +55,7 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
 #[test]
 fn every_mistake_comes_at_once_with_its_place_and_cure() {
     let text = "database: {url: 'mysql://x:hunter2@y/z', host: h}\n\
-                metrics: {listen: nowhere, age_buckets: [5m, 1m], transition_counters: [begun], \
-                reconciliation_stuck_threshold: 0s}\n\
+                metrics: {listen: nowhere, reconciliation_stuck_threshold: 0s}\n\
                 log: {level: loud}\nstuck: {anonymous: true, token_file: t}\nkindz: []\n\
                 kinds:\n- {kind: Cluster, required_adapters: [dns, dns]}\n- {kind: cluster}\n";
     let environment = Environment::from([
@@ -71,36 +68,57 @@ fn every_mistake_comes_at_once_with_its_place_and_cure() {
 }
 
 #[test]
-fn scrapes_have_a_connection_of_their_own_and_no_more_than_a_few_are_opened() {
-    for (given, allowed) in [(1, false), (2, true), (16, true), (17, false)] {
-        let loaded = load_text(&format!("database: {{max_connections: {given}}}"));
-        assert_eq!(loaded.is_ok(), allowed, "{given}");
-        if let Err(mistakes) = loaded {
-            assert!(mistakes.to_string().contains("write a number from 2 to 16"), "{mistakes}");
-        }
+fn limits_that_protect_the_database_are_kept() {
+    for (text, cure) in [
+        ("details: {interval: 999ms}", "write at least 1s"),
+        ("metrics: {scrape_timeout: 61m}", "is longer than an hour"),
+        ("details: {max_resources: 10001}", "write a number from 1 to 10000"),
+    ] {
+        let mistakes = load_text(text).unwrap_err().to_string();
+        assert!(mistakes.contains(cure), "{mistakes}");
     }
+    assert!(load_text("details: {interval: 1s}").is_ok());
+}
+
+/// The API's configuration, as its chart writes it.
+const API_CONFIG: &str = "database: {password: hunter2}\nentities:\n\
+    - {kind: Cluster, plural: clusters, required_adapters: [validation, dns], name_min_len: 3}\n\
+    - {kind: NodePool, plural: nodepools, parent_kind: Cluster, on_parent_delete: cascade, required_adapters: [hypershift]}\n\
+    - {kind: Channel, plural: channels}\n";
+
+fn with_api_config(api: &str, ours: &str) -> Result<Config, String> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, api.as_bytes()).unwrap();
+    let text = format!("api_config_file: {}\n{ours}", file.path().display());
+    load_text(&text).map(|(config, _)| config).map_err(|mistakes| mistakes.to_string())
 }
 
 #[test]
-fn what_works_against_itself_is_told() {
-    let warnings = |text: &str| load_text(text).map(|(_, warnings)| warnings.to_string()).unwrap();
-    assert!(warnings("metrics: {age_buckets: [1m, 1h]}").contains("add a bound above 1h"));
-    assert!(!warnings("metrics: {age_buckets: [1m, 1h, 3h]}").contains("age_buckets"));
-    let slow = "kinds: [{kind: Cluster, stuck_after_deleting: 90m}]";
-    assert!(warnings(&format!("metrics: {{age_buckets: [1m, 3h]}}\n{slow}")).contains("twice the longest threshold"));
-    assert!(!warnings(&format!("metrics: {{age_buckets: [1m, 4h]}}\n{slow}")).contains("age_buckets"));
-    assert!(warnings("health: {database_answered_within: 20s}").contains("shorter than details.interval"));
-    assert!(!warnings("health: {database_answered_within: 30s}").contains("details.interval"));
-    for (text, cure) in [
-        ("details: {interval: 999ms}", "write at least 1s"),
-        ("details: {missing_interval: 10s}", "write at least 60s"),
-    ] {
-        let mistakes = load_text(text).unwrap_err().to_string();
-        assert!(mistakes.contains("too short") && mistakes.contains(cure), "{mistakes}");
+fn kinds_come_from_the_apis_own_configuration() {
+    let config = with_api_config(API_CONFIG, "kinds: [{kind: NodePool, stuck_after: 15m}]").unwrap();
+    let kinds: Vec<_> =
+        config.kinds.all().iter().map(|kind| (kind.name.as_str(), kind.required_adapters.join(","))).collect();
+    let expected = [("Cluster", "validation,dns"), ("NodePool", "hypershift"), ("Channel", "")];
+    assert_eq!(kinds, expected.map(|(kind, adapters)| (kind, adapters.to_owned())));
+    let minutes = |kind: &str| config.kinds.stuck_after(kind, false).as_secs() / 60;
+    assert_eq!((minutes("Cluster"), minutes("NodePool")), (10, 15), "thresholds are ours to say");
+}
+
+#[test]
+fn kinds_that_contradict_the_apis_configuration_are_refused() {
+    let cases = [
+        (API_CONFIG, "kinds: [{kind: Cluster, required_adapters: [dns]}]", "contradicts api_config_file"),
+        (API_CONFIG, "kinds: [{kind: Clutser}]", "write Cluster"),
+        ("entities: []", "", "has no entities"),
+        ("entities: {kind: Cluster}", "{}", "is no configuration file of the API"),
+        ("entities: [{kind: Cluster, required_adapters: [dns, dns]}]", "{}", "has empty or repeated names"),
+    ];
+    for (api, ours, expected) in cases {
+        let mistakes = with_api_config(api, &ours.replace("{}", "")).unwrap_err();
+        assert!(mistakes.contains(expected) && !mistakes.contains("hunter2"), "{mistakes}");
     }
-    assert!(load_text("details: {interval: 1s, missing_interval: 1m}").is_ok());
-    let mistakes = load_text("database: {statement_timeout: 61m}").unwrap_err().to_string();
-    assert!(mistakes.contains("longer than an hour"), "{mistakes}");
+    let mistakes = load_text("api_config_file: /nonexistent").unwrap_err().to_string();
+    assert!(mistakes.contains("`/nonexistent` cannot be read"), "{mistakes}");
 }
 
 #[test]

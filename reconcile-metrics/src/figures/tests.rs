@@ -13,8 +13,6 @@ fn kind(name: &str, minutes: u64, deleting_minutes: u64) -> Kind {
         required_adapters: vec!["dns".to_owned()],
         stuck_after: Duration::from_secs(minutes * 60),
         stuck_after_deleting: Duration::from_secs(deleting_minutes * 60),
-        parent: None,
-        table: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What tells of the exporter: its configuration, and how its readings went.
+//! What tells of the exporter: its thresholds, and how its readings went.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::figures::{Flow, OTHER, Types};
 use crate::scrape::{Attempt, Scrape};
 use crate::store::StoreError;
 
-pub(super) fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
+pub(super) fn thresholds(page: &mut Page, kinds: &Kinds, types: &Types) {
     // Whatever type a figure has, its threshold is there.
     let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
     for resource_type in named {
@@ -18,12 +18,6 @@ pub(super) fn configuration(page: &mut Page, kinds: &Kinds, types: &Types) {
             let flow = Flow { resource_type: resource_type.to_owned(), is_delete };
             page.number("hyperfleet_reconcile_metrics_stuck_threshold_seconds", of_flow(&flow), threshold);
         }
-    }
-    for kind in kinds.all() {
-        let resource_type = kind.name.to_lowercase();
-        let adapters = kind.required_adapters.len() as f64;
-        let labels = vec![("resource_type", resource_type)];
-        page.number("hyperfleet_reconcile_metrics_required_adapters", labels, adapters);
     }
 }
 
@@ -45,7 +39,6 @@ pub(super) fn health(page: &mut Page, scrape: &Scrape, commit: &str) {
             page.number("hyperfleet_reconcile_metrics_scrape_errors_total", labels, count as f64);
         }
     }
-    page.number("hyperfleet_reconcile_metrics_scrapes_shared_total", Vec::new(), scrape.shared as f64);
     page.number("hyperfleet_reconcile_metrics_up", Vec::new(), 1.0);
     page.number("hyperfleet_reconcile_metrics_build_info", vec![("commit", commit.to_owned())], 1.0);
 }

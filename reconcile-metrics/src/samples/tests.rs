@@ -1,14 +1,13 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::config::Kind as ResourceKind;
-use crate::figures::{Edges, Group};
+use crate::figures::Group;
 use crate::scrape::Attempt;
-use crate::store::{Snapshot, Transitions};
-
-const BUCKETS: [f64; 3] = [60.0, 600.0, 3600.0];
+use crate::store::{Snapshot, Stalled};
 
 fn kinds() -> Kinds {
     let kind = |name: &str, minutes: u64| ResourceKind {
@@ -16,33 +15,14 @@ fn kinds() -> Kinds {
         required_adapters: vec!["dns".to_owned()],
         stuck_after: Duration::from_secs(minutes * 60),
         stuck_after_deleting: Duration::from_secs(minutes * 120),
-        parent: None,
-        table: None,
     };
     Kinds::new(vec![kind("Cluster", 10), kind("NodePool", 7)], Duration::from_secs(600))
 }
 
-fn exposure() -> Exposure {
-    Exposure {
-        age_buckets: BUCKETS.to_vec(),
-        started: true,
-        requests: true,
-        transition_as_written: false,
-        component: "test".to_owned(),
-    }
-}
-
 fn scrape(groups: Vec<Group>) -> Scrape {
     let types = Types::new(&kinds(), groups.iter().map(|group| group.kind.as_str()));
-    let snapshot = Snapshot {
-        layout: Layout::Tracked,
-        taken: 1e9,
-        standby_age: Some(0.0),
-        groups,
-        transitions: Transitions::Total(Vec::new()),
-        missing: None,
-    };
-    Scrape { snapshot: Some(snapshot), missing: Some(Vec::new()), types, ..Scrape::default() }
+    let snapshot = Snapshot { standby_age: Some(0.0), groups };
+    Scrape { snapshot: Some(snapshot), types, ..Scrape::default() }
 }
 
 fn number(families: &[Family], name: &str, labels: &[(&'static str, String)]) -> Option<f64> {
@@ -57,7 +37,7 @@ fn number(families: &[Family], name: &str, labels: &[(&'static str, String)]) ->
 fn a_reading_that_failed_has_health_and_no_figures() {
     let failed = Attempt { success: Some(false), seconds: 0.5, ..Attempt::default() };
     let scrape = Scrape { attempts: BTreeMap::from([("snapshot", failed)]), ..Scrape::default() };
-    let families = families(&scrape, &kinds(), &exposure(), "none");
+    let families = families(&scrape, &kinds(), "none");
     assert!(!families.iter().any(|family| family.name.starts_with("hyperfleet_api_")), "{families:#?}");
     let labels = [("collector", "snapshot".to_owned())];
     assert_eq!(number(&families, "hyperfleet_reconcile_metrics_scrape_success", &labels), Some(0.0));
@@ -70,28 +50,22 @@ fn a_reading_that_failed_has_health_and_no_figures() {
 }
 
 #[test]
-fn the_counter_has_the_spelling_that_is_asked_for() {
-    let mut scrape = scrape(Vec::new());
-    scrape.transitions = BTreeMap::from([(("NodePool".to_owned(), true), 3)]);
-    scrape.known_kinds = vec!["Cluster".to_owned(), "NodePool".to_owned()];
-    for (as_written, spelling, other) in [(false, "nodepool", "cluster"), (true, "NodePool", "Cluster")] {
-        let exposure = Exposure { transition_as_written: as_written, ..exposure() };
-        let families = families(&scrape, &kinds(), &exposure, "none");
-        let count = |resource_type: &str, is_delete: bool| {
-            let labels = [("resource_type", resource_type.to_owned()), ("is_delete", is_delete.to_string())];
-            number(&families, "hyperfleet_api_reconciliation_started_total", &labels)
-        };
-        assert_eq!(
-            (count(spelling, true), count(spelling, false), count(other, true)),
-            (Some(3.0), Some(0.0), Some(0.0))
-        );
+fn stalled_deletions_of_every_configured_type_read_zero_or_more() {
+    let stalled = vec![Stalled { kind: "NodePool".to_owned(), count: 3 }, Stalled { kind: "Odd".to_owned(), count: 2 }];
+    let details = Details { stalled, ..Details::default() };
+    let scrape = Scrape { details: Some(details), ..scrape(Vec::new()) };
+    let families = families(&scrape, &kinds(), "none");
+    for (resource_type, count) in [("cluster", 0.0), ("nodepool", 3.0), ("other", 2.0)] {
+        let labels = [("resource_type", resource_type.to_owned())];
+        let given = number(&families, "hyperfleet_api_resource_deletion_stalled", &labels);
+        assert_eq!(given, Some(count), "{resource_type}");
     }
 }
 
 #[test]
 fn every_type_that_has_figures_has_its_threshold() {
     let widget = Group { kind: "Widget".to_owned(), count: 1, ..Group::default() };
-    let families = families(&scrape(vec![widget]), &kinds(), &exposure(), "none");
+    let families = families(&scrape(vec![widget]), &kinds(), "none");
     let cases =
         [("cluster", 600.0, 1200.0), ("nodepool", 420.0, 840.0), ("widget", 600.0, 600.0), ("other", 600.0, 600.0)];
     for (resource_type, live, deletion) in cases {
@@ -103,7 +77,7 @@ fn every_type_that_has_figures_has_its_threshold() {
     }
     // It is configuration: a reading that fails takes none away.
     let failed = Scrape { types: Types::new(&kinds(), []), ..Scrape::default() };
-    let families = super::families(&failed, &kinds(), &exposure(), "none");
+    let families = super::families(&failed, &kinds(), "none");
     let family = families.iter().find(|family| family.name.ends_with("stuck_threshold_seconds"));
     let series = family.map(|family| family.samples.len());
     assert_eq!(series, Some(6), "two configured types and the rest, by flow");
@@ -115,7 +89,7 @@ proptest! {
     /// Whatever the database counts: no series twice, no family unknown, and gauges and histogram agree.
     #[test]
     fn samples_agree_with_each_other(
-        groups in prop::collection::vec(("(Cluster|NODEPOOL|NodePool|Odd|)", any::<bool>(), 0usize..8, 1u64..1_000, 0.0..1e9f64), 0..40),
+        groups in prop::collection::vec(("(Cluster|NODEPOOL|NodePool|Odd|)", any::<bool>(), 0usize..14, 1u64..1_000, 0.0..1e9f64), 0..40),
     ) {
         let groups = groups
             .into_iter()
@@ -124,9 +98,8 @@ proptest! {
             })
             .collect::<Vec<_>>();
         let total: u64 = groups.iter().map(|group| group.count).sum();
-        let edges = Edges::new(&BUCKETS, &kinds());
-        prop_assert!(edges.as_slice().len() <= 8);
-        let families = families(&scrape(groups), &kinds(), &exposure(), "none");
+        prop_assert_eq!(Edges::new(&AGE_BUCKETS, &kinds()).as_slice().len(), 13);
+        let families = families(&scrape(groups), &kinds(), "none");
         for family in &families {
             prop_assert!(FAMILIES.iter().any(|(name, kind, _)| *name == family.name && *kind == family.kind));
             let series: BTreeSet<_> = family.samples.iter().map(|sample| &sample.labels).collect();

@@ -44,9 +44,7 @@ pub(super) struct Parameters {
     #[serde(default, deserialize_with = "filled_in")]
     deleting: Option<bool>,
     #[serde(default, deserialize_with = "filled_in")]
-    missing: Option<bool>,
-    #[serde(default, deserialize_with = "filled_in")]
-    lingering: Option<bool>,
+    stalled: Option<bool>,
     #[serde(default, deserialize_with = "filled_in")]
     page: Option<usize>,
     #[serde(default, deserialize_with = "filled_in")]
@@ -90,6 +88,10 @@ where
     let text = String::deserialize(deserializer)?;
     if text.is_empty() {
         return Ok(None);
+    }
+    if text.contains('\0') {
+        // PostgreSQL has no such character, so that nothing can match.
+        return Err(D::Error::custom("a filter has a character U+0000"));
     }
     text.parse().map(Some).map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
 }
@@ -136,12 +138,7 @@ pub(super) async fn page(
         let message = format!("page is from 1 to {MAX_PAGE}, size from 1 to {MAX_SIZE}");
         return problem(StatusCode::BAD_REQUEST, &message);
     }
-    let trouble = match (parameters.missing.unwrap_or_default(), parameters.lingering.unwrap_or_default()) {
-        (true, true) => return problem(StatusCode::BAD_REQUEST, "ask for missing or for lingering"),
-        (true, false) => Trouble::Missing,
-        (false, true) => Trouble::Lingering,
-        (false, false) => Trouble::Pending,
-    };
+    let trouble = if parameters.stalled.unwrap_or_default() { Trouble::Stalled } else { Trouble::Stuck };
     let Ok(reader) = shared.readers.clone().try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
     };
@@ -189,7 +186,7 @@ pub(super) async fn page(
             StatusCode::OK,
             &json!({
                 "items": items, "page": number, "size": items.len(), "total": total,
-                "read": read, "truncated": truncated, "remark": remark, "unread": listing.unread,
+                "read": read, "truncated": truncated, "remark": remark,
             }),
         )
     };

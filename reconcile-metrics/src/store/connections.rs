@@ -1,8 +1,8 @@
 //! Connections: as few as possible, never more than allowed, none that is in doubt.
 //!
-//! A connection goes back only after its transaction has ended well. One that was idle may have died meanwhile, so
-//! what fails on the first statement there, or gets no answer, is tried once more on a new one. A pool of a library would
-//! do more (and ping, and retry until its time is up); this must fail fast and say why.
+//! A connection goes back only after its transaction has ended well. An idle connection may have died meanwhile, so a first
+//! statement that fails there, or gets no answer, is tried once more on a new connection. The pool of a library would ping, and
+//! retry until its time is up; this one must fail fast and say why.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -38,9 +38,12 @@ pub enum StoreError {
     /// The time was up.
     #[error("the database did not answer within {0:?}")]
     Timeout(Duration),
-    /// The database holds no tables that are known.
-    #[error("the database has neither of the known schemas: {0}")]
-    UnknownSchema(String),
+    /// The database does not hold the API's tables.
+    #[error("the API's tables cannot be read: {0}")]
+    Schema(String),
+    /// The role may not read the API's tables.
+    #[error("the API's tables may not be read: {0}")]
+    Permission(String),
     /// The database refused.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
@@ -53,14 +56,15 @@ impl StoreError {
         match self {
             Self::Busy | Self::Timeout(_) => "timeout",
             Self::Password { .. } | Self::Connect(_) | Self::Unreachable(_) => "connection",
-            Self::UnknownSchema(_) => "schema",
+            Self::Schema(_) => "schema",
+            Self::Permission(_) => "permission",
             Self::Query(error) if is_lost(error) => "connection",
             Self::Query(_) => "query",
         }
     }
 
     /// Every value of [`reason`](Self::reason).
-    pub const REASONS: [&'static str; 4] = ["connection", "query", "schema", "timeout"];
+    pub const REASONS: [&'static str; 5] = ["connection", "permission", "query", "schema", "timeout"];
 
     /// The error and everything that caused it.
     #[must_use]
@@ -100,6 +104,11 @@ pub(super) enum Reader {
     Beside,
 }
 
+/// One for scrapes and one for everything else: the exporter must never be the load that tips the database over.
+const MAX_CONNECTIONS: usize = 2;
+/// The time for a connection, its handshake included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
 #[derive(Debug)]
 pub(super) struct Connections {
     config: DatabaseConfig,
@@ -111,8 +120,8 @@ pub(super) struct Connections {
 
 impl Connections {
     pub(super) fn new(config: DatabaseConfig) -> Self {
-        let permits = Semaphore::new(config.max_connections as usize);
-        let beside_scrapes = Semaphore::new(config.max_connections.saturating_sub(1) as usize);
+        let permits = Semaphore::new(MAX_CONNECTIONS);
+        let beside_scrapes = Semaphore::new(MAX_CONNECTIONS - 1);
         Self { config, permits, beside_scrapes, idle: Mutex::default() }
     }
 
@@ -128,7 +137,7 @@ impl Connections {
             Reader::Beside => Some(permit(&self.beside_scrapes, deadline).await?),
         };
         let _permit = permit(&self.permits, deadline).await?;
-        // Of what was spent on waiting for a turn, the database knows nothing.
+        // Time spent waiting for a permit is not a database timeout.
         let left = deadline.saturating_duration_since(Instant::now());
         let too_late = if left < limit / 2 { StoreError::Busy } else { StoreError::Unreachable(left) };
         // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
@@ -155,8 +164,8 @@ impl Connections {
     async fn begin(&self, left: Duration) -> Result<PgConnection, StoreError> {
         let begin = self.beginning();
         while let Some(mut connection) = { self.idle().pop() } {
-            // What is between may have forgotten it, and drop all that is sent: then there is time for a new one. Those that
-            // wait below it were idle for longer.
+            // A proxy may have dropped this idle connection: spend a quarter of the budget, then connect anew. The connections
+            // below it in the list were idle for longer.
             let begun = sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection);
             match timeout(left / 4, begun).await {
                 Ok(Ok(_)) => return Ok(connection),
@@ -172,8 +181,8 @@ impl Connections {
 
     /// One message for the transaction and its limits.
     ///
-    /// What a scrape asks is a small part of each table, whatever the statistics say on the day: without sequential
-    /// scans the plan cannot flip to one. Questions that need a whole table allow them again.
+    /// Every statement asks for a small part of its tables, whatever the statistics say on the day: without sequential scans the
+    /// plan cannot flip to one.
     fn beginning(&self) -> String {
         let milliseconds = self.config.statement_timeout.as_millis().max(1);
         let mut sql = format!(
@@ -215,8 +224,8 @@ pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError
     Ok(connection)
 }
 
-/// The database looks so often whether who asked is still there: a reading whose time is up leaves no statement behind that
-/// would go on beside the next one's.
+/// How often the database looks whether its client is still connected: a reading whose time is up must leave no statement behind
+/// that runs beside the next one's.
 const LOOK_FOR_CLIENT: &str = "SET client_connection_check_interval = '500ms'";
 /// The first version that has it.
 const LOOKS_FOR_CLIENTS: u32 = 140_000;
@@ -228,12 +237,12 @@ async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
         let options = options(config).await?.disable_statement_logging();
         let mut connection = PgConnection::connect_with(&options).await.map_err(StoreError::Connect)?;
         if connection.server_version_num().is_some_and(|version| version >= LOOKS_FOR_CLIENTS) {
-            // Some systems cannot; there `statement_timeout` alone ends it.
+            // Some systems cannot look; there `statement_timeout` alone ends the statement.
             let _ = sqlx::raw_sql(LOOK_FOR_CLIENT).execute(&mut connection).await;
         }
         Ok(connection)
     };
-    timeout(config.connect_timeout, connect).await.map_err(|_| StoreError::Unreachable(config.connect_timeout))?
+    timeout(CONNECT_TIMEOUT, connect).await.map_err(|_| StoreError::Unreachable(CONNECT_TIMEOUT))?
 }
 
 async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError> {
@@ -251,6 +260,6 @@ async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError
 }
 
 /// An identifier, whatever it contains.
-pub(crate) fn quoted(identifier: &str) -> String {
+fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }

@@ -1,28 +1,22 @@
 //! A resource in trouble, and what surrounds it.
 //!
-//! In: rows of the lists in [`stuck`](super::stuck). Out: resources with their adapters' last reports and the ancestors
-//! whose deletion waits for them, from the snapshot of the caller's transaction.
-
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+//! In: rows of the lists in [`details`](super::details). Out: resources with their adapters' last reports and the deletions that
+//! wait for them, from the snapshot of the caller's transaction.
 
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{PgConnection, Row as _};
 
 use super::StoreError;
-use super::deletions::HeldBy;
-use super::documents::{self, Pending};
-use super::layout::Layout;
 
 const REPORTS: &str = include_str!("sql/reports.sql");
 const TEXTS_OF_REPORTS: &str = include_str!("sql/texts_of_reports.sql");
 const TEXTS_OF_CONDITIONS: &str = include_str!("sql/texts_of_conditions.sql");
-/// So many characters of a reason or a message are read. They may be megabytes.
+const WAITING_ANCESTORS: &str = include_str!("sql/waiting_ancestors.sql");
+/// The most characters that are read of a reason or a message, which may be megabytes.
 const MAX_TEXT: i32 = 1000;
-const WAITING_PARENTS: &str = include_str!("sql/waiting_parents.sql");
 
 /// A resource in trouble.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resource {
     /// Its id.
     pub id: String,
@@ -35,8 +29,8 @@ pub struct Resource {
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Whether it has no condition Reconciled at all.
-    pub missing: bool,
-    /// Since when, in seconds since the epoch; the request of the deletion, of one that lingers.
+    pub no_condition: bool,
+    /// Since when, in seconds since the epoch: the condition's last transition, or of a stalled deletion its request.
     pub since: f64,
     /// For how long, in seconds.
     pub age: f64,
@@ -48,10 +42,10 @@ pub struct Resource {
     pub message: Option<String>,
     /// What adapters last said, by the adapter's name.
     pub reports: Vec<Report>,
-    /// What holds its deletion; known of those of which nothing is pending.
-    pub held_by: Option<HeldBy>,
-    /// Ancestors that are being deleted as well.
-    pub parents: Vec<Parent>,
+    /// Of a stalled deletion, the ids of some of the children that are left.
+    pub children: Option<Vec<String>>,
+    /// The ids of ancestors that are being deleted as well.
+    pub blocks: Vec<String>,
 }
 
 /// What an adapter last said about a resource.
@@ -73,49 +67,6 @@ pub struct Report {
     pub message: Option<String>,
 }
 
-/// A parent that is being deleted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
-    /// Its id.
-    pub id: String,
-    /// Its kind as written.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-}
-
-/// The oldest first.
-pub(super) fn order(one: &Resource, other: &Resource) -> Ordering {
-    one.since.total_cmp(&other.since).then_with(|| one.id.cmp(&other.id))
-}
-
-/// A question about `resources`, as it is put to the schema that the database has.
-pub(super) fn put_to(layout: &Layout, sql: String) -> String {
-    match layout {
-        Layout::Tracked | Layout::Rows { .. } => sql,
-        Layout::Documents(tables) => documents::over(&tables.read, &sql),
-    }
-}
-
-pub(super) fn resource(row: Pending, now: f64) -> Resource {
-    Resource {
-        id: row.id,
-        kind: row.kind,
-        name: row.name,
-        owner: row.owner,
-        deleting: row.deleting,
-        missing: row.missing,
-        since: row.since,
-        age: now - row.since,
-        generation: row.generation,
-        reason: None,
-        message: None,
-        reports: Vec::new(),
-        held_by: None,
-        parents: Vec::new(),
-    }
-}
-
 pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
     Ok(Resource {
         id: row.try_get(0)?,
@@ -123,15 +74,12 @@ pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
         name: row.try_get(2)?,
         owner: row.try_get(3)?,
         deleting: row.try_get(4)?,
-        missing: row.try_get(5)?,
+        no_condition: row.try_get(5)?,
         since: row.try_get(6)?,
         age: row.try_get(7)?,
         generation: row.try_get(8)?,
-        reason: None,
-        message: None,
-        reports: Vec::new(),
-        held_by: None,
-        parents: Vec::new(),
+        children: row.try_get(9)?,
+        ..Resource::default()
     })
 }
 
@@ -143,7 +91,7 @@ pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Reso
     let question = sqlx::query(REPORTS).bind(column(resources.iter(), |resource| &resource.kind));
     let question = question.bind(column(resources.iter(), |resource| &resource.id));
     for row in question.fetch_all(connection).await? {
-        let Some(resource) = place(&row, resources)? else { continue };
+        let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
         resource.reports.push(Report {
             adapter: row.try_get(1)?,
             observed_generation: row.try_get(2)?,
@@ -154,29 +102,17 @@ pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Reso
             message: None,
         });
     }
-    // Generations begin at 1: 0 is one that the table does not have. Nobody reports on one that is not there yet.
-    for resource in resources.iter_mut().filter(|resource| resource.generation == 0) {
-        resource.generation = resource.reports.iter().map(|report| report.observed_generation).max().unwrap_or(0);
-    }
     Ok(())
 }
 
-/// Adds the texts of the condition and of the reports: of few, as they take far more memory than all else.
-pub(super) async fn texts(
-    connection: &mut PgConnection,
-    layout: &Layout,
-    resources: &mut [&mut Resource],
-) -> Result<(), StoreError> {
+/// Adds the texts of the condition and of the reports: of few, as texts take far more memory than all else.
+pub(super) async fn texts(connection: &mut PgConnection, resources: &mut [&mut Resource]) -> Result<(), StoreError> {
     if resources.is_empty() {
         return Ok(());
     }
     let column = |of| column(resources.iter().map(|resource| &**resource), of);
     let (kinds, ids) = (column(|resource| &resource.kind), column(|resource| &resource.id));
-    let sql = match layout {
-        Layout::Tracked | Layout::Rows { .. } => TEXTS_OF_CONDITIONS.to_owned(),
-        Layout::Documents(tables) => documents::texts(&tables.read),
-    };
-    let question = sqlx::query(AssertSqlSafe(sql)).bind(&kinds).bind(&ids).bind(MAX_TEXT);
+    let question = sqlx::query(TEXTS_OF_CONDITIONS).bind(&ids).bind(MAX_TEXT);
     for row in question.fetch_all(&mut *connection).await? {
         let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
         (resource.reason, resource.message) = (row.try_get(1)?, row.try_get(2)?);
@@ -196,45 +132,26 @@ pub(super) async fn texts(
     Ok(())
 }
 
-fn column<'r>(resources: impl Iterator<Item = &'r Resource>, of: fn(&Resource) -> &str) -> Vec<String> {
-    resources.map(of).map(str::to_owned).collect()
-}
-
-pub(super) async fn parents(
-    connection: &mut PgConnection,
-    layout: &Layout,
-    resources: &mut [Resource],
-) -> Result<(), StoreError> {
-    let owners: BTreeMap<usize, String> = resources
-        .iter()
-        .enumerate()
-        .filter(|(_, resource)| resource.deleting)
-        .filter_map(|(index, resource)| Some((index, resource.owner.clone()?)))
-        .collect();
-    if owners.is_empty() {
+/// Adds the ancestors whose deletion waits for each resource that is being deleted itself.
+pub(super) async fn ancestors(connection: &mut PgConnection, resources: &mut [Resource]) -> Result<(), StoreError> {
+    let is_waited_for = |resource: &Resource| resource.deleting && resource.owner.is_some();
+    if !resources.iter().any(is_waited_for) {
         return Ok(());
     }
-    let sql = put_to(layout, WAITING_PARENTS.to_owned());
-    let places: Vec<usize> = owners.keys().copied().collect();
-    let owners: Vec<String> = owners.into_values().collect();
-    for row in sqlx::query(AssertSqlSafe(sql)).bind(owners).fetch_all(connection).await? {
-        let resource = index(&row)?.and_then(|index| resources.get_mut(*places.get(index)?));
-        if let Some(resource) = resource {
-            let id: String = row.try_get(1)?;
-            // Owners in a circle: nothing waits for itself.
-            if id == resource.id {
-                continue;
-            }
-            let parent = Parent { id, kind: row.try_get(2)?, name: row.try_get(3)? };
-            resource.parents.push(parent);
+    let owners: Vec<Option<String>> = resources.iter().map(|one| one.owner.clone().filter(|_| one.deleting)).collect();
+    for row in sqlx::query(WAITING_ANCESTORS).bind(owners).fetch_all(connection).await? {
+        let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
+        let id: String = row.try_get(1)?;
+        // Owners may form a circle; nothing waits for itself.
+        if id != resource.id {
+            resource.blocks.push(id);
         }
     }
     Ok(())
 }
 
-/// The resource that a row of an answer belongs to.
-fn place<'r>(row: &PgRow, resources: &'r mut [Resource]) -> Result<Option<&'r mut Resource>, sqlx::Error> {
-    Ok(index(row)?.and_then(|index| resources.get_mut(index)))
+fn column<'r>(resources: impl Iterator<Item = &'r Resource>, of: fn(&Resource) -> &str) -> Vec<String> {
+    resources.map(of).map(str::to_owned).collect()
 }
 
 /// The place that a row of an answer belongs to; the database counts from 1.

@@ -5,13 +5,13 @@ use std::io::Write as _;
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::world::{DOCUMENTS, KINDS, ROWS, World, program, rewrite_unchanged};
+use crate::world::{KINDS, ROWS, World, program};
 
 pub(crate) fn run(world: &World, arguments: &[&str]) -> (bool, String, String) {
     run_with(world, KINDS, arguments)
 }
 
-fn run_with(world: &World, config: &str, arguments: &[&str]) -> (bool, String, String) {
+pub(crate) fn run_with(world: &World, config: &str, arguments: &[&str]) -> (bool, String, String) {
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     file.write_all(config.as_bytes()).unwrap();
     let output = Command::new(program())
@@ -33,8 +33,6 @@ async fn migrate_is_explicit_and_can_be_taken_back() {
     assert!(good && text.matches("pending").count() == 2, "{text}");
     let (good, text, error) = run(&world, &["migrate"]);
     assert!(good && text.matches("applied").count() == 2, "{text}{error}");
-    let (good, text, error) = run(&world, &["migrate", "--repair"]);
-    assert!(good && text.starts_with("the record was wrong about 0 resources"), "{text}{error}");
     let (good, _, error) = run(&world, &["migrate", "--revert-to", "0"]);
     assert!(!good && error.contains("drops tables") && error.contains("confirm it by --yes"), "{error}");
     let (_, text, _) = run(&world, &["migrate", "--list"]);
@@ -44,10 +42,10 @@ async fn migrate_is_explicit_and_can_be_taken_back() {
     let (good, text, error) = run(&world, &["migrate", "--revert-to", "20260901000000"]);
     assert!(good && text.contains("20260901000100  pending"), "there is nothing to confirm: {text}{error}");
     let theirs = World::theirs(ROWS).await;
-    for arguments in [["migrate", "--list"].as_slice(), &["migrate"], &["migrate", "--repair"]] {
+    for arguments in [["migrate", "--list"].as_slice(), &["migrate"]] {
         let (good, text, error) = run(&theirs, arguments);
         assert!(
-            !good && error.contains("belongs to another program") && error.contains("reconcile-metrics index"),
+            !good && error.contains("belongs to another program") && error.contains("reconcile-metrics prepare"),
             "{arguments:?}: {text}{error}"
         );
     }
@@ -111,22 +109,6 @@ async fn stuck_does_not_say_that_nothing_is_stuck_unless_nothing_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn index_builds_what_a_schema_that_is_not_ours_lacks() {
-    let (good, text, _) = run(&World::ours().await, &["index"]);
-    assert!(good && text.starts_with("nothing to build"), "{text}");
-    let mut world = World::theirs(DOCUMENTS).await;
-    let indexes = "SELECT count(*) FROM pg_class WHERE relname LIKE 'idx_reconcile_metrics_pending%'";
-    let (good, text, _) = run(&world, &["index", "--dry-run"]);
-    assert!(good && text.matches("CREATE INDEX CONCURRENTLY").count() == 2, "{text}");
-    assert_eq!(world.number(indexes).await, 0);
-    for became in ["was built", "was there already"] {
-        let (good, text, error) = run(&world, &["index"]);
-        assert!(good && text.matches(became).count() == 2, "{text}{error}");
-        assert_eq!(world.number(indexes).await, 2);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_configuration_ends_with_its_mistakes() {
     let world = World::empty().await;
     let (good, _, error) = run(&world, &["serve", "--metrics-listen", "nowhere"]);
@@ -144,7 +126,7 @@ async fn logs_go_where_they_are_sent() {
         let mut command = Command::new(program());
         command.arg("stuck").args(sent.iter().flat_map(|sent| ["--log-output", sent]));
         let output = command.env_clear().env("HYPERFLEET_DATABASE_URL", world.database.url()).output().unwrap();
-        let has_warning = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("no kinds are listed");
+        let has_warning = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("no kinds are known");
         assert_eq!((has_warning(&output.stdout), has_warning(&output.stderr)), (to_stdout, !to_stdout), "{sent:?}");
     }
 }
@@ -173,61 +155,6 @@ async fn an_error_of_the_database_is_said_once() {
     let expected =
         "Error: failed to connect to the database: error returned from database: database \"nowhere\" does not exist\n";
     assert_eq!((good, error.as_str()), (false, expected));
-}
-
-/// Somebody who asks once has no comparison to go by.
-#[tokio::test(flavor = "multi_thread")]
-async fn stuck_is_right_where_the_record_is_not() {
-    let mut world = World::ours().await;
-    for (id, status) in [("reconciled", "False"), ("lost", "True")] {
-        world.resource(id, "Cluster", Some(status), "1 hour").await;
-    }
-    world.sql(&rewrite_unchanged("reconciled", "True", "1 minute")).await;
-    world.sql("DELETE FROM resource_conditions WHERE resource_id = 'lost'").await;
-    let recorded = "SELECT count(*) FROM unsettled_resources WHERE resource_id = 'reconciled'";
-    assert_eq!(world.number(recorded).await, 1, "no trigger saw it");
-    let (good, text, error) = run(&world, &["stuck"]);
-    assert!(good && text == "nothing is stuck\n", "{text}{error}");
-    let (good, text, error) = run(&world, &["stuck", "--missing"]);
-    assert!(good && text.contains("lost") && !text.contains("reconciled"), "{text}{error}");
-    let (good, text, error) = run(&world, &["check", "--database"]);
-    let warning = "the record of what is pending is wrong about 1 resource";
-    assert!(
-        good && text.contains(warning) && text.contains("run `reconcile-metrics migrate --repair`"),
-        "{text}{error}"
-    );
-    let (_, text, _) = run(&world, &["migrate", "--repair"]);
-    assert_eq!(text, "the record was wrong about 2 resources, and is right now\n");
-    let (_, text, _) = run(&world, &["check", "--database"]);
-    assert!(text.contains("our schema: transitions are counted exactly") && text.contains(" 0 warnings"), "{text}");
-}
-
-/// In an outage there is much to read, and names are wanted most.
-#[tokio::test(flavor = "multi_thread")]
-async fn stuck_tells_what_is_on_record_where_there_is_no_time_for_more() {
-    let mut world = World::ours().await;
-    world.resource("stuck", "Cluster", Some("False"), "1 hour").await;
-    for n in 0..50 {
-        world.resource(&format!("new{n}"), "Cluster", Some("False"), "1 second").await;
-    }
-    world.sql("ANALYZE").await;
-    // A reader for whom each condition takes its time.
-    let role = lifecycle_e2e::unique("reader").replace('-', "_");
-    world
-        .sql(&format!(
-            "CREATE ROLE {role} LOGIN;
-             GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};
-             ALTER TABLE resource_conditions ENABLE ROW LEVEL SECURITY;
-             CREATE FUNCTION slowly() RETURNS boolean LANGUAGE plpgsql COST 1000000 AS
-                 'BEGIN PERFORM pg_sleep(0.1); RETURN true; END';
-             CREATE POLICY slowly ON resource_conditions USING (slowly())"
-        ))
-        .await;
-    let mut config = KINDS.to_owned();
-    config += "database: {statement_timeout: 1s}\n";
-    let (good, text, error) = run_with(&world, &config, &["stuck", "--db-username", &role]);
-    assert!(good && text.contains("stuck  ") && !text.contains("new"), "{text}{error}");
-    assert!(error.contains("warning: there was no time to read the conditions"), "{error}");
 }
 
 #[test]

@@ -62,10 +62,7 @@ impl Prometheus {
 async fn every_panel_shows_what_the_database_holds() {
     let mut world = World::ours().await;
     crate::stuck::troubled(&mut world).await;
-    let mut config = world.config(KINDS);
-    // The only figures that may spell a type otherwise than the others.
-    config.exposure.transition_as_written = true;
-    let exporter = Exporter::start(config).await;
+    let exporter = world.exporter(KINDS).await;
     let stop = CancellationToken::new();
     let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
     let prometheus = Prometheus::scraping(&exporter).await;
@@ -95,7 +92,7 @@ async fn every_panel_shows_what_the_database_holds() {
     await_condition("the recorded series and a pending alert", PATIENCE, async || {
         let recorded = prometheus.query(&client, "sum(hyperfleet:stuck:max)").await?;
         anyhow::ensure!(recorded.first().is_some_and(|series| series["value"][1] == "4"), "{recorded:?}");
-        let alert = r#"ALERTS{alertname="HyperFleetResourceReconciliationStuckWarning", alertstate="pending"}"#;
+        let alert = r#"ALERTS{alertname="HyperFleetResourcesStuck", alertstate="pending"}"#;
         anyhow::ensure!(prometheus.query(&client, alert).await?.len() == 2, "clusters, and node pools in deletion");
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::layouts::fleet;
+use crate::figures::fleet;
 use crate::world::{KINDS, World};
 
 #[tokio::test]
@@ -12,11 +12,11 @@ async fn the_format_is_what_the_scraper_asks_for() {
     let exporter = world.exporter(KINDS).await;
     let (kind, classic) = exporter.metrics_as("text/plain").await;
     assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
-    assert!(classic.contains("# TYPE hyperfleet_api_reconciliation_started_total counter\n"), "{classic}");
+    assert!(classic.contains("# TYPE hyperfleet_reconcile_metrics_scrape_errors_total counter\n"), "{classic}");
     assert!(!classic.contains("# EOF"));
     let (kind, open) = exporter.metrics_as("application/openmetrics-text; version=1.0.0").await;
     assert!(kind.starts_with("application/openmetrics-text; version=1.0.0"), "{kind}");
-    assert!(open.contains("# TYPE hyperfleet_api_reconciliation_started counter\n") && open.ends_with("# EOF\n"));
+    assert!(open.contains("# TYPE hyperfleet_reconcile_metrics_scrape_errors counter\n") && open.ends_with("# EOF\n"));
     let values = |text: &str| -> Vec<String> {
         let ours = text.lines().filter(|line| line.starts_with("hyperfleet_api_") && !line.contains("seconds"));
         ours.map(str::to_owned).collect()
@@ -39,9 +39,7 @@ async fn every_metric_of_the_page_is_exposed_with_its_labels() {
         .collect();
     let mut world = World::ours().await;
     fleet(&mut world).await;
-    let mut config = world.config(KINDS);
-    config.exposure.requests = true;
-    let exporter = crate::world::Exporter::start(config).await;
+    let exporter = world.exporter(KINDS).await;
     exporter.scraper.renew_details().await;
     let mut exposed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for series in exporter.scrape().await.0.keys().filter(|series| series.starts_with("hyperfleet_")) {

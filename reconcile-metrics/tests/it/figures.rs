@@ -1,42 +1,116 @@
-//! The count of what is pending on our schema, against the plain one of the API's.
+//! The figures of a scrape, on a database of our own and on one that the API made.
 
 use std::collections::BTreeMap;
 
-use reconcile_metrics::store::query;
-use sqlx::postgres::PgRow;
+use reconcile_metrics::store::PENDING;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use crate::world::World;
+use crate::world::{Exporter, KINDS, ROWS, Samples, World};
 
-/// What a statement says of a kind, a flow and a band.
-#[derive(Debug, Default)]
-struct Group {
-    count: i64,
-    oldest: f64,
-    age_sum: f64,
-    future: i64,
+/// A fleet with something in each flow.
+pub(crate) async fn fleet(world: &mut World) {
+    world.resource("c1", "Cluster", Some("False"), "30 minutes").await;
+    world.resource("c2", "Cluster", Some("False"), "1 minute").await;
+    world.resource("c3", "Cluster", Some("True"), "30 minutes").await;
+    world.resource("c4", "Cluster", None, "").await;
+    world.resource("n1", "NodePool", Some("False"), "6 minutes").await;
+    world.resource("ch", "Channel", None, "").await;
+    world.sql("UPDATE resources SET deleted_time = now() WHERE id = 'n1'").await;
 }
 
-impl PartialEq for Group {
-    /// Floating-point sums depend on the order of their terms.
-    fn eq(&self, other: &Self) -> bool {
-        let close = |one: f64, two: f64| (one - two).abs() <= one.abs().max(1.0) * 1e-12;
-        (self.count, self.oldest, self.future) == (other.count, other.oldest, other.future)
-            && close(self.age_sum, other.age_sum)
+#[track_caller]
+fn assert_fleet(samples: &Samples) {
+    let (pending, stuck, longest) = samples.flow("cluster", false);
+    assert_eq!((pending, stuck), (2.0, 1.0));
+    assert!((1_800.0..1_860.0).contains(&longest), "{longest}");
+    assert_eq!(samples.flow("cluster", true), (0.0, 0.0, 0.0), "a known type reads zero");
+    assert_eq!(samples.flow("channel", false), (0.0, 0.0, 0.0));
+    let (pending, stuck, longest) = samples.flow("nodepool", true);
+    assert_eq!((pending, stuck), (1.0, 1.0), "its threshold is 5m");
+    assert!((360.0..420.0).contains(&longest), "{longest}");
+    let bucket = |le: &str| {
+        let name = "hyperfleet_api_resource_pending_reconciliation_age_seconds_bucket";
+        samples.get(&format!("{name}{{is_delete=\"false\",le=\"{le}\",resource_type=\"cluster\"}}"))
+    };
+    assert_eq!((bucket("300"), bucket("1800"), bucket("3600"), bucket("+Inf")), (1.0, 1.0, 2.0, 2.0));
+    assert_eq!(samples.success(), 1.0);
+}
+
+#[tokio::test]
+async fn figures_are_the_same_whoever_made_the_tables() {
+    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+        fleet(&mut world).await;
+        assert_fleet(&world.exporter(KINDS).await.scrape().await);
     }
 }
 
-fn groups(rows: &[PgRow]) -> BTreeMap<(String, bool, i32), Group> {
-    let mut groups: BTreeMap<_, Group> = BTreeMap::new();
-    for row in rows {
-        let group = groups.entry((row.get(0), row.get(1), row.get(2))).or_default();
-        let (oldest, age_sum): (f64, f64) = (row.get("oldest"), row.get("age_sum"));
-        group.count += row.get::<i64, _>(3);
-        group.oldest = group.oldest.max(oldest);
-        group.age_sum += age_sum;
-        group.future += row.get::<i64, _>("future");
+#[tokio::test]
+async fn tables_that_appear_later_are_found() {
+    let mut world = World::empty().await;
+    let exporter = world.exporter(KINDS).await;
+    let samples = exporter.scrape().await;
+    assert_eq!(samples.success(), 0.0);
+    let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"snapshot\",reason=\"schema\"}";
+    assert_eq!(samples.get(errors), 1.0);
+    reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+    assert_eq!(exporter.scrape().await.success(), 1.0);
+}
+
+#[tokio::test]
+async fn tables_in_a_schema_of_their_own_are_found_by_its_name() {
+    let mut world = World::empty().await;
+    world.sql("CREATE SCHEMA \"the \"\"fleet\"; SET search_path = \"the \"\"fleet\"").await;
+    reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
+    let mut config = world.config(KINDS);
+    config.database.schema = Some("the \"fleet".to_owned());
+    let samples = Exporter::start(config).await.scrape().await;
+    assert_eq!(samples.flow("cluster", false).0, 1.0);
+}
+
+#[tokio::test]
+async fn without_configured_kinds_the_rows_alone_are_told() {
+    let mut world = World::ours().await;
+    fleet(&mut world).await;
+    let exporter = world.exporter("").await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!(samples.flow("cluster", false).0, 2.0);
+    assert_eq!(samples.flow("nodepool", true).1, 0.0, "the default threshold is 10m");
+    assert!(!samples.0.keys().any(|series| series.contains("_stuck_waiting_on")), "needs the configuration");
+    assert!(!samples.0.keys().any(|series| series.contains("channel")), "nothing is known of types without rows");
+}
+
+/// Rows that no program should write, and one does.
+#[tokio::test]
+async fn odd_rows_are_counted_and_fail_nothing() {
+    let mut world = World::theirs(ROWS).await;
+    let odd = [
+        ("past", "Cluster", "'-infinity'"),
+        ("future", "Cluster", "'infinity'"),
+        ("ahead", "Cluster", "now() + interval '1 hour'"),
+        ("zone", "Cluster", "'2020-01-01 00:00:00+14'"),
+        ("unknown", "Nobody\"s {kind}\n", "now()"),
+        ("null", "Cluster", "NULL"),
+    ];
+    for (id, kind, time) in odd {
+        world.resource(id, kind, Some("False"), "0s").await;
+        let sql = format!("UPDATE resource_conditions SET last_transition_time = {time} WHERE resource_id = '{id}'");
+        world.sql(&sql).await;
     }
-    groups
+    world.report("Cluster", "past", "dns", 1, "\"not a list\"").await;
+    world.report("Cluster", "null", "dns", 1, "[1, {\"type\": 2}, null]").await;
+    let exporter = world.exporter(KINDS).await;
+    exporter.scraper.renew_details().await;
+    let samples = exporter.scrape().await;
+    assert_eq!(samples.success(), 1.0);
+    let (pending, stuck, longest) = samples.flow("cluster", false);
+    assert_eq!((pending, stuck), (5.0, 3.0), "past, zone and null are old; null by its creation");
+    assert!(longest > 1.5e9, "an endless past begins with the epoch: {longest}");
+    let odd = |reason: &str| samples.get(&format!("hyperfleet_reconcile_metrics_odd_rows{{reason=\"{reason}\"}}"));
+    assert_eq!((odd("unknown_kind"), odd("future_time"), odd("no_time")), (1.0, 2.0, 1.0));
+    let details = "hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}";
+    assert_eq!(samples.get(details), 1.0, "reports that are no lists of conditions are read as saying nothing");
 }
 
 /// Many kinds and ages, among them those that lie on an edge, in the future, and nowhere.
@@ -58,29 +132,45 @@ const RESOURCES: &str = "
     END
     FROM generate_series(1, 3000) n;";
 
+/// Every pending resource with its age, one by one.
+const ONE_BY_ONE: &str = "
+    SELECT r.kind, r.deleted_time IS NOT NULL,
+        date_part('epoch', now() - greatest(least(coalesce(c.last_transition_time, r.created_time), now()), 'epoch')),
+        coalesce(c.last_transition_time, r.created_time) > now() + interval '5 minutes'
+    FROM resources r JOIN resource_conditions c ON c.resource_id = r.id AND c.type = 'Reconciled' AND c.status = 'False'";
+
+/// How many there are between two edges, how many of these lie in the future, and their ages added up.
+type Band = (i64, i64, f64);
+
 #[tokio::test]
-async fn both_schemas_count_the_same() {
+async fn the_statement_counts_what_counting_one_by_one_does() {
     let mut world = World::ours().await;
     let edges: [&[f64]; 3] = [&[600.0], &[60.0, 300.0, 600.0, 900.0, 1800.5, 86_400.0, 604_800.0], &[1e-6, 1e9]];
     // One transaction: both see the same time.
     let mut transaction = world.connection.begin().await.unwrap();
     for step in [RESOURCES, "DELETE FROM resources WHERE id::integer > 1", "DELETE FROM resources"] {
         sqlx::raw_sql(AssertSqlSafe(step)).execute(&mut *transaction).await.unwrap();
-        sqlx::raw_sql("SET CONSTRAINTS ALL IMMEDIATE").execute(&mut *transaction).await.unwrap();
+        let one_by_one = sqlx::query(ONE_BY_ONE).fetch_all(&mut *transaction).await.unwrap();
         for edges in edges {
-            let mut counted = Vec::new();
-            for sql in [query::TRACKED_PENDING, query::ROWS_PENDING] {
-                let rows = sqlx::query(sql).bind(edges).bind(None::<f64>).fetch_all(&mut *transaction).await.unwrap();
-                counted.push(groups(&rows));
+            let mut expected: BTreeMap<(String, bool, i32), Band> = BTreeMap::new();
+            for row in &one_by_one {
+                let age: f64 = row.get(2);
+                let band = edges.iter().filter(|edge| age > **edge).count() as i32;
+                let (count, future, sum) = expected.entry((row.get(0), row.get(1), band)).or_default();
+                *count += 1;
+                *future += i64::from(row.get::<bool, _>(3));
+                *sum += age;
             }
-            let [tracked, rows] = counted.as_slice() else { panic!("two statements") };
-            assert_eq!(tracked, rows, "{edges:?} after {step}");
+            let rows = sqlx::query(PENDING).bind(edges).fetch_all(&mut *transaction).await.unwrap();
+            assert_eq!(rows.len(), expected.len().max(1), "one row without a kind where nothing is pending");
+            for row in rows.iter().filter(|row| row.get::<Option<String>, _>("kind").is_some()) {
+                let found = expected[&(row.get("kind"), row.get("deleting"), row.get("band"))];
+                let (count, future): (i64, i64) = (row.get("resources"), row.get("future"));
+                assert_eq!((count, future), (found.0, found.1), "{edges:?} after {step}");
+                // Floating-point sums depend on the order of their terms.
+                let sum: f64 = row.get("age_sum");
+                assert!((sum - found.2).abs() <= sum.abs().max(1.0) * 1e-12, "{sum} {}", found.2);
+            }
         }
-        let kinds: i64 =
-            sqlx::query_scalar("SELECT count(DISTINCT kind) FROM unsettled_resources WHERE state = 'pending'")
-                .fetch_one(&mut *transaction)
-                .await
-                .unwrap();
-        assert_eq!(kinds > 30, step == RESOURCES, "{kinds} kinds after {step}");
     }
 }

@@ -2,25 +2,20 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 
-mod api;
 mod cli;
+mod coverage;
 mod dashboard;
-mod deletions;
-mod documents;
-mod doubts;
 mod exposition;
 mod figures;
-mod layouts;
-mod missing;
+mod grants;
 mod plans;
+mod prepare;
 mod promtool;
-mod record;
-mod roles;
+mod round_trips;
 mod serve;
 mod soak;
+mod stalled;
 mod standby;
 mod stuck;
-mod transitions;
 mod trouble;
 mod world;
-mod writers;

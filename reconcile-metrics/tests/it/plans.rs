@@ -1,26 +1,22 @@
-//! The plans of what a scrape asks, and of what is read beside it: by an index.
+//! The plans of what the exporter asks: by an index, and a scrape by indexes alone.
 
-use reconcile_metrics::store::query;
+use reconcile_metrics::prepare;
+use reconcile_metrics::store::PENDING;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::world::{ROWS, World};
 
+const STUCK: &str = include_str!("../../src/store/sql/stuck.sql");
+const STALLED: &str = include_str!("../../src/store/sql/stalled.sql");
+const PART: &str = include_str!("../../src/store/sql/coverage_of_part.sql");
+
 /// A statement's parameters: their types, and values.
 type Parameters = (&'static str, &'static str);
 
-const NONE: Parameters = ("", "");
-const AGES: Parameters = ("(float8[], float8)", "(ARRAY[60, 600], NULL)");
-const KINDS: Parameters = ("(text[], float8[], float8[])", "(ARRAY['Cluster'], ARRAY[600], ARRAY[600])");
-/// The first 1,111 of the 5,000 by the order of texts.
-const PART: Parameters = (
-    "(text[], float8[], float8[], float8, text[], text, boolean, bigint, text, text)",
-    "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, ARRAY['Cluster'], NULL, NULL, 0, '', '2')",
-);
-const ENDS: Parameters =
-    ("(text[], float8[], float8[], text, text)", "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], '', '2')");
+const AGES: Parameters = ("(float8[])", "(ARRAY[60, 600])");
 const SELECTION: Parameters = (
-    "(text[], float8[], float8[], float8, text[], text, boolean, bigint, integer)",
-    "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, ARRAY['Cluster'], NULL, NULL, 100, 0)",
+    "(text[], float8[], float8[], float8, text, boolean, bigint)",
+    "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, NULL, NULL, 100)",
 );
 
 /// Every node of a plan, as `EXPLAIN` prints it.
@@ -34,139 +30,95 @@ async fn plan(world: &mut World, sql: &str, (types, values): Parameters) -> Stri
     rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n")
 }
 
-async fn load(world: &mut World) {
+async fn fill(world: &mut World) {
     world
         .sql(
-            "INSERT INTO resources (id, kind, name, created_by, updated_by, spec)
-             SELECT n::text, CASE WHEN n % 2 = 0 THEN 'Cluster' ELSE 'NodePool' END, n::text, 't', 't', '{}'
+            "INSERT INTO resources (id, kind, name, created_by, updated_by, spec, deleted_time)
+             SELECT n::text, CASE WHEN n % 2 = 0 THEN 'Cluster' ELSE 'NodePool' END, n::text, 't', 't', '{}',
+                 CASE WHEN n % 100 = 1 THEN now() END
              FROM generate_series(1, 5000) n;
              INSERT INTO resource_conditions (resource_id, type, status, last_transition_time)
              SELECT n::text, 'Reconciled', CASE WHEN n % 100 = 0 THEN 'False' ELSE 'True' END, now()
              FROM generate_series(1, 5000) n",
         )
         .await;
-}
-
-async fn fill(world: &mut World) {
-    load(world).await;
     world.sql("VACUUM ANALYZE").await;
 }
 
-/// What each index is read for.
-fn bounds(plan: &str) -> Vec<&str> {
-    plan.lines().filter(|line| line.trim_start().starts_with("Index Cond")).collect()
+/// A world with the indexes, whoever made the tables.
+async fn prepared() -> [World; 2] {
+    let mut theirs = World::theirs(ROWS).await;
+    for step in prepare::steps(&mut theirs.connection, false).await.unwrap() {
+        prepare::run(&mut theirs.connection, &step).await.unwrap();
+    }
+    let mut worlds = [World::ours().await, theirs];
+    for world in &mut worlds {
+        fill(world).await;
+    }
+    worlds
+}
+
+#[tokio::test]
+async fn a_scrape_reads_indexes_alone_on_both_sides() {
+    for mut world in prepared().await {
+        let plan = plan(&mut world, PENDING, AGES).await;
+        for index in ["idx_reconcile_metrics_unreconciled", "idx_reconcile_metrics_resources"] {
+            assert!(plan.contains(&format!("Index Only Scan using {index}")), "{index}: {plan}");
+        }
+        for node in ["Seq Scan", "Index Scan", "Bitmap"] {
+            assert!(!plan.contains(node), "{node}: {plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_scrape_without_the_indexes_scans_no_table() {
+    let mut world = World::theirs(ROWS).await;
+    fill(&mut world).await;
+    let plan = plan(&mut world, PENDING, AGES).await;
+    assert!(!plan.contains("Seq Scan") && plan.contains("idx_resource_conditions_type_status"), "{plan}");
+}
+
+#[tokio::test]
+async fn a_scrape_speeds_up_as_upstreams_query_does() {
+    for mut world in prepared().await {
+        let upstream = "SELECT r.kind, count(*) FROM resources r JOIN resource_conditions c ON c.resource_id = r.id
+                        WHERE c.type = 'Reconciled' AND c.status = 'False' AND c.last_transition_time < now() GROUP BY 1";
+        let plan = plan(&mut world, upstream, ("", "")).await;
+        assert!(plan.contains("Index Only Scan using idx_reconcile_metrics_unreconciled"), "{plan}");
+    }
+}
+
+#[tokio::test]
+async fn details_find_the_oldest_by_indexes_and_deletions_by_theirs() {
+    for mut world in prepared().await {
+        let stuck = plan(&mut world, STUCK, SELECTION).await;
+        for index in ["idx_reconcile_metrics_unreconciled", "idx_reconcile_metrics_resources"] {
+            assert!(stuck.contains(&format!("Index Only Scan using {index}")), "{index}: {stuck}");
+        }
+        let stalled = plan(&mut world, STALLED, SELECTION).await;
+        for index in ["idx_resources_deleted_time", "resource_conditions_pkey", "idx_resources_owner_id"] {
+            assert!(stalled.contains(index), "{index}: {stalled}");
+        }
+        assert!(!stuck.contains("Seq Scan") && !stalled.contains("Seq Scan"), "{stuck}\n{stalled}");
+    }
 }
 
 /// Also before anybody has counted, as after an import: a plan by wrong estimates would take minutes.
 #[tokio::test]
 async fn a_part_of_a_pass_reads_no_more_than_its_part() {
-    let statements = [(ROWS, query::MISSING_IN_PART, PART), ("", query::COMPARED_IN_PART, ENDS)];
-    for (schema, sql, parameters) in statements {
-        let mut world = if schema.is_empty() { World::ours().await } else { World::theirs(schema).await };
-        load(&mut world).await;
-        for count in ["SELECT", "VACUUM ANALYZE"] {
-            world.sql(count).await;
-            let plan = plan(&mut world, sql, parameters).await;
-            assert!(!plan.contains("Seq Scan") && !plan.contains("Nested Loop Anti Join"), "{plan}");
-            let bounds = bounds(&plan);
-            let is_bounded = |bound: &&str| bound.contains("<= '2'::text") || bound.contains("= (r.id)::text");
-            assert!(bounds.len() >= 2 && bounds.iter().all(is_bounded), "read up to the end of the part: {plan}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_scrape_of_our_schema_scans_no_table() {
-    let mut world = World::ours().await;
-    fill(&mut world).await;
-    let cases = [
-        (query::TRACKED_PENDING, AGES, "Index Only Scan using unsettled_resources_pending"),
-        (query::TRACKED_MISSING, KINDS, "Index Only Scan using unsettled_resources_missing"),
-        (query::TRACKED_TRANSITIONS, NONE, "Index Scan using reconciliation_transitions_p"),
-    ];
-    for (sql, parameters, by) in cases {
-        let plan = plan(&mut world, sql, parameters).await;
-        assert!(!plan.contains("Seq Scan") && plan.contains(by), "{plan}");
-        for table in ["on resources", "on resource_conditions", "on adapter_statuses"] {
-            assert!(!plan.contains(table), "the cost must not depend on who is healthy: {plan}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn what_is_read_beside_scrapes_scans_no_table() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
-        fill(&mut world).await;
-        world.sql("UPDATE resources SET deleted_time = now() WHERE id::integer % 100 = 1").await;
-        world.sql("VACUUM ANALYZE").await;
-        let deletions = plan(&mut world, query::DELETIONS, SELECTION).await;
-        for index in ["idx_resources_deleted_time", "resource_conditions_pkey", "idx_resources_owner_id"] {
-            assert!(!deletions.contains("Seq Scan") && deletions.contains(index), "{index}: {deletions}");
-        }
-    }
-    let mut world = World::ours().await;
-    fill(&mut world).await;
-    let drift = plan(&mut world, query::DRIFT, NONE).await;
-    for index in ["idx_resource_conditions_type_status", "resources_pkey", "unsettled_resources_"] {
-        assert!(!drift.contains("Seq Scan") && drift.contains(index), "{index}: {drift}");
-    }
-    assert!(drift.contains("Index Cond: ((id)::text = (c.resource_id)::text)"), "what is healthy is not read: {drift}");
-}
-
-#[tokio::test]
-async fn a_scrape_of_the_apis_schema_scans_no_table() {
     let mut world = World::theirs(ROWS).await;
     fill(&mut world).await;
-    let without = plan(&mut world, query::ROWS_PENDING, AGES).await;
-    assert!(!without.contains("Seq Scan") && without.contains("idx_resource_conditions_type_status"), "{without}");
-
-    let kinds = world.config(crate::world::KINDS).kinds;
-    let (_, indexes) = reconcile_metrics::index::offered(&mut world.connection, &kinds).await.unwrap();
-    let [index] = indexes.as_slice() else { panic!("{indexes:?}") };
-    // Twice: the second time it is there already.
-    for _ in 0..2 {
-        reconcile_metrics::index::build(&mut world.connection, index).await.unwrap();
-    }
-    world.sql("VACUUM ANALYZE").await;
-    let with = plan(&mut world, query::ROWS_PENDING, AGES).await;
-    assert!(
-        !with.contains("Seq Scan") && with.contains("Index Only Scan using idx_reconcile_metrics_pending"),
-        "{with}"
-    );
-}
-
-#[tokio::test]
-async fn an_index_on_the_older_schema_is_used() {
-    let mut world = World::theirs(crate::world::DOCUMENTS).await;
-    let kinds = world.config(crate::world::KINDS).kinds;
-    let (_, indexes) = reconcile_metrics::index::offered(&mut world.connection, &kinds).await.unwrap();
-    assert_eq!(indexes.len(), 2, "one for each table");
-    for index in &indexes {
-        reconcile_metrics::index::build(&mut world.connection, index).await.unwrap();
-    }
     world
-        .sql(
-            r#"INSERT INTO clusters (id, name, status_conditions)
-               SELECT n::text, 'c', jsonb_build_array(jsonb_build_object('type', 'Reconciled', 'status',
-                   CASE WHEN n % 100 = 0 THEN 'False' ELSE 'True' END)) FROM generate_series(1, 5000) n"#,
-        )
+        .sql("DELETE FROM pg_statistic WHERE starelid IN ('resources'::regclass, 'resource_conditions'::regclass)")
         .await;
-    world.sql("VACUUM ANALYZE").await;
-    let sql = r#"SELECT id FROM clusters t WHERE t.status_conditions @> '[{"type": "Reconciled", "status": "False"}]'"#;
-    let plan = plan(&mut world, sql, NONE).await;
-    assert!(plan.contains("idx_reconcile_metrics_pending_clusters"), "{plan}");
-}
-
-#[tokio::test]
-async fn an_invalid_index_says_how_to_remove_it() {
-    let mut world = World::theirs(ROWS).await;
-    let kinds = world.config(crate::world::KINDS).kinds;
-    let (_, indexes) = reconcile_metrics::index::offered(&mut world.connection, &kinds).await.unwrap();
-    let index = indexes.first().unwrap();
-    reconcile_metrics::index::build(&mut world.connection, index).await.unwrap();
-    world
-        .sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'idx_reconcile_metrics_pending'::regclass")
-        .await;
-    let error = reconcile_metrics::index::build(&mut world.connection, index).await.unwrap_err().to_string();
-    assert!(error.contains("DROP INDEX CONCURRENTLY idx_reconcile_metrics_pending"), "{error}");
+    for counted in [false, true] {
+        if counted {
+            world.sql("VACUUM ANALYZE").await;
+        }
+        let plan = plan(&mut world, PART, ("(text, bigint)", "('', 1000)")).await;
+        assert!(!plan.contains("Seq Scan") && plan.contains("Limit"), "{plan}");
+        let bounds: Vec<_> = plan.lines().filter(|line| line.contains("Index Cond")).collect();
+        assert_eq!(bounds.len(), 2, "a range of resources, and one look-up for each: {plan}");
+    }
 }

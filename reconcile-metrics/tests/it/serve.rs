@@ -7,7 +7,7 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::Value;
 
 use crate::cli::run;
-use crate::world::{DOCUMENTS, KINDS, World, program};
+use crate::world::{World, program};
 
 /// `serve` as a process, with its log.
 struct Serving {
@@ -90,43 +90,11 @@ async fn a_kind_in_another_spelling_is_warned_of() {
     };
     assert!(check(&[]).1.contains("0 warnings"));
     let (good, text) = check(&["--database"]);
-    assert!(good && text.contains("the database has our schema") && text.contains("2 warnings"), "{text}");
+    assert!(good && text.contains("the database has 2 resources") && text.contains("2 warnings"), "{text}");
     assert!(text.contains(r#"kind "Cluster" is configured as "cluster""#), "{text}");
     assert!(text.contains(r#"kind "Widget" is not configured"#), "{text}");
     let (good, _, error) = run(&World::empty().await, &["check", "--database"]);
-    assert!(!good && error.contains("neither of the known schemas"), "{error}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tables_that_are_read_and_kinds_that_are_not_are_named() {
-    let world = World::theirs(DOCUMENTS).await;
-    let serving = Serving::start(&world.database.url(), &[]);
-    serving.get("metrics", "/metrics").await;
-    let names = |said: Vec<Value>, key: &str| -> Vec<(Value, Value)> {
-        said.into_iter().map(|entry| (entry["kind"].clone(), entry[key].clone())).collect()
-    };
-    let read = names(serving.said("Reading a table"), "table");
-    assert_eq!(read, [("Cluster".into(), "clusters".into()), ("NodePool".into(), "node_pools".into())]);
-    let (good, text, error) = run(&world, &["check", "--database"]);
-    assert!(good && text.contains("kind NodePool is read from table `node_pools`"), "{text}{error}");
-    assert!(text.contains("kind \"Channel\" is not read: no table of it is known; set `table.name`"), "{text}");
-
-    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-    file.write_all(KINDS.as_bytes()).unwrap();
-    let serving = Serving::start(&world.database.url(), &["--config", file.path().to_str().unwrap()]);
-    for _ in 0..2 {
-        serving.get("metrics", "/metrics").await;
-    }
-    let unread = serving.said("A kind is not read");
-    let (good, text, error) = run(&world, &["stuck"]);
-    assert!(good && text == "of the kinds that are read, nothing is stuck\n", "{text}");
-    assert!(error.contains("warning: not read: kind Channel: no table of it is known"), "{error}");
-    let (good, text, _) = run(&world, &["stuck", "--output", "json"]);
-    assert!(good && serde_json::from_str::<Value>(&text).unwrap()["unread"][0]["kind"] == "Channel", "{text}");
-    let (good, text, error) = run(&world, &["stuck", "--missing", "--kind", "other"]);
-    assert!(good && text == "nothing was looked for\n" && error.contains("required_adapters"), "{text}{error}");
-    assert_eq!(unread.len(), 1, "once: {:#?}", serving.entries());
-    assert_eq!((&unread[0]["kind"], &unread[0]["level"]), (&"Channel".into(), &"warn".into()));
+    assert!(!good && error.contains("there is no table `resources`"), "{error}");
 }
 
 /// The real program serves, says what it reads, and ends when it is told to.
@@ -147,7 +115,7 @@ async fn serve_starts_without_a_database_and_ends_cleanly() {
     })
     .await
     .unwrap();
-    for message in ["The database cannot be read", "The database answers again", "Reading our schema"] {
+    for message in ["The database cannot be read", "The database answers again"] {
         assert!(!serving.said(message).is_empty(), "{message}: {:#?}", serving.entries());
     }
     let signed = |entry: &Value| entry["component"] == "reconcile-metrics" && entry["version"] == "0.0.0-dev";

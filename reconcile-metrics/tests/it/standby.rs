@@ -32,7 +32,8 @@ async fn a_standby_that_does_not_follow_says_how_old_it_is() {
     });
     let before = samples.await.unwrap().get(age);
     exporter.scraper.renew_details().await;
-    assert!(exporter.scraper.renew_pass().await, "every reading is one that a standby takes");
+    let details = "hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}";
+    assert_eq!(exporter.scrape().await.get(details), 1.0, "every reading is one that a standby takes");
 
     let mut paused = PgConnection::connect(&replica.url()).await.unwrap();
     sqlx::query("SELECT pg_wal_replay_pause()").execute(&mut paused).await.unwrap();

@@ -6,14 +6,13 @@ use std::io::Write as _;
 use reconcile_metrics::store::{Resource, Selection, Store};
 use serde_json::Value;
 
-use crate::world::{DOCUMENTS, Exporter, KINDS, ROWS, Samples, World};
+use crate::world::{Exporter, KINDS, ROWS, Samples, World};
 
 const GOOD: &str = r#"[{"type": "Available", "status": "True"}, {"type": "Finalized", "status": "True"}]"#;
 const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFailed", "message": "<b>quota</b>"},
                       {"type": "Finalized", "status": "False", "reason": "CleanupInProgress"}]"#;
 
-const BLOCKED: &str =
-    "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"nodepool\",resource_type=\"cluster\"}";
+const STALLED: &str = "hyperfleet_api_resource_deletion_stalled{resource_type=\"cluster\"}";
 
 /// A fleet with one of each kind of trouble.
 pub(crate) async fn troubled(world: &mut World) {
@@ -50,7 +49,7 @@ async fn stuck_resources_are_counted_at_those_they_wait_on() {
     for mut world in [World::ours().await, World::theirs(ROWS).await] {
         troubled(&mut world).await;
         let exporter = world.exporter(KINDS).await;
-        assert!(!exporter.scrape().await.has("hyperfleet_api_resource_deletion_waiting_on_child"), "not known yet");
+        assert!(!exporter.scrape().await.has("hyperfleet_api_resource_deletion_stalled"), "not known yet");
         exporter.scraper.renew_details().await;
         let samples = exporter.scrape().await;
         let cases = [
@@ -64,7 +63,7 @@ async fn stuck_resources_are_counted_at_those_they_wait_on() {
         for (resource_type, is_delete, adapter, reason, count) in cases {
             assert_eq!(waiting(&samples, resource_type, is_delete, adapter, reason), count, "{adapter} {reason}");
         }
-        assert_eq!(samples.get(BLOCKED), 1.0, "one parent, although two children hold it");
+        assert_eq!(samples.get(STALLED), 1.0, "one parent, although two children hold it");
         assert_eq!(samples.flow("cluster", true).0, 0.0, "which the API's own gauges do not show");
         assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 0.0);
     }
@@ -84,8 +83,7 @@ async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
         1.0,
         "of c1, which is older than c2"
     );
-    assert_eq!(waiting(&samples, "nodepool", true, "hypershift", "not_finalized"), 1.0, "of n1, although c2 is older");
-    assert_eq!(samples.get(BLOCKED), 1.0);
+    assert_eq!(samples.get(STALLED), 1.0, "stalled deletions are counted without a limit");
     let waiting_on = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on{";
     let zeros = samples.0.iter().filter(|(series, value)| series.starts_with(waiting_on) && **value == 0.0);
     assert_eq!(zeros.count(), 0, "nobody knows whether it is zero");
@@ -129,14 +127,12 @@ async fn gauges_and_details_call_a_kind_the_same() {
         world.resource(&format!("k{number:02}"), &format!("K{number:02}"), Some("False"), "1 hour").await;
     }
     world.resource("a1", "Aardvark", Some("True"), "1 hour").await;
-    world.sql("UPDATE resources SET owner_id = 'a1' WHERE id = 'k19'").await;
-    world.sql("UPDATE resources SET deleted_time = now() WHERE id IN ('a1', 'k19')").await;
+    world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour' WHERE id IN ('a1', 'k19')").await;
     let exporter = world.exporter(KINDS).await;
     assert_eq!(exporter.scrape().await.flow("k19", true).1, 1.0);
     exporter.scraper.renew_details().await;
-    let blocked =
-        "hyperfleet_api_resource_deletion_waiting_on_child{child_resource_type=\"k19\",resource_type=\"other\"}";
-    assert_eq!(exporter.scrape().await.get(blocked), 1.0);
+    let stalled = "hyperfleet_api_resource_deletion_stalled{resource_type=\"other\"}";
+    assert_eq!(exporter.scrape().await.get(stalled), 1.0);
 }
 
 #[tokio::test]
@@ -146,9 +142,12 @@ async fn a_cycle_of_owners_is_no_endless_loop() {
         world.resource(id, "NodePool", Some("False"), "1 hour").await;
         world.sql(&format!("UPDATE resources SET owner_id = '{owner}', deleted_time = now() WHERE id = '{id}'")).await;
     }
-    let exporter = world.exporter(KINDS).await;
-    exporter.scraper.renew_details().await;
-    assert!(exporter.scrape().await.has("hyperfleet_api_resource_deletion_waiting_on_child"));
+    let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
+    let (_, body) = exporter.get("/stuck", &[]).await;
+    assert!(
+        body.contains(r#""blocks":["b"]"#) && body.contains(r#""blocks":["a"]"#),
+        "nothing waits for itself: {body}"
+    );
 }
 
 fn ids(body: &str) -> Vec<String> {
@@ -174,17 +173,17 @@ async fn the_page_leads_from_a_figure_to_names() {
         assert_eq!(c1["waits_on"][1]["message"], "<b>quota</b>");
         assert_eq!(items[2]["blocks"], serde_json::json!(["c3"]));
         assert_eq!(items[2]["waits_on"][0]["reason"], "CleanupInProgress");
-        assert_eq!(items[0]["no_condition"], false);
-        let (_, body) = exporter.get("/stuck?missing=true", &[]).await;
-        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["items"][0]["no_condition"], true);
+        let (_, body) = exporter.get("/stuck?stalled=true", &[]).await;
+        assert_eq!(
+            serde_json::from_str::<Value>(&body).unwrap()["items"][0]["children"],
+            serde_json::json!(["n1", "n2"])
+        );
 
         let cases = [
-            ("/stuck?missing=true", vec!["c5"]),
-            ("/stuck?lingering=true", vec!["c3"]),
+            ("/stuck?stalled=true", vec!["c3"]),
             ("/stuck?kind=nodepool", vec!["n1", "n2"]),
             ("/stuck?deleting=true", vec!["n1", "n2"]),
             ("/stuck?adapter=dns", vec!["c1", "c2"]),
-            ("/stuck?adapter=dns&missing=true", vec!["c5"]),
             ("/stuck?kind=NodePool&page=2&size=1", vec!["n2"]),
             ("/stuck?kind=NodePool&page=3&size=1", vec![]),
             ("/stuck?page=10000&size=500", vec![]),
@@ -200,8 +199,16 @@ async fn the_page_leads_from_a_figure_to_names() {
         assert_eq!(ids(&body), ["n1"]);
         let (_, page) = exporter.get("/stuck?format=html", &[]).await;
         assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
-        let wrong =
-            ["format=xml", "page=0", "size=501", "kindred=x", "deleting=perhaps", "page=18446744073709551615&size=500"];
+        let wrong = [
+            "format=xml",
+            "page=0",
+            "size=501",
+            "kindred=x",
+            "deleting=perhaps",
+            "page=18446744073709551615&size=500",
+            "kind=a%00b",
+            "adapter=%00",
+        ];
         for query in wrong {
             let (status, body) = exporter.get(&format!("/stuck?{query}"), &browser).await;
             assert!(status == 400 && body.contains("message"), "{query}: {status} {body}");
@@ -213,10 +220,10 @@ async fn the_page_leads_from_a_figure_to_names() {
         assert!(page.contains("3–4 of 4, the oldest first."), "{page}");
         let (_, page) = exporter.get("/stuck?page=3&size=2", &browser).await;
         assert!(page.contains("None of 4 is on this page."), "{page}");
-        let (_, page) = exporter.get("/stuck?missing=true", &browser).await;
-        assert!(page.contains("1–1 of 1,") && page.contains("c5"), "{page}");
-        let (_, page) = exporter.get("/stuck?lingering=true&kind=NodePool", &browser).await;
-        assert!(page.contains("No deletion that lingers matches."), "{page}");
+        let (_, page) = exporter.get("/stuck?stalled=true", &browser).await;
+        assert!(page.contains("1–1 of 1,") && page.contains("has children left: n1, n2"), "{page}");
+        let (_, page) = exporter.get("/stuck?stalled=true&kind=NodePool", &browser).await;
+        assert!(page.contains("No stalled deletion matches."), "{page}");
         let (_, body) = exporter.get("/stuck?kind=Clutser", &[]).await;
         assert!(body.contains("did you mean `Cluster`?"), "{body}");
     }
@@ -227,25 +234,11 @@ async fn the_page_leads_from_a_figure_to_names() {
 async fn long_texts_are_read_for_people_only_and_in_part() {
     let long = "é".repeat(100_000);
     let bad = BAD.replace("<b>quota</b>", &long).replace("CleanupInProgress", &long);
-    for (mut world, message) in [
-        (World::ours().await, "UPDATE resource_conditions SET message = 'LONG'"),
-        (World::theirs(ROWS).await, "UPDATE resource_conditions SET message = 'LONG'"),
-        (
-            World::theirs(DOCUMENTS).await,
-            r#"INSERT INTO clusters (id, name, deleted_time, created_time, generation, status_conditions) VALUES
-                   ('c1', 'one', NULL, now() - interval '1 day', 1, '[{"type": "Reconciled", "status": "False", "message": "LONG"}]'),
-                   ('c3', 'two', now() - interval '1 day', now() - interval '1 day', 1, '[{"type": "Reconciled", "status": "True", "message": "LONG"}]')"#,
-        ),
-    ] {
-        let is_older = message.starts_with("INSERT");
-        if is_older {
-            world.report("Cluster", "c1", "hypershift", 1, &bad).await;
-        } else {
-            troubled(&mut world).await;
-            let reports = format!("UPDATE adapter_statuses SET conditions = '{bad}' WHERE conditions = '{BAD}'");
-            world.sql(&reports).await;
-        }
-        world.sql(&message.replace("LONG", &long)).await;
+    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+        troubled(&mut world).await;
+        let reports = format!("UPDATE adapter_statuses SET conditions = '{bad}' WHERE conditions = '{BAD}'");
+        world.sql(&reports).await;
+        world.sql(&format!("UPDATE resource_conditions SET message = '{long}'")).await;
         let config = world.config(&format!("stuck: {{anonymous: true}}\n{KINDS}"));
         let store = Store::new(&config.database, &config.kinds);
         let details = store.details(10, config.scrape_timeout).await.unwrap();
@@ -255,7 +248,7 @@ async fn long_texts_are_read_for_people_only_and_in_part() {
             assert!(texts.chain([&stuck.reason, &stuck.message]).all(Option::is_none), "{}", stuck.id);
         }
         let selection = Selection { limit: 10, ..Selection::default() };
-        let found = store.stuck(&selection, config.scrape_timeout, |_| BTreeSet::from([0])).await.unwrap().resources;
+        let found = store.list(&selection, config.scrape_timeout, |_| BTreeSet::from([0])).await.unwrap();
         let has_texts =
             |found: &Resource| found.message.is_some() || found.reports.iter().any(|said| said.message.is_some());
         let (first, others) = found.split_first().unwrap();
@@ -270,10 +263,8 @@ async fn long_texts_are_read_for_people_only_and_in_part() {
         let pending = first("?kind=Cluster").await;
         begins(&pending["message"]);
         begins(&pending["waits_on"][1]["message"]);
-        begins(&first("?lingering=true").await["message"]);
-        if !is_older {
-            begins(&first("?kind=NodePool").await["waits_on"][0]["reason"]);
-        }
+        begins(&first("?stalled=true").await["message"]);
+        begins(&first("?kind=NodePool").await["waits_on"][0]["reason"]);
     }
 }
 
@@ -294,25 +285,4 @@ async fn the_page_is_closed_unless_it_is_opened() {
     std::fs::write(token.path(), "renewed").unwrap();
     assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer s3cret")]).await.0, 401);
     assert_eq!(exporter.get("/stuck", &[("authorization", "Bearer renewed")]).await.0, 200);
-}
-
-#[tokio::test]
-async fn the_older_schema_is_diagnosed_too() {
-    let mut world = World::theirs(DOCUMENTS).await;
-    world
-        .sql(
-            r#"INSERT INTO clusters (id, name, deleted_time, created_time, status_conditions) VALUES
-                   ('c1', 'one', now(), now() - interval '1 day', '[{"type": "Reconciled", "status": "True"}]');
-               INSERT INTO node_pools (id, name, owner_id, deleted_at, created_at, generation, status_conditions) VALUES
-                   ('n1', 'pool', 'c1', now(), now() - interval '1 day', 2, '[{"type": "Reconciled", "status": "False"}]')"#,
-        )
-        .await;
-    world.report("NodePool", "n1", "hypershift", 1, BAD).await;
-    let exporter = Exporter::start(world.config(&format!("stuck: {{anonymous: true}}\n{KINDS}"))).await;
-    let (status, body) = exporter.get("/stuck", &[]).await;
-    assert_eq!(status, 200, "{body}");
-    let items = serde_json::from_str::<Value>(&body).unwrap()["items"].clone();
-    assert_eq!(ids(&body), ["n1"]);
-    assert_eq!(items[0]["waits_on"][0]["cause"], "older_generation");
-    assert_eq!(items[0]["blocks"], serde_json::json!(["c1"]));
 }

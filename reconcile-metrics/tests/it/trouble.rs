@@ -6,9 +6,8 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use reconcile_metrics::config::{self, Environment, Overrides};
 use reconcile_metrics::store::Store;
 use sqlx::Connection as _;
-use tokio_util::sync::CancellationToken;
 
-use crate::world::{Exporter, KINDS, ROWS, World, config_of};
+use crate::world::{Exporter, KINDS, World, config_of};
 
 fn errors(samples: &crate::world::Samples, reason: &str) -> f64 {
     let series =
@@ -46,21 +45,16 @@ async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
 async fn a_database_that_says_nothing_is_out_of_reach() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let text = format!(
-        "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable, connect_timeout: 100ms}}\n{KINDS}",
+        "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable}}\n{KINDS}",
         silent.local_addr().unwrap().port()
     );
     let config = config::parse("test.yaml", &text, &Environment::new(), &Overrides::new()).unwrap().0;
     let store = Store::new(&config.database, &config.kinds);
-    for limit in [config.scrape_timeout, Duration::from_millis(50)] {
-        let error = store.drift(limit).await.unwrap_err();
-        assert_eq!(error.reason(), "connection", "{error}");
-    }
+    let error = store.details(1, Duration::from_millis(50)).await.unwrap_err();
+    assert_eq!(error.reason(), "connection", "{error}");
     // The second one waits for the first one's connection for most of its time: that is not the database's silence.
-    let mut config = config;
-    config.database.connect_timeout = PATIENCE;
-    let store = Store::new(&config.database, &config.kinds);
     let (first, second) =
-        tokio::join!(store.drift(Duration::from_millis(200)), store.drift(Duration::from_millis(250)));
+        tokio::join!(store.details(1, Duration::from_millis(200)), store.details(1, Duration::from_millis(250)));
     assert_eq!((first.unwrap_err().reason(), second.unwrap_err().reason()), ("connection", "timeout"));
 }
 
@@ -95,17 +89,12 @@ async fn stale_figures_are_not_served_as_fresh() {
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
-    // What a pass has counted is older than what the record says.
-    assert!(exporter.scraper.renew_pass().await);
     let good = exporter.scrape().await;
     let last = "hyperfleet_reconcile_metrics_last_success_timestamp_seconds{collector=\"snapshot\"}";
     proxy.refuse();
     let bad = exporter.scrape().await;
     assert!(good.has("hyperfleet_api_resource_pending_reconciliation"));
-    for name in ["hyperfleet_api_resource_pending_reconciliation", "hyperfleet_api_reconciliation_started_total"] {
-        assert!(!bad.has(name), "{name}");
-    }
-    assert!(!bad.has("hyperfleet_api_resource_without_reconciled_condition"));
+    assert!(!bad.has("hyperfleet_api_resource_pending_reconciliation"));
     assert_eq!(bad.get(last), good.get(last), "it says since when");
 }
 
@@ -114,7 +103,7 @@ async fn stale_figures_are_not_served_as_fresh() {
 async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
     let mut world = World::ours().await;
     let mut holder = world.another_connection().await;
-    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    sqlx::raw_sql("BEGIN; LOCK TABLE resource_conditions IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
     // By the database's own limit, and by ours where that is not enough.
     for by_the_database in [true, false] {
         let mut config = world.config(KINDS);
@@ -146,7 +135,7 @@ async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
 async fn a_reading_whose_time_is_up_leaves_no_statement_behind() {
     let mut world = World::ours().await;
     let mut holder = world.another_connection().await;
-    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    sqlx::raw_sql("BEGIN; LOCK TABLE resource_conditions IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
     let mut config = world.config(KINDS);
     config.scrape_timeout = Duration::from_millis(100);
     config.database.statement_timeout = Duration::from_hours(1);
@@ -171,7 +160,7 @@ async fn concurrent_scrapes_share_one_query_and_few_connections() {
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
     let mut holder = world.another_connection().await;
-    sqlx::raw_sql("BEGIN; LOCK TABLE unsettled_resources IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
+    sqlx::raw_sql("BEGIN; LOCK TABLE resource_conditions IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
     let scrapes = futures::future::join_all((0..SCRAPERS).map(|_| exporter.scrape()));
     let release = async {
         await_condition("one query to wait", PATIENCE, async || {
@@ -187,8 +176,6 @@ async fn concurrent_scrapes_share_one_query_and_few_connections() {
     let (scrapes, ()) = tokio::join!(scrapes, release);
     assert!(scrapes.iter().all(|samples| samples.success() == 1.0));
     assert_eq!(proxy.connections(), 1);
-    let shared = exporter.scrape().await.get("hyperfleet_reconcile_metrics_scrapes_shared_total{}");
-    assert_eq!(shared, (SCRAPERS - 1) as f64);
     holder.close().await.unwrap();
 }
 
@@ -220,26 +207,6 @@ async fn a_scrape_waits_for_no_other_reader() {
 }
 
 #[tokio::test]
-async fn the_exporter_needs_no_more_than_to_read() {
-    let mut world = World::ours().await;
-    world.resource("c1", "Cluster", Some("False"), "1 hour").await;
-    let role = lifecycle_e2e::unique("reader").replace('-', "_");
-    // The grants of migrations/README.md.
-    let readme = include_str!("../../../migrations/README.md");
-    let grants: Vec<_> = readme.lines().filter(|line| line.starts_with("GRANT ")).collect();
-    assert_eq!(grants.len(), 2, "{grants:?}");
-    let grants = grants.join("\n").replace(" TO reconcile_metrics;", &format!(" TO {role};"));
-    world.sql(&format!("CREATE ROLE {role} LOGIN; {grants}")).await;
-    let mut config = world.config(KINDS);
-    config.database.options = config.database.options.username(&role);
-    let exporter = Exporter::start(config).await;
-    exporter.scraper.renew_details().await;
-    let samples = exporter.scrape().await;
-    assert_eq!((samples.success(), samples.flow("cluster", false).0), (1.0, 1.0));
-    assert_eq!(samples.get("hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}"), 1.0);
-}
-
-#[tokio::test]
 async fn everything_together_opens_no_more_connections_than_allowed() {
     let mut world = World::ours().await;
     crate::stuck::troubled(&mut world).await;
@@ -255,39 +222,6 @@ async fn everything_together_opens_no_more_connections_than_allowed() {
         assert!(answered >= 1 && answered + refused == pages.len(), "{pages:?}");
     }
     assert!(proxy.connections() <= 2, "{} connections", proxy.connections());
-}
-
-/// Its own interval is long, and nothing is known of missing conditions until its first success.
-#[tokio::test]
-async fn a_first_pass_that_fails_is_tried_again_soon() {
-    let mut world = World::theirs(ROWS).await;
-    world.resource("c1", "Cluster", None, "").await;
-    let proxy = world.database.proxy().await.unwrap();
-    proxy.refuse();
-    let mut config = config_of(&world.database.through(&proxy).unwrap(), KINDS);
-    config.details.interval = Duration::from_millis(50);
-    config.details.missing_interval = Duration::from_hours(1);
-    let exporter = Exporter::start(config).await;
-    let stop = CancellationToken::new();
-    let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
-    let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"missing\",reason=\"connection\"}";
-    await_condition("it to be tried again", PATIENCE, async || {
-        anyhow::ensure!(exporter.scrape().await.get(errors) >= 2.0, "it is not");
-        Ok(())
-    })
-    .await
-    .unwrap();
-    proxy.restore();
-    let missing = "hyperfleet_api_resource_without_reconciled_condition{is_delete=\"false\",resource_type=\"cluster\"}";
-    await_condition("missing conditions to be counted", PATIENCE, async || {
-        let samples = exporter.scrape().await;
-        anyhow::ensure!(samples.0.get(missing) == Some(&1.0), "they are not");
-        Ok(())
-    })
-    .await
-    .unwrap();
-    stop.cancel();
-    details.await.unwrap();
 }
 
 /// The database does not notice that a client of the exporter hung up: its statement goes on, and so must what limits it.

@@ -16,14 +16,12 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 pub(crate) const KINDS: &str = "
 kinds:
 - {kind: Cluster, required_adapters: [dns, hypershift]}
-- {kind: NodePool, parent_kind: Cluster, required_adapters: [hypershift], stuck_after: 5m}
+- {kind: NodePool, required_adapters: [hypershift], stuck_after: 5m}
 - {kind: Channel}
 ";
 
-/// The API's schema of today, as its own migrations leave it.
+/// The API's tables of today, as its own migrations leave them.
 pub(crate) const ROWS: &str = include_str!("schemas/rows.sql");
-/// The API's schema before v0.3.1.
-pub(crate) const DOCUMENTS: &str = include_str!("schemas/documents.sql");
 
 pub(crate) struct World {
     pub(crate) database: Database,
@@ -39,14 +37,14 @@ impl World {
         Self { database, connection }
     }
 
-    /// A database with our schema.
+    /// A database of our own, by our migrations: it has the two indexes.
     pub(crate) async fn ours() -> Self {
         let mut world = Self::empty().await;
         reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
         world
     }
 
-    /// A database with a schema of the API's.
+    /// A database by somebody else's statements.
     pub(crate) async fn theirs(schema: &'static str) -> Self {
         let mut world = Self::empty().await;
         world.sql(schema).await;
@@ -111,24 +109,13 @@ pub(crate) fn resource(id: &str, kind: &str) -> String {
     )
 }
 
-/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted. They have changed at that age,
-/// and were not updated since.
+/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted.
 pub(crate) fn rewrite(id: &str, reconciled: &str, age: &str) -> String {
-    rewritten(id, reconciled, age, age)
-}
-
-/// The same, with an update since then that has changed nothing.
-pub(crate) fn rewrite_unchanged(id: &str, reconciled: &str, age: &str) -> String {
-    rewritten(id, reconciled, age, "0s")
-}
-
-/// The same, with each of the two ages.
-pub(crate) fn rewritten(id: &str, reconciled: &str, changed: &str, updated: &str) -> String {
     format!(
         "DELETE FROM resource_conditions WHERE resource_id = '{id}';
          INSERT INTO resource_conditions (resource_id, type, status, reason, message, observed_generation,
              created_time, last_updated_time, last_transition_time)
-         SELECT '{id}', type, status, 'Why', 'because', 1, now(), now() - interval '{updated}', now() - interval '{changed}'
+         SELECT '{id}', type, status, 'Why', 'because', 1, now(), now(), now() - interval '{age}'
          FROM (VALUES ('Reconciled', '{reconciled}'), ('LastKnownReconciled', '{reconciled}'),
              ('DnsSuccessful', 'True')) AS c(type, status);"
     )
@@ -144,19 +131,8 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// One whose comparisons have found the record to be right, where there is one.
     pub(crate) async fn start(config: Config) -> Self {
         let store = Store::new(&config.database, &config.kinds);
-        store.trust_record();
-        Self::with(store, config).await
-    }
-
-    /// One that has not compared anything yet.
-    pub(crate) async fn fresh(config: Config) -> Self {
-        Self::with(Store::new(&config.database, &config.kinds), config).await
-    }
-
-    async fn with(store: Store, config: Config) -> Self {
         lifecycle_e2e::init();
         let (config, store) = (Arc::new(config), Arc::new(store));
         let scraper = Scraper::new(store.clone(), &config);
@@ -227,13 +203,6 @@ impl Samples {
         let name = "hyperfleet_api_resource_pending_reconciliation";
         let get = |suffix: &str| self.get(&format!("{name}{suffix}{labels}"));
         (get(""), get("_stuck"), get("_stuck_duration_seconds"))
-    }
-
-    #[track_caller]
-    pub(crate) fn started(&self, resource_type: &str, is_delete: bool) -> f64 {
-        self.get(&format!(
-            "hyperfleet_api_reconciliation_started_total{{is_delete=\"{is_delete}\",resource_type=\"{resource_type}\"}}"
-        ))
     }
 
     #[track_caller]

@@ -1,6 +1,5 @@
 //! How the database is reached, and where its password comes from.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,15 +7,15 @@ use std::time::Duration;
 use lifecycle_config::document::Path;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-use super::{Origin, SECOND, Settler};
+use super::{Origin, Settler};
 use crate::config::spec::DatabaseSpec;
 use crate::config::{DatabaseConfig, PASSWORD_VARIABLE, PasswordSource};
 
-/// One for scrapes and one for everything else at least; and the exporter must never be the load that tips the database
-/// over.
-const CONNECTIONS: RangeInclusive<u32> = 2..=16;
-
-pub(super) fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<DatabaseConfig> {
+pub(super) fn database(
+    s: &mut Settler<'_>,
+    spec: &DatabaseSpec,
+    statement_timeout: Duration,
+) -> Option<DatabaseConfig> {
     let key = |name: &str| Path::of_keys(&format!("database.{name}"));
     let modes = [
         ("disable", PgSslMode::Disable),
@@ -63,21 +62,9 @@ pub(super) fn database(s: &mut Settler<'_>, spec: &DatabaseSpec) -> Option<Datab
         options: options.application_name("reconcile-metrics"),
         password,
         schema: spec.schema.clone().filter(|schema| !schema.is_empty()),
-        max_connections: s.within(&key("max_connections"), spec.max_connections, 2, CONNECTIONS),
-        connect_timeout: s.duration(&key("connect_timeout"), spec.connect_timeout.as_deref(), 3 * SECOND),
-        statement_timeout: statement_timeout(s, &key("statement_timeout"), spec.statement_timeout.as_deref()),
+        root_certificates: spec.ssl_root_cert_file.as_ref().map(PathBuf::from),
+        statement_timeout,
     })
-}
-
-/// Beyond this, nothing protects the database from a reading; PostgreSQL itself ends at 24 days.
-const LONGEST_STATEMENT: Duration = Duration::from_secs(3600);
-
-fn statement_timeout(s: &mut Settler<'_>, path: &Path, text: Option<&str>) -> Duration {
-    let timeout = s.duration(path, text, 5 * SECOND);
-    if timeout > LONGEST_STATEMENT {
-        s.error(path, "is longer than an hour", "write a duration such as 5s");
-    }
-    timeout
 }
 
 /// A password comes from where all other values come from; of two that were set at the same place, a file wins over the

@@ -1,89 +1,145 @@
-//! The kinds, with their thresholds and the tables that the older schema has for them.
+//! The kinds, from the API's own configuration or from ours, with their thresholds.
 
 use std::collections::BTreeSet;
+use std::path::Path as FilePath;
 use std::time::Duration;
 
+use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::Severity;
-use lifecycle_config::document::Path;
+use lifecycle_config::document::{Document, Path};
+use lifecycle_service::files;
+use serde::Deserialize;
 
 use super::Settler;
-use crate::config::spec::{KindSpec, TableSpec};
-use crate::config::{Kind, Kinds, Table};
+use crate::config::spec::{ExporterSpec, KindSpec};
+use crate::config::{Kind, Kinds};
 
 /// The metrics standard allows fewer than 100 values of a label.
 const MAX_KINDS: usize = 50;
 /// Of all kinds together: each is a value of the label `adapter`.
 const MAX_ADAPTERS: usize = 50;
 
-pub(super) fn kinds(s: &mut Settler<'_>, specs: &[KindSpec], default: Duration) -> Kinds {
+/// What of the API's configuration is of interest; its other keys are the API's affair.
+#[derive(Deserialize)]
+struct ApiConfig {
+    #[serde(default)]
+    entities: Vec<Entity>,
+}
+
+#[derive(Deserialize)]
+struct Entity {
+    kind: String,
+    required_adapters: Option<Vec<String>>,
+}
+
+pub(super) fn kinds(s: &mut Settler<'_>, spec: &ExporterSpec, default: Duration) -> Kinds {
     let root = Path::of_keys("kinds");
-    if specs.is_empty() {
-        let message = "no kinds are listed: types without pending resources have no series, and nothing is known of \
-                       whom stuck resources wait on but what `stuck` prints, nor of missing conditions";
-        s.report(Severity::Warning, &root, message.to_owned(), "list the kinds and required_adapters of the API");
-    }
-    if specs.len() > MAX_KINDS {
-        s.error(&root, format!("has {} kinds", specs.len()), &format!("at most {MAX_KINDS} may be listed"));
-    }
-    let adapters: BTreeSet<_> = specs.iter().flat_map(|spec| &spec.required_adapters).collect();
-    if adapters.len() > MAX_ADAPTERS {
-        let message = format!("require {} different adapters", adapters.len());
-        s.error(&root, message, &format!("at most {MAX_ADAPTERS} may be named, by all kinds together"));
-    }
-    let mut labels = BTreeSet::new();
-    let mut kinds = Vec::new();
-    for (index, spec) in specs.iter().enumerate() {
+    let entities = spec.api_config_file.as_deref().filter(|file| !file.is_empty()).and_then(|file| entities(s, file));
+    let mut kinds = match &entities {
+        Some(entities) => {
+            entities.iter().map(|entity| kind(&entity.kind, entity.required_adapters.as_deref(), default)).collect()
+        }
+        None => Vec::new(),
+    };
+    let mut written = BTreeSet::new();
+    for (index, spec) in spec.kinds.iter().enumerate() {
         let at = root.index(index);
-        if spec.kind.is_empty() || !labels.insert(spec.kind.to_lowercase()) {
+        if spec.kind.is_empty() || !written.insert(spec.kind.to_lowercase()) {
             let help = "name each kind once; case does not tell kinds apart, as labels are lower case";
             s.error(&at.key("kind"), format!("\"{}\" is empty or listed already", spec.kind), help);
         }
-        let adapters: BTreeSet<_> = spec.required_adapters.iter().collect();
-        let wrong =
-            adapters.len() != spec.required_adapters.len() || spec.required_adapters.iter().any(String::is_empty);
-        if wrong {
-            s.error(&at.key("required_adapters"), "has empty or repeated names", "name each adapter once");
+        let place = kinds.iter().position(|kind: &Kind| kind.name == spec.kind);
+        let place = match (place, &entities) {
+            (Some(place), Some(_)) => {
+                if spec.required_adapters.is_some() {
+                    s.error(
+                        &at.key("required_adapters"),
+                        "contradicts api_config_file, which says it",
+                        "keep one of the two",
+                    );
+                }
+                place
+            }
+            (None, Some(_)) => {
+                let names: Vec<_> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+                let meant = suggest(&spec.kind, &names).map_or(names.join(", "), ToOwned::to_owned);
+                let message = format!("\"{}\" is none of the entities of api_config_file", spec.kind);
+                s.error(&at.key("kind"), message, &format!("write {meant}"));
+                continue;
+            }
+            (_, None) => {
+                kinds.push(kind(&spec.kind, spec.required_adapters.as_deref(), default));
+                kinds.len() - 1
+            }
+        };
+        if let Some(kind) = kinds.get_mut(place) {
+            thresholds(s, &at, spec, kind, default);
         }
-        let stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
-        let deleting = spec.stuck_after_deleting.as_deref();
-        kinds.push(Kind {
-            name: spec.kind.clone(),
-            required_adapters: spec.required_adapters.clone(),
-            stuck_after,
-            stuck_after_deleting: s.duration(&at.key("stuck_after_deleting"), deleting, stuck_after),
-            parent: spec.parent_kind.clone(),
-            table: spec.table.as_ref().map(table).or_else(|| known_table(&spec.kind)),
-        });
     }
-    for (index, spec) in specs.iter().enumerate() {
-        if let Some(parent) = &spec.parent_kind
-            && !kinds.iter().any(|kind| kind.name == *parent)
-        {
-            let at = root.index(index).key("parent_kind");
-            s.error(&at, format!("\"{parent}\" is none of the kinds"), "list it, with its kind as the API writes it");
-        }
-    }
+    check(s, &root, &kinds);
     Kinds::new(kinds, default)
 }
 
-fn table(spec: &TableSpec) -> Table {
-    Table {
-        name: spec.name.clone(),
-        conditions: spec.conditions.clone().unwrap_or("status_conditions".to_owned()),
-        id: spec.id.clone(),
-        resource_name: spec.resource_name.clone(),
-        generation: spec.generation.clone(),
-        created: spec.created.clone(),
-        deleted: spec.deleted.clone(),
-        owner: spec.owner.clone(),
+fn kind(name: &str, required_adapters: Option<&[String]>, stuck_after: Duration) -> Kind {
+    let required_adapters = required_adapters.unwrap_or_default().to_vec();
+    Kind { name: name.to_owned(), required_adapters, stuck_after, stuck_after_deleting: stuck_after }
+}
+
+fn thresholds(s: &mut Settler<'_>, at: &Path, spec: &KindSpec, kind: &mut Kind, default: Duration) {
+    kind.stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
+    let deleting = spec.stuck_after_deleting.as_deref();
+    kind.stuck_after_deleting = s.duration(&at.key("stuck_after_deleting"), deleting, kind.stuck_after);
+}
+
+/// The rules that hold wherever kinds come from.
+fn check(s: &mut Settler<'_>, root: &Path, kinds: &[Kind]) {
+    if kinds.is_empty() {
+        let message = "no kinds are known: types without pending resources have no series, and nothing is known of whom \
+                       stuck resources wait on but what `stuck` prints";
+        let help = "name the API's own configuration by api_config_file, or list kinds and required_adapters";
+        s.report(Severity::Warning, root, message.to_owned(), help);
+    }
+    if kinds.len() > MAX_KINDS {
+        s.error(root, format!("has {} kinds", kinds.len()), &format!("at most {MAX_KINDS} may be listed"));
+    }
+    let adapters: BTreeSet<_> = kinds.iter().flat_map(|kind| &kind.required_adapters).collect();
+    if adapters.len() > MAX_ADAPTERS {
+        let message = format!("require {} different adapters", adapters.len());
+        s.error(root, message, &format!("at most {MAX_ADAPTERS} may be named, by all kinds together"));
+    }
+    for (index, kind) in kinds.iter().enumerate() {
+        let adapters: BTreeSet<_> = kind.required_adapters.iter().collect();
+        if adapters.len() != kind.required_adapters.len() || kind.required_adapters.iter().any(String::is_empty) {
+            let message = format!("of \"{}\" has empty or repeated names", kind.name);
+            s.error(&root.index(index).key("required_adapters"), message, "name each adapter once");
+        }
     }
 }
 
-/// The tables that the API had before it had generic ones: the kind, and the table's name.
-pub(crate) const KNOWN_TABLES: [(&str, &str); 2] = [("Cluster", "clusters"), ("NodePool", "node_pools")];
-
-/// The table of a kind, as the API had it.
-pub(crate) fn known_table(kind: &str) -> Option<Table> {
-    let (_, name) = KNOWN_TABLES.iter().find(|(known, _)| *known == kind)?;
-    Some(table(&TableSpec { name: (*name).to_owned(), ..TableSpec::default() }))
+/// The entities of the API's configuration file; none where it cannot be read, which is an error then.
+fn entities(s: &mut Settler<'_>, file: &str) -> Option<Vec<Entity>> {
+    let key = Path::of_keys("api_config_file");
+    let help = "name the configuration file of the lifecycle API, which has `entities`";
+    let text = match files::read_text(FilePath::new(file), files::CONFIGURATION) {
+        Ok(text) => text,
+        Err(error) => {
+            s.error(&key, format!("`{file}` cannot be read: {error}"), help);
+            return None;
+        }
+    };
+    // The API's file may hold the database's password, so a mistake must not quote it.
+    let api: Option<ApiConfig> = Document::parse_secret(file, &text)
+        .ok()
+        .and_then(|document| serde_json::from_value(document.root().to_value()).ok());
+    match api {
+        Some(ApiConfig { entities }) if !entities.is_empty() => Some(entities),
+        Some(_) => {
+            s.error(&key, format!("`{file}` has no entities"), help);
+            None
+        }
+        None => {
+            s.error(&key, format!("`{file}` is no configuration file of the API"), help);
+            None
+        }
+    }
 }

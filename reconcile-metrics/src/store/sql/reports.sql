@@ -3,7 +3,7 @@ SELECT
     n.place, s.adapter, s.observed_generation::bigint,
     date_part('epoch', greatest(least(s.last_report_time, now()), 'epoch')) AS last_report,
     s.conditions @> '[{"type": "Available", "status": "True"}]' AS available,
-    -- A report that knows nothing of what is available is one that the API leaves out.
+    -- The API leaves out a report whose Available is neither True nor False.
     s.conditions @> '[{"type": "Finalized", "status": "True"}]'
         AND (s.conditions @> '[{"type": "Available", "status": "True"}]'
             OR s.conditions @> '[{"type": "Available", "status": "False"}]') AS finalized

@@ -1,5 +1,5 @@
--- The beginnings of what adapters last said about some resources, in the order of reports.sql. $1, $2: kinds and ids; $3: whether
--- each is being deleted; $4: the most characters of a text.
+-- The beginnings of what adapters last said about some resources. $1, $2: kinds and ids; $3: whether each is being deleted; $4: the
+-- most characters of a text.
 SELECT n.place, s.adapter, said.reason, said.message
 FROM unnest($1::text[], $2::text[], $3::boolean[]) WITH ORDINALITY AS n(kind, id, deleting, place)
 JOIN adapter_statuses s ON s.resource_type = n.kind AND s.resource_id = n.id
@@ -7,7 +7,7 @@ JOIN LATERAL (
     SELECT left(e ->> 'reason', $4) AS reason, left(e ->> 'message', $4) AS message
     FROM jsonb_array_elements(CASE jsonb_typeof(s.conditions) WHEN 'array' THEN s.conditions ELSE '[]' END) AS e
     WHERE e ->> 'type' = 'Available' OR (n.deleting AND e ->> 'type' = 'Finalized')
-    -- What is not yet so. One that says Finalized is waited for by what it says of Available.
+    -- A report that says Finalized=True is waited for by what it says of Available.
     ORDER BY e ->> 'type' = 'Finalized' AND e ->> 'status' = 'True', e ->> 'type' DESC
     LIMIT 1
 ) AS said ON true

@@ -1,0 +1,2 @@
+DROP INDEX idx_reconcile_metrics_resources;
+DROP INDEX idx_reconcile_metrics_unreconciled;
