@@ -57,8 +57,8 @@
 //!   either, so that an event that says so is never out of date.
 //! * I6: an event is identical only to who asks the same and gets the same answer. If a gate of the entry says something else
 //!   on the second pass, since the first one changed what it reads, there is something to do. A patch or recreate gate that
-//!   still holds says so on every event. What names an owner follows it. An owner is deleted on the event
-//!   after the release of what it owns (row 5). What failed is tried again.
+//!   still holds says so on every event. What names an owner follows it. An object is deleted,
+//!   recreated or pruned on the event after another one was disowned (rows 5 and 14). What failed is tried again.
 //! * I5 is about *confluent* tasks, in which it does not matter when a gate is asked: `generate::is_confluent` says which. Gates
 //!   may ask for flags of the event, which are the same on every pass; and for live objects only where the answer ends what
 //!   it starts (a patch that compares what it sets, a recreation of what is behind, a deletion that waits for one on the

@@ -6,7 +6,7 @@ use crate::journal::{Call, Entry};
 
 /// Whether a gate of the resource said something else to the second pass than to the first, or says on every event that
 /// there is something to do. A gate whose answer cannot be told for sure counts as one that did. What names an owner follows
-/// it, and an owner is deleted only when what it owns and has to release was released: on the next event.
+/// it. What is deleted, recreated or pruned waits until another object is disowned: it goes on the next event.
 pub(crate) fn told_anew(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entry]), place: usize) -> bool {
     let resource = &first.0.task.resources[place];
     let single =
@@ -23,9 +23,9 @@ pub(crate) fn told_anew(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entr
     });
     let always = resource.recreate.iter().chain(resource.patches.iter().map(|patch| &patch.when));
     let waited = first.1.iter().enumerate().any(|(number, entry)| {
-        let is_dependent = |written: &usize| first.0.task.resources[*written].owner == Some(place);
+        let is_another = |written: &usize| *written != place;
         matches!(&entry.call, Call::Patch(document, _) if is_release(document))
-            && written_for(first.0, number, &entry.call).iter().any(is_dependent)
+            && written_for(first.0, number, &entry.call).iter().any(is_another)
     });
     let follows = resource.owner.is_some_and(|owner| told_anew(first, second, owner));
     follows || waited || differs || always.into_iter().any(|gate| second.0.may_hold(Some(gate), false, now))
