@@ -156,7 +156,7 @@ impl Config {
     /// How long after its last answer the database counts as gone: details alone ask often enough, without any scrape.
     #[must_use]
     pub fn answered_within(&self) -> Duration {
-        (self.details.interval * 4).max(Duration::from_secs(120))
+        (self.details.interval * 2).max(Duration::from_secs(120))
     }
 }
 

@@ -152,7 +152,7 @@ pub(super) fn settle(
         s.error(&key("metrics.scrape_timeout"), "is longer than an hour", "write a duration such as 8s");
     }
     let details = DetailsConfig {
-        interval: s.duration(&key("details.interval"), details.interval.as_deref(), MINUTE),
+        interval: s.duration(&key("details.interval"), details.interval.as_deref(), 2 * MINUTE),
         max_resources: s.within(&key("details.max_resources"), details.max_resources, 2000, 1..=MAX_RESOURCES),
     };
     if details.interval < SECOND {

@@ -100,7 +100,7 @@ pub struct MetricsSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetailsSpec {
-    /// How often they are renewed, beside the scrapes; 1m by default, 1s at least. They are dropped when three in a row failed.
+    /// How often they are renewed, beside the scrapes; 2m by default, 1s at least. They are dropped when three in a row failed.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
     /// How many stuck resources are looked into, the oldest first; 2000 by default, 10000 at most.

@@ -80,7 +80,7 @@ async fn a_scrape_without_the_indexes_scans_no_table() {
 }
 
 #[tokio::test]
-async fn a_scrape_speeds_up_as_upstreams_query_does() {
+async fn the_apis_own_query_uses_the_index_too() {
     for mut world in prepared().await {
         let upstream = "SELECT r.kind, count(*) FROM resources r JOIN resource_conditions c ON c.resource_id = r.id
                         WHERE c.type = 'Reconciled' AND c.status = 'False' AND c.last_transition_time < now() GROUP BY 1";
