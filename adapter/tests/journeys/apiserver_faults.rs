@@ -157,7 +157,7 @@ fn check_failure(report: &Report, words: &str) -> Result<()> {
     for resource in failed {
         ensure!(message.contains(&format!("resource {resource}:")), "{resource} is not named: {message}");
     }
-    let verbs = ["get", "list", "create", "apply", "take over", "delete", "existed"];
+    let verbs = ["get", "list", "create", "apply", "migrate", "delete", "existed"];
     ensure!(verbs.iter().any(|verb| message.contains(verb)), "the call is not named: {message}");
     // A taken name is read, and then it is the reading that says what is there; a 422 that names no field is how the
     // server says that an object is no longer what it was.
