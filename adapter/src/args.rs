@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use lifecycle_config::settings::{Flags, arguments};
 
+use crate::config::adapter_schema;
 use crate::config::settings::{ADAPTER_FILE, DEPLOYMENT, TASK_FILE};
 
 /// What the process was asked to do.
@@ -230,7 +231,7 @@ fn with_config(command: Command) -> Command {
     let help = adapter.get_help().map(|help| format!("{help} {usual}")).unwrap_or_default();
     command
         .args([adapter.help(help), arguments::of_file(&TASK_FILE, "The task file")])
-        .args(arguments::of_table(&DEPLOYMENT))
+        .args(arguments::of_table(&DEPLOYMENT, &adapter_schema()))
 }
 
 fn legacy_flags() -> Vec<Arg> {

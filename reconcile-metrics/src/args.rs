@@ -4,15 +4,14 @@
 //! configuration key come from the loader's table, so that neither can have one that the other lacks.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use lifecycle_config::decode::property;
-use lifecycle_config::document::Path;
+use lifecycle_config::settings::{Flags, arguments};
 use lifecycle_service::version::THIS;
 use serde_json::Value;
 
-use crate::config::{FILE, Overrides, SETTINGS, schema};
+use crate::config::schema;
+use crate::config::settings::{EXPORTER, FILE};
 use crate::listing::Filter;
 use crate::store::Trouble;
 
@@ -48,7 +47,7 @@ pub enum Invocation {
         /// Whether they are printed as JSON.
         json: bool,
     },
-    /// Say every mistake of the configuration.
+    /// List every diagnostic of the configuration.
     Check {
         /// The configuration.
         source: Source,
@@ -95,10 +94,10 @@ pub enum MigrateAction {
 /// Where the configuration comes from.
 #[derive(Debug, Default)]
 pub struct Source {
-    /// `--config`, else `HYPERFLEET_CONFIG`.
-    pub file: Option<PathBuf>,
+    /// `--config`.
+    pub file: Option<String>,
     /// Keys set by flags.
-    pub overrides: Overrides,
+    pub flags: Flags,
 }
 
 /// Parses the arguments.
@@ -197,7 +196,7 @@ pub fn command() -> Command {
                 .default_value("text")
                 .help("For people (text) or for machines (json)"),
         );
-    let check = configured(Command::new("check").about("Says every mistake of the configuration")).arg(switch(
+    let check = configured(Command::new("check").about("Lists every diagnostic of the configuration, with its place")).arg(switch(
         "database",
         "Also compares it with the database, by a pass over all resources: kinds, adapters that never reported, missing conditions",
     ));
@@ -218,20 +217,7 @@ pub fn command() -> Command {
 }
 
 fn configured(command: Command, schema: &Value) -> Command {
-    let file = Arg::new(FILE.0)
-        .long(FILE.0)
-        .short('c')
-        .env(FILE.1)
-        .hide_env_values(true)
-        .value_name("FILE")
-        .value_parser(value_parser!(PathBuf))
-        .help("The configuration file");
-    command.arg(file).args(SETTINGS.iter().map(|setting| {
-        let description =
-            property(schema, &Path::of_keys(setting.key)).and_then(|property| property.get("description"));
-        let help = description.and_then(Value::as_str).unwrap_or_default().trim_end_matches('.').to_owned();
-        Arg::new(setting.flag).long(setting.flag).value_name("VALUE").help(help).hide_short_help(true)
-    }))
+    command.arg(arguments::of_file(&FILE, "The configuration file")).args(arguments::of_table(&EXPORTER, schema))
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {
@@ -243,11 +229,7 @@ fn text(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 }
 
 fn source(matches: &ArgMatches) -> Source {
-    let given = |flag: &str| matches.get_one::<String>(flag).cloned();
-    Source {
-        file: matches.get_one::<PathBuf>(FILE.0).filter(|file| !file.as_os_str().is_empty()).cloned(),
-        overrides: SETTINGS.iter().filter_map(|setting| Some((setting.key, given(setting.flag)?))).collect(),
-    }
+    Source { file: matches.get_one::<String>(FILE.flag).cloned(), flags: arguments::given(&EXPORTER, matches) }
 }
 
 #[cfg(test)]
@@ -269,7 +251,7 @@ mod tests {
     fn flags_become_keys_and_filters() {
         let invocation = parsed("stuck --db-host db --kind Cluster --deleting --limit 5 --output json");
         let Invocation::Stuck { source, filter, limit, json } = invocation else { panic!("{invocation:?}") };
-        assert_eq!(source.overrides, Overrides::from([("database.host", "db".to_owned())]));
+        assert_eq!(source.flags, Flags::from([("db-host", "db".to_owned())]));
         assert_eq!((filter.kind.as_deref(), filter.deleting, limit, json), (Some("Cluster"), Some(true), 5, true));
         for (arguments, confirmed) in
             [("--revert-to 20260901000000", false), ("--revert-to 20260901000000 --yes", true)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
+use lifecycle_config::settings::FileName;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::{files, shutdown, version};
@@ -18,6 +19,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Invocation, MigrateAction, Source};
 use crate::causes::chain;
+use crate::config::settings::{EXPORTER, FILE};
 use crate::config::{self, AGE_BUCKETS, Config, Environment, Kind, Kinds};
 use crate::figures::Edges;
 use crate::listing::Filter;
@@ -54,40 +56,43 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
     });
     done.map_err(|error| {
         let is_unreachable = error.downcast_ref().is_some_and(|error: &StoreError| error.reason() == "connection");
-        let (option, variable) = config::FILE;
+        let FileName { flag, variable, .. } = FILE;
         // Most often it is somebody who asks within the exporter's own container, without its file.
         let hint = (is_unreachable && !is_configured)
-            .then(|| format!("; no configuration file was named, by --{option} or {variable}"));
+            .then(|| format!("; no configuration file was named, by --{flag} or {variable}"));
         anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
     })
 }
 
 /// Whether somebody said which database it is.
 fn names_database(source: &Source, environment: &Environment) -> bool {
-    let mut address =
-        config::SETTINGS.iter().filter(|setting| ["database.url", "database.host"].contains(&setting.key));
-    source.file.is_some() || address.any(|setting| setting.given(environment, &source.overrides).is_some())
+    let is_set = |key| EXPORTER.sets(key, environment, &source.flags);
+    FILE.resolve(source.file.as_deref(), environment).is_some() || is_set("database.url") || is_set("database.host")
+}
+
+fn read(source: &Source, environment: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
+    config::load(FILE.resolve(source.file.as_deref(), environment).as_deref(), environment, &source.flags)
 }
 
 fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
-    let (config, remarks) = config::load(source.file.as_deref(), environment, &source.overrides)
-        .map_err(|mistakes| anyhow::anyhow!("the configuration is wrong:\n{mistakes}"))?;
+    let (config, diagnostics) = read(source, environment)
+        .map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
     let _ = logging::subscriber(config.log, &Identity::of("reconcile-metrics")).try_init();
     let _ = rustls::crypto::ring::default_provider().install_default();
-    for remark in remarks.all() {
-        tracing::warn!(file = remark.file, key = remark.path, "{}", remark.message);
+    for diagnostic in diagnostics.all() {
+        tracing::warn!(file = diagnostic.file, key = diagnostic.path, "{}", diagnostic.message);
     }
     Ok(config)
 }
 
 async fn check(source: &Source, environment: &Environment, database: bool) -> anyhow::Result<ExitCode> {
-    match config::load(source.file.as_deref(), environment, &source.overrides) {
-        Ok((config, mut remarks)) => {
+    match read(source, environment) {
+        Ok((config, mut diagnostics)) => {
             for (key, file) in config.files() {
                 if let Err(error) = files::read_text(file, files::SECRET) {
                     let message = format!("`{}` cannot be read: {error}", file.display());
-                    let remark = Diagnostic::outside("this machine", key, message, None);
-                    remarks.push(remark.as_severity(Severity::Warning));
+                    let diagnostic = Diagnostic::outside("this machine", key, message, None);
+                    diagnostics.push(diagnostic.as_severity(Severity::Warning));
                 }
             }
             if database {
@@ -97,22 +102,22 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 // Whatever a scrape needs, too.
                 store.snapshot(&Edges::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
                 print(&format!("the database has {}\n", resources(coverage.kinds.values().sum())))?;
-                remarks.extend(remarks_on(&coverage, &config.kinds));
+                diagnostics.extend(compare(&coverage, &config.kinds));
             }
-            print(&format!("{remarks}\n"))
+            print(&format!("{diagnostics}\n"))
         }
-        Err(mistakes) => {
-            print(&format!("{mistakes}\n"))?;
+        Err(diagnostics) => {
+            print(&format!("{diagnostics}\n"))?;
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
 /// Where the configuration and the database do not belong together.
-fn remarks_on(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
-    let mut remarks = Diagnostics::default();
+fn compare(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
+    let mut diagnostics = Diagnostics::default();
     let mut warn = |message: String, help: String| {
-        remarks.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
+        diagnostics.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
     };
     for kind in coverage.kinds.keys().filter(|kind| !kinds.all().is_empty() && kinds.get(kind).is_none()) {
         match kinds.spelled_otherwise(kind) {
@@ -148,7 +153,7 @@ fn remarks_on(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
             );
         }
     }
-    remarks
+    diagnostics
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {

@@ -1,94 +1,34 @@
 //! Configuration: from a file, the environment and flags to what the process runs with.
 //!
 //! In: the file's text, the environment as a value, and the flags that were given. Out: a [`Config`], or every
-//! mistake with its file, place and cure. A value comes from a flag, else from the environment, else from the file, else
+//! diagnostic with its file, place and cure. A value comes from a flag, else from the environment, else from the file, else
 //! from its default. Nothing is connected to here, and no secret is read: a file that holds one is read when it is used,
 //! so that it can be renewed.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lifecycle_config::decode::{Typing, coerce, normalize, schema_of};
+use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
-use lifecycle_config::document::{self, Document};
+use lifecycle_config::document::Document;
+use lifecycle_config::settings::{Resolver, Settings};
 use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
 mod kinds;
-mod settle;
+mod resolve;
+pub mod settings;
 pub mod spec;
 
 pub use kinds::{Kind, Kinds};
-pub use settle::AGE_BUCKETS;
+pub use resolve::AGE_BUCKETS;
 
+use settings::{EXPORTER, FILE};
 use spec::ExporterSpec;
 
-pub use lifecycle_service::program::Environment;
-
-/// Keys set by flags.
-pub type Overrides = BTreeMap<&'static str, String>;
-
-/// One key that can be set from outside of the file.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting {
-    /// The key's path in the file.
-    pub key: &'static str,
-    /// The flag's long name.
-    pub flag: &'static str,
-    /// The environment variable.
-    pub variable: &'static str,
-}
-
-impl Setting {
-    /// Who sets it from outside of the file, as a message names them, and to what: the flag before the variable.
-    pub(crate) fn given<'a>(
-        &self,
-        environment: &'a Environment,
-        overrides: &'a Overrides,
-    ) -> Option<(String, &'a String)> {
-        match (overrides.get(self.key), environment.get(self.variable)) {
-            (Some(flag), _) => Some((format!("--{}", self.flag), flag)),
-            (None, Some(variable)) if !variable.is_empty() => Some((self.variable.to_owned(), variable)),
-            (None, _) => None,
-        }
-    }
-}
-
-const fn setting(key: &'static str, flag: &'static str, variable: &'static str) -> Setting {
-    Setting { key, flag, variable }
-}
-
-/// The flag and the variable that name the file.
-pub const FILE: (&str, &str) = ("config", "HYPERFLEET_CONFIG");
-/// The variable that holds the database role's password, for want of a file.
-pub const PASSWORD_VARIABLE: &str = "HYPERFLEET_DATABASE_PASSWORD";
-
-/// Every key that can be set from outside of the file.
-pub const SETTINGS: &[Setting] = &[
-    setting("log.level", "log-level", "HYPERFLEET_LOG_LEVEL"),
-    setting("log.format", "log-format", "HYPERFLEET_LOG_FORMAT"),
-    setting("log.output", "log-output", "HYPERFLEET_LOG_OUTPUT"),
-    setting("database.url", "db-url", "HYPERFLEET_DATABASE_URL"),
-    setting("database.host", "db-host", "HYPERFLEET_DATABASE_HOST"),
-    setting("database.port", "db-port", "HYPERFLEET_DATABASE_PORT"),
-    setting("database.name", "db-name", "HYPERFLEET_DATABASE_NAME"),
-    setting("database.username", "db-username", "HYPERFLEET_DATABASE_USERNAME"),
-    setting("database.password_file", "db-password-file", "HYPERFLEET_DATABASE_PASSWORD_FILE"),
-    setting("database.ssl_mode", "db-ssl-mode", "HYPERFLEET_DATABASE_SSL_MODE"),
-    setting("database.schema", "db-schema", "HYPERFLEET_DATABASE_SCHEMA"),
-    setting("health.listen", "health-listen", "HYPERFLEET_HEALTH_LISTEN"),
-    setting("metrics.listen", "metrics-listen", "HYPERFLEET_METRICS_LISTEN"),
-    setting(
-        "metrics.reconciliation_stuck_threshold",
-        "metrics-reconciliation-stuck-threshold",
-        "HYPERFLEET_METRICS_RECONCILIATION_STUCK_THRESHOLD",
-    ),
-    setting("api_config_file", "api-config-file", "HYPERFLEET_API_CONFIG_FILE"),
-    setting("stuck.token_file", "stuck-token-file", "HYPERFLEET_STUCK_TOKEN_FILE"),
-];
+pub use lifecycle_config::settings::{Environment, Flags};
 
 /// What the process runs with; every default is in place.
 #[derive(Debug, Clone)]
@@ -205,68 +145,43 @@ pub enum StuckAccess {
 /// Reads the file, if there is one, and loads it.
 ///
 /// # Errors
-/// Every mistake. A file that was named and is not there is one; that none was named is not.
+/// Every diagnostic. A file that was named must be there; none has to be named.
 pub fn load(
     path: Option<&Path>,
     environment: &Environment,
-    overrides: &Overrides,
+    flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    let Some(path) = path else { return parse("built-in defaults", "{}", environment, overrides) };
+    let Some(path) = path else { return parse("built-in defaults", "{}", environment, flags) };
     let file = path.display().to_string();
     let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let help = format!("name a readable file by --{} or {}", FILE.0, FILE.1);
-        Diagnostics::from(Diagnostic::outside(&file, "", format!("cannot be read: {error}"), Some(help)))
+        let help = format!("name a readable file by --{} or {}", FILE.flag, FILE.variable);
+        Diagnostics::from(Diagnostic::unreadable(&file, &error, Some(help)))
     })?;
-    parse(&file, &text, environment, overrides)
+    parse(&file, &text, environment, flags)
 }
 
 /// Loads a file from its text. Beside the configuration it gives what is worth a warning.
 ///
 /// # Errors
-/// Every mistake.
+/// Every diagnostic.
 pub fn parse(
     file: &str,
     text: &str,
     environment: &Environment,
-    overrides: &Overrides,
+    flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    // A database's address may hold a password: mistakes must not quote the file.
+    // A database's address may hold a password: diagnostics must not quote the file.
     let document = Document::parse_secret(file, text)?;
     let mut diagnostics = Diagnostics::default();
-    let schema = schema();
-    let mut values = normalize(&document, &schema, Typing::Strict, &Default::default(), &mut diagnostics);
-    for setting in SETTINGS {
-        let Some((source, given)) = setting.given(environment, overrides) else { continue };
-        let key = document::Path::of_keys(setting.key);
-        match coerce(&schema, &key, given) {
-            Ok(value) => set(&mut values, setting.key, value),
-            Err(message) => diagnostics.push(Diagnostic::outside(&source, setting.key, message, None)),
-        }
-    }
-    let spec: ExporterSpec = match serde_json::from_value(values) {
-        Ok(spec) => spec,
-        Err(error) => {
-            diagnostics.push(Diagnostic::outside(file, "", error.to_string(), None));
-            return Err(diagnostics);
-        }
-    };
-    let config = settle::settle(&spec, &document, environment, overrides, &mut diagnostics);
+    let settings = Settings::merge(&EXPORTER, &schema(), document, environment, flags, &mut diagnostics);
+    let spec: Option<ExporterSpec> = settings.decode(&mut diagnostics);
+    let resolver = Resolver::new(&settings, &mut diagnostics);
+    let config = spec.and_then(|spec| resolve::resolve(&spec, resolver, environment));
     diagnostics.sort();
     match config {
         Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
         Some(_) | None => Err(diagnostics),
     }
-}
-
-fn set(values: &mut Value, key: &str, value: Value) {
-    let mut place = values;
-    for segment in key.split('.') {
-        if !place.is_object() {
-            *place = Value::Object(serde_json::Map::new());
-        }
-        place = &mut place[segment];
-    }
-    *place = value;
 }
 
 /// The JSON Schema of the file.

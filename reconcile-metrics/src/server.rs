@@ -130,12 +130,12 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
-    use crate::config::{Environment, Overrides, parse};
+    use crate::config::{Environment, Flags, parse};
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_dawdles_is_cut_off() {
         let text = "health: {listen: '127.0.0.1:0'}\nmetrics: {listen: '127.0.0.1:0'}\n";
-        let config = Arc::new(parse("exporter.yaml", text, &Environment::new(), &Overrides::new()).unwrap().0);
+        let config = Arc::new(parse("exporter.yaml", text, &Environment::new(), &Flags::new()).unwrap().0);
         let store = Arc::new(Store::new(&config.database, &config.kinds));
         let shared = Shared::new(config.clone(), Scraper::new(store.clone(), &config), store);
         for server in [serve_health(shared.clone()).await.unwrap(), serve_metrics(shared).await.unwrap()] {

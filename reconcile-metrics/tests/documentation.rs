@@ -8,10 +8,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use lifecycle_config::settings::tables;
 use reconcile_metrics::args;
-use reconcile_metrics::config::{self, Environment, Overrides, SETTINGS};
+use reconcile_metrics::config::settings::EXPORTER;
+use reconcile_metrics::config::{self, Environment, Flags};
 use reconcile_metrics::samples::{FAMILIES, Kind};
-use serde_json::Value;
 
 fn page() -> (PathBuf, String) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reconcile-metrics.md");
@@ -19,65 +20,16 @@ fn page() -> (PathBuf, String) {
     (path, text)
 }
 
-/// Every key below a schema, with its type and description.
-fn keys(root: &Value, schema: &Value, prefix: &str, table: &mut String) {
-    let schema = resolve(root, schema);
-    let Some(properties) = schema["properties"].as_object() else { return };
-    let required: BTreeSet<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for (name, property) in properties {
-        let key = format!("{prefix}{name}");
-        let target = resolve(root, property);
-        let description = property["description"].as_str().or(target["description"].as_str()).unwrap_or_default();
-        let must = if required.contains(name.as_str()) { "Required. " } else { "" };
-        let description = description.replace('\n', " ").replace('|', "\\|");
-        table.push_str(&format!("| `{key}` | {} | {must}{description} |\n", type_of(property, target)));
-        keys(root, target, &format!("{key}."), table);
-        if target["type"] == "array" || target["items"].is_object() {
-            keys(root, &target["items"], &format!("{key}[]."), table);
-        }
-    }
-}
-
-fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
-    let alternatives = schema["anyOf"].as_array();
-    let schema = alternatives.and_then(|all| all.iter().find(|one| one["type"] != "null")).unwrap_or(schema);
-    match schema["$ref"].as_str() {
-        Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
-        None => schema,
-    }
-}
-
-fn type_of(property: &Value, target: &Value) -> &'static str {
-    if property["format"] == "go-duration" {
-        return "duration";
-    }
-    let kind = &target["type"];
-    let is = |wanted: &str| kind == wanted || kind.as_array().is_some_and(|kinds| kinds.contains(&wanted.into()));
-    [("object", "mapping"), ("array", "list"), ("boolean", "boolean"), ("integer", "number"), ("string", "text")]
-        .into_iter()
-        .find_map(|(name, shown)| is(name).then_some(shown))
-        .unwrap_or("value")
-}
-
 fn key_table() -> String {
-    let schema = config::schema();
-    let mut table = "| Key | Type | Meaning |\n| --- | --- | --- |\n".to_owned();
-    keys(&schema, &schema, "", &mut table);
-    table
+    tables::keys(&config::schema(), false)
 }
 
 fn setting_table() -> String {
-    let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
-    let (flag, variable) = config::FILE;
-    table.push_str(&format!("| the file itself | `--{flag}`, `-c` | `{variable}` |\n"));
-    for setting in SETTINGS {
-        table.push_str(&format!("| `{}` | `--{}` | `{}` |\n", setting.key, setting.flag, setting.variable));
-    }
-    table
+    tables::settings(EXPORTER.settings)
 }
 
 fn command_table() -> String {
-    let of_keys: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.flag).chain([config::FILE.0]).collect();
+    let of_keys: BTreeSet<_> = EXPORTER.settings.iter().filter_map(|setting| setting.flag).collect();
     let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
     for command in args::command().get_subcommands() {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -154,7 +106,7 @@ fn the_pages_configuration_loads_without_a_remark() {
     let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
-        let loaded = config::parse("docs/reconcile-metrics.md", block, &Environment::new(), &Overrides::new());
+        let loaded = config::parse("docs/reconcile-metrics.md", block, &Environment::new(), &Flags::new());
         let remarks = loaded.map_or_else(|mistakes| mistakes, |(_, remarks)| remarks);
         assert!(remarks.is_empty(), "{remarks}");
     }

@@ -1,18 +1,23 @@
 //! The flags of a [`Table`] as arguments of a command line.
 
 use clap::{Arg, ArgMatches};
+use serde_json::Value;
 
 use super::{FileName, Flags, Table, Takes};
+use crate::decode::property;
+use crate::document::Path;
 
-/// An argument for each key that has a flag.
-pub fn of_table(table: &Table) -> impl Iterator<Item = Arg> {
+/// An argument for each key that has a flag, with the key's description in the schema of the file.
+pub fn of_table(table: &Table, schema: &Value) -> impl Iterator<Item = Arg> {
     table.settings.iter().filter_map(|setting| {
         let flag = setting.flag?;
+        let described = property(schema, &Path::of_keys(setting.key)).and_then(|key| key.get("description"));
+        let description = described.and_then(Value::as_str).unwrap_or_default().trim_end_matches('.');
         let variables = setting.variables.join(", ");
         let argument = Arg::new(flag)
             .long(flag)
             .help_heading("Configuration keys")
-            .help(format!("Sets {} [env: {variables}]", setting.key));
+            .help(format!("Sets {}: {description} [env: {variables}]", setting.key));
         Some(match setting.takes {
             Takes::Text => argument.value_name("VALUE").allow_hyphen_values(true),
             Takes::Switch => switch(argument),

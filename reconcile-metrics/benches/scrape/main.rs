@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use lifecycle_e2e::postgres::{Database, PrivateServer};
 use lifecycle_e2e::{PATIENCE, await_condition};
-use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Overrides};
+use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Flags};
 use reconcile_metrics::migrations::{self, MIGRATIONS};
 use reconcile_metrics::prepare;
 use reconcile_metrics::store::{PENDING, Store};
@@ -234,7 +234,7 @@ fn config(database: &Database) -> String {
 
 /// Whom stuck resources wait on, and which deletions are stalled.
 async fn details(database: &Database) -> Timing {
-    let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Overrides::new());
+    let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Flags::new());
     let (config, _) = parsed.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let store = Store::new(&config.database, &config.kinds);
     let mut timing = Timing::default();

@@ -1,7 +1,7 @@
 //! The configuration file as its author writes it.
 //!
 //! The doc comments are the published schema's descriptions, and the schema is what a file is checked against.
-//! Nothing here has its default applied: see `settle`.
+//! Nothing here has its default applied: see `resolve`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

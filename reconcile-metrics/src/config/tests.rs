@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use lifecycle_config::decode::property;
 
+use super::settings::PASSWORD_VARIABLE;
 use super::*;
 
 fn load_text(text: &str) -> Result<(Config, Diagnostics), Diagnostics> {
-    parse("exporter.yaml", text, &Environment::new(), &Overrides::new())
+    parse("exporter.yaml", text, &Environment::new(), &Flags::new())
 }
 
 #[test]
@@ -42,14 +43,14 @@ fn thresholds_fall_back_step_by_step() {
 fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
     let text = "metrics: {listen: '127.0.0.1:1'}\nkinds: [{kind: Cluster}]\n";
     let mut environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "127.0.0.1:2".to_owned())]);
-    let listen = |environment: &Environment, overrides: &Overrides| {
-        parse("exporter.yaml", text, environment, overrides).unwrap().0.metrics_listen.port()
+    let listen = |environment: &Environment, flags: &Flags| {
+        parse("exporter.yaml", text, environment, flags).unwrap().0.metrics_listen.port()
     };
-    assert_eq!(listen(&Environment::new(), &Overrides::new()), 1);
-    assert_eq!(listen(&environment, &Overrides::new()), 2);
-    assert_eq!(listen(&environment, &Overrides::from([("metrics.listen", "127.0.0.1:3".to_owned())])), 3);
+    assert_eq!(listen(&Environment::new(), &Flags::new()), 1);
+    assert_eq!(listen(&environment, &Flags::new()), 2);
+    assert_eq!(listen(&environment, &Flags::from([("metrics-listen", "127.0.0.1:3".to_owned())])), 3);
     environment.insert("HYPERFLEET_METRICS_LISTEN".to_owned(), String::new());
-    assert_eq!(listen(&environment, &Overrides::new()), 1, "an empty variable is none");
+    assert_eq!(listen(&environment, &Flags::new()), 1, "an empty variable is none");
 }
 
 #[test]
@@ -62,9 +63,9 @@ fn every_mistake_comes_at_once_with_its_place_and_cure() {
         ("HYPERFLEET_HEALTH_LISTEN".to_owned(), "what".to_owned()),
         ("HYPERFLEET_DATABASE_PORT".to_owned(), "many".to_owned()),
     ]);
-    let mistakes = parse("exporter.yaml", text, &environment, &Overrides::new()).unwrap_err();
-    assert!(!mistakes.to_string().contains("hunter2"), "a mistake must not show a password: {mistakes}");
-    insta::assert_snapshot!("every_mistake", mistakes);
+    let diagnostics = parse("exporter.yaml", text, &environment, &Flags::new()).unwrap_err();
+    assert!(!diagnostics.to_string().contains("hunter2"), "a diagnostic must not show a password: {diagnostics}");
+    insta::assert_snapshot!("every_mistake", diagnostics);
 }
 
 #[test]
@@ -74,8 +75,8 @@ fn limits_that_protect_the_database_are_kept() {
         ("metrics: {scrape_timeout: 61m}", "is longer than an hour"),
         ("details: {max_resources: 10001}", "write a number from 1 to 10000"),
     ] {
-        let mistakes = load_text(text).unwrap_err().to_string();
-        assert!(mistakes.contains(cure), "{mistakes}");
+        let diagnostics = load_text(text).unwrap_err().to_string();
+        assert!(diagnostics.contains(cure), "{diagnostics}");
     }
     assert!(load_text("details: {interval: 1s}").is_ok());
 }
@@ -90,7 +91,7 @@ fn with_api_config(api: &str, ours: &str) -> Result<Config, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, api.as_bytes()).unwrap();
     let text = format!("api_config_file: {}\n{ours}", file.path().display());
-    load_text(&text).map(|(config, _)| config).map_err(|mistakes| mistakes.to_string())
+    load_text(&text).map(|(config, _)| config).map_err(|diagnostics| diagnostics.to_string())
 }
 
 #[test]
@@ -114,23 +115,23 @@ fn kinds_that_contradict_the_apis_configuration_are_refused() {
         ("entities: [{kind: Cluster, required_adapters: [dns, dns]}]", "{}", "has empty or repeated names"),
     ];
     for (api, ours, expected) in cases {
-        let mistakes = with_api_config(api, &ours.replace("{}", "")).unwrap_err();
-        assert!(mistakes.contains(expected) && !mistakes.contains("hunter2"), "{mistakes}");
+        let diagnostics = with_api_config(api, &ours.replace("{}", "")).unwrap_err();
+        assert!(diagnostics.contains(expected) && !diagnostics.contains("hunter2"), "{diagnostics}");
     }
-    let mistakes = load_text("api_config_file: /nonexistent").unwrap_err().to_string();
-    assert!(mistakes.contains("`/nonexistent` cannot be read"), "{mistakes}");
+    let diagnostics = load_text("api_config_file: /nonexistent").unwrap_err().to_string();
+    assert!(diagnostics.contains("`/nonexistent` cannot be read"), "{diagnostics}");
 }
 
 #[test]
 fn a_file_without_an_end_is_refused() {
-    let told = load(Some(Path::new("/dev/zero")), &Environment::new(), &Overrides::default()).unwrap_err().to_string();
-    assert!(told.contains("cannot be read: it has more than 2097152 bytes"), "{told}");
+    let told = load(Some(Path::new("/dev/zero")), &Environment::new(), &Flags::default()).unwrap_err().to_string();
+    assert!(told.contains("failed to read the file: it has more than 2097152 bytes"), "{told}");
 }
 
 #[test]
 fn a_file_that_is_not_there_says_how_to_name_one() {
-    let mistakes = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Overrides::new()).unwrap_err();
-    let text = mistakes.to_string();
+    let diagnostics = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Flags::new()).unwrap_err();
+    let text = diagnostics.to_string();
     assert!(text.contains("/nonexistent.yaml") && text.contains("--config or HYPERFLEET_CONFIG"), "{text}");
 }
 
@@ -138,7 +139,7 @@ fn a_file_that_is_not_there_says_how_to_name_one() {
 fn a_password_comes_from_where_every_value_comes_from() {
     let password = |text: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]| {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let flags = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
         parse("exporter.yaml", text, &variables.iter().map(owned).collect(), &flags).unwrap().0.database.password
     };
     let file = |name: &str| PasswordSource::File(name.into());
@@ -159,11 +160,7 @@ fn a_password_comes_from_where_every_value_comes_from() {
             file("f"),
         ),
         ("of two variables the file's", password("{}", &[variable, names_file], &[]), file("e")),
-        (
-            "a flag wins over all",
-            password(in_file, &[variable, address], &[("database.password_file", "g")]),
-            file("g"),
-        ),
+        ("a flag wins over all", password(in_file, &[variable, address], &[("db-password-file", "g")]), file("g")),
     ];
     for (name, found, expected) in cases {
         assert_eq!(found, expected, "{name}");
@@ -171,16 +168,19 @@ fn a_password_comes_from_where_every_value_comes_from() {
 }
 
 #[test]
-fn a_mistake_is_where_the_value_comes_from() {
+fn diagnostic_names_what_the_value_came_from() {
     let environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "nowhere".to_owned())]);
-    let mistakes = parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Overrides::new()).unwrap_err();
+    let diagnostics = parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Flags::new()).unwrap_err();
     assert!(
-        mistakes.to_string().contains("HYPERFLEET_METRICS_LISTEN: error: metrics.listen: \"nowhere\""),
-        "{mistakes}"
+        diagnostics.to_string().contains("environment: error: HYPERFLEET_METRICS_LISTEN: metrics.listen \"nowhere\""),
+        "{diagnostics}"
     );
-    let flag = Overrides::from([("metrics.listen", "elsewhere".to_owned())]);
-    let mistakes = parse("exporter.yaml", "{}", &environment, &flag).unwrap_err();
-    assert!(mistakes.to_string().contains("--metrics-listen: error: metrics.listen: \"elsewhere\""), "{mistakes}");
+    let flag = Flags::from([("metrics-listen", "elsewhere".to_owned())]);
+    let diagnostics = parse("exporter.yaml", "{}", &environment, &flag).unwrap_err();
+    assert!(
+        diagnostics.to_string().contains("command line: error: --metrics-listen: metrics.listen \"elsewhere\""),
+        "{diagnostics}"
+    );
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn adapters_are_bounded_over_all_kinds() {
         load_text(&format!("kinds:\n{}", (0..kinds).map(kind).collect::<String>()))
     };
     assert!(load(1, 50).is_ok() && load(5, 10).is_ok());
-    let mistakes = load(3, 17).unwrap_err().to_string();
-    assert!(mistakes.contains("kinds: require 51 different adapters"), "{mistakes}");
+    let diagnostics = load(3, 17).unwrap_err().to_string();
+    assert!(diagnostics.contains("kinds: require 51 different adapters"), "{diagnostics}");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn an_empty_name_of_the_tokens_file_is_none() {
 #[test]
 fn no_password_is_shown() {
     let environment = Environment::from([(PASSWORD_VARIABLE.to_owned(), "hunter2".to_owned())]);
-    let (config, _) = parse("exporter.yaml", "{}", &environment, &Overrides::new()).unwrap();
+    let (config, _) = parse("exporter.yaml", "{}", &environment, &Flags::new()).unwrap();
     assert_eq!(config.database.password, PasswordSource::Given("hunter2".to_owned()));
     assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
 }
@@ -216,7 +216,8 @@ fn no_password_is_shown() {
 #[test]
 fn every_setting_is_a_key() {
     let schema = schema();
-    for setting in SETTINGS {
-        assert!(property(&schema, &document::Path::of_keys(setting.key)).is_some(), "{}", setting.key);
+    for setting in EXPORTER.settings {
+        let property = property(&schema, &setting.key.into());
+        assert!(property.is_some_and(|key| key["description"].is_string()), "{}", setting.key);
     }
 }

@@ -109,12 +109,12 @@ async fn stuck_does_not_say_that_nothing_is_stuck_unless_nothing_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_configuration_ends_with_its_mistakes() {
+async fn wrong_configuration_ends_with_its_diagnostics() {
     let world = World::empty().await;
     let (good, _, error) = run(&world, &["serve", "--metrics-listen", "nowhere"]);
-    assert!(!good && error.contains("--metrics-listen: error: metrics.listen"), "{error}");
+    assert!(!good && error.contains("error: --metrics-listen: metrics.listen"), "{error}");
     let (good, text, _) = run(&world, &["check", "--db-port", "x"]);
-    assert!(!good && text.contains("--db-port: error"), "{text}");
+    assert!(!good && text.contains("error: --db-port: database.port"), "{text}");
     let (good, text, _) = run(&world, &["check"]);
     assert!(good && text.contains("0 errors"), "{text}");
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lifecycle_e2e::{PATIENCE, await_condition};
-use reconcile_metrics::config::{self, Environment, Overrides};
+use reconcile_metrics::config::{self, Environment, Flags};
 use reconcile_metrics::store::Store;
 use sqlx::Connection as _;
 
@@ -48,7 +48,7 @@ async fn a_database_that_says_nothing_is_out_of_reach() {
         "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable}}\n{KINDS}",
         silent.local_addr().unwrap().port()
     );
-    let config = config::parse("test.yaml", &text, &Environment::new(), &Overrides::new()).unwrap().0;
+    let config = config::parse("test.yaml", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let store = Store::new(&config.database, &config.kinds);
     let error = store.details(1, Duration::from_millis(50)).await.unwrap_err();
     assert_eq!(error.reason(), "connection", "{error}");

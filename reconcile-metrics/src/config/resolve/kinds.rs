@@ -5,12 +5,11 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use lifecycle_config::decode::suggest;
-use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::{Document, Path};
+use lifecycle_config::settings::Resolver;
 use lifecycle_service::files;
 use serde::Deserialize;
 
-use super::Settler;
 use crate::config::spec::{ExporterSpec, KindSpec};
 use crate::config::{Kind, Kinds};
 
@@ -32,9 +31,9 @@ struct Entity {
     required_adapters: Option<Vec<String>>,
 }
 
-pub(super) fn kinds(s: &mut Settler<'_>, spec: &ExporterSpec, default: Duration) -> Kinds {
+pub(super) fn kinds(r: &mut Resolver<'_>, spec: &ExporterSpec, default: Duration) -> Kinds {
     let root = Path::of_keys("kinds");
-    let entities = spec.api_config_file.as_deref().filter(|file| !file.is_empty()).and_then(|file| entities(s, file));
+    let entities = spec.api_config_file.as_deref().filter(|file| !file.is_empty()).and_then(|file| entities(r, file));
     let mut kinds = match &entities {
         Some(entities) => {
             entities.iter().map(|entity| kind(&entity.kind, entity.required_adapters.as_deref(), default)).collect()
@@ -46,14 +45,14 @@ pub(super) fn kinds(s: &mut Settler<'_>, spec: &ExporterSpec, default: Duration)
         let at = root.index(index);
         if spec.kind.is_empty() || !written.insert(spec.kind.to_lowercase()) {
             let help = "name each kind once; case does not tell kinds apart, as labels are lower case";
-            s.error(&at.key("kind"), format!("\"{}\" is empty or listed already", spec.kind), help);
+            r.error(at.key("kind"), format!("\"{}\" is empty or listed already", spec.kind), help);
         }
         let place = kinds.iter().position(|kind: &Kind| kind.name == spec.kind);
         let place = match (place, &entities) {
             (Some(place), Some(_)) => {
                 if spec.required_adapters.is_some() {
-                    s.error(
-                        &at.key("required_adapters"),
+                    r.error(
+                        at.key("required_adapters"),
                         "contradicts api_config_file, which says it",
                         "keep one of the two",
                     );
@@ -64,7 +63,7 @@ pub(super) fn kinds(s: &mut Settler<'_>, spec: &ExporterSpec, default: Duration)
                 let names: Vec<_> = kinds.iter().map(|kind| kind.name.as_str()).collect();
                 let meant = suggest(&spec.kind, &names).map_or(names.join(", "), ToOwned::to_owned);
                 let message = format!("\"{}\" is none of the entities of api_config_file", spec.kind);
-                s.error(&at.key("kind"), message, &format!("write {meant}"));
+                r.error(at.key("kind"), message, format!("write {meant}").as_str());
                 continue;
             }
             (_, None) => {
@@ -73,10 +72,10 @@ pub(super) fn kinds(s: &mut Settler<'_>, spec: &ExporterSpec, default: Duration)
             }
         };
         if let Some(kind) = kinds.get_mut(place) {
-            thresholds(s, &at, spec, kind, default);
+            thresholds(r, &at, spec, kind, default);
         }
     }
-    check(s, &root, &kinds);
+    check(r, &root, &kinds);
     Kinds::new(kinds, default)
 }
 
@@ -85,60 +84,60 @@ fn kind(name: &str, required_adapters: Option<&[String]>, stuck_after: Duration)
     Kind { name: name.to_owned(), required_adapters, stuck_after, stuck_after_deleting: stuck_after }
 }
 
-fn thresholds(s: &mut Settler<'_>, at: &Path, spec: &KindSpec, kind: &mut Kind, default: Duration) {
-    kind.stuck_after = s.duration(&at.key("stuck_after"), spec.stuck_after.as_deref(), default);
+fn thresholds(r: &mut Resolver<'_>, at: &Path, spec: &KindSpec, kind: &mut Kind, default: Duration) {
+    kind.stuck_after = r.duration(at.key("stuck_after"), spec.stuck_after.as_deref(), default);
     let deleting = spec.stuck_after_deleting.as_deref();
-    kind.stuck_after_deleting = s.duration(&at.key("stuck_after_deleting"), deleting, kind.stuck_after);
+    kind.stuck_after_deleting = r.duration(at.key("stuck_after_deleting"), deleting, kind.stuck_after);
 }
 
 /// The rules that hold wherever kinds come from.
-fn check(s: &mut Settler<'_>, root: &Path, kinds: &[Kind]) {
+fn check(r: &mut Resolver<'_>, root: &Path, kinds: &[Kind]) {
     if kinds.is_empty() {
         let message = "no kinds are known: types without pending resources have no series, and nothing is known of whom \
                        stuck resources wait on but what `stuck` prints";
         let help = "name the API's own configuration by api_config_file, or list kinds and required_adapters";
-        s.report(Severity::Warning, root, message.to_owned(), help);
+        r.warn(root, message, help);
     }
     if kinds.len() > MAX_KINDS {
-        s.error(root, format!("has {} kinds", kinds.len()), &format!("at most {MAX_KINDS} may be listed"));
+        r.error(root, format!("has {} kinds", kinds.len()), format!("at most {MAX_KINDS} may be listed").as_str());
     }
     let adapters: BTreeSet<_> = kinds.iter().flat_map(|kind| &kind.required_adapters).collect();
     if adapters.len() > MAX_ADAPTERS {
         let message = format!("require {} different adapters", adapters.len());
-        s.error(root, message, &format!("at most {MAX_ADAPTERS} may be named, by all kinds together"));
+        r.error(root, message, format!("at most {MAX_ADAPTERS} may be named, by all kinds together").as_str());
     }
     for (index, kind) in kinds.iter().enumerate() {
         let adapters: BTreeSet<_> = kind.required_adapters.iter().collect();
         if adapters.len() != kind.required_adapters.len() || kind.required_adapters.iter().any(String::is_empty) {
             let message = format!("of \"{}\" has empty or repeated names", kind.name);
-            s.error(&root.index(index).key("required_adapters"), message, "name each adapter once");
+            r.error(root.index(index).key("required_adapters"), message, "name each adapter once");
         }
     }
 }
 
 /// The entities of the API's configuration file; none where it cannot be read, which is an error then.
-fn entities(s: &mut Settler<'_>, file: &str) -> Option<Vec<Entity>> {
+fn entities(r: &mut Resolver<'_>, file: &str) -> Option<Vec<Entity>> {
     let key = Path::of_keys("api_config_file");
     let help = "name the configuration file of the lifecycle API, which has `entities`";
     let text = match files::read_text(FilePath::new(file), files::CONFIGURATION) {
         Ok(text) => text,
         Err(error) => {
-            s.error(&key, format!("`{file}` cannot be read: {error}"), help);
+            r.error(&key, format!("`{file}` cannot be read: {error}"), help);
             return None;
         }
     };
-    // The API's file may hold the database's password, so a mistake must not quote it.
+    // The API's file may hold the database's password, so a diagnostic must not quote it.
     let api: Option<ApiConfig> = Document::parse_secret(file, &text)
         .ok()
         .and_then(|document| serde_json::from_value(document.root().to_value()).ok());
     match api {
         Some(ApiConfig { entities }) if !entities.is_empty() => Some(entities),
         Some(_) => {
-            s.error(&key, format!("`{file}` has no entities"), help);
+            r.error(&key, format!("`{file}` has no entities"), help);
             None
         }
         None => {
-            s.error(&key, format!("`{file}` is no configuration file of the API"), help);
+            r.error(&key, format!("`{file}` is no configuration file of the API"), help);
             None
         }
     }

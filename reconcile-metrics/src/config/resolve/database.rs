@@ -5,18 +5,21 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use lifecycle_config::document::Path;
+use lifecycle_config::settings::{Resolver, Source};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-use super::{Origin, Settler};
+use super::lower;
+use crate::config::settings::PASSWORD_VARIABLE;
 use crate::config::spec::DatabaseSpec;
-use crate::config::{DatabaseConfig, PASSWORD_VARIABLE, PasswordSource};
+use crate::config::{DatabaseConfig, Environment, PasswordSource};
 
 pub(super) fn database(
-    s: &mut Settler<'_>,
+    r: &mut Resolver<'_>,
     spec: &DatabaseSpec,
     statement_timeout: Duration,
+    environment: &Environment,
 ) -> Option<DatabaseConfig> {
-    let key = |name: &str| Path::of_keys(&format!("database.{name}"));
+    let key = |name: &str| Path::of_keys("database").key(name);
     let modes = [
         ("disable", PgSslMode::Disable),
         ("prefer", PgSslMode::Prefer),
@@ -28,14 +31,14 @@ pub(super) fn database(
         Some(url) => {
             let parts = [("host", spec.host.is_some()), ("port", spec.port.is_some()), ("name", spec.name.is_some())];
             for (name, _) in parts.into_iter().filter(|(_, given)| *given) {
-                s.error(&key(name), "contradicts database.url", "keep the address or its parts");
+                r.error(key(name), "contradicts database.url", "keep the address or its parts");
             }
             match PgConnectOptions::from_str(url) {
                 Ok(options) if url.starts_with("postgres://") || url.starts_with("postgresql://") => options,
                 Ok(_) | Err(_) => {
                     // The address may hold a password, and so may the error that quotes it.
                     let help = "write postgres://user@host:5432/name, with special characters percent-encoded";
-                    s.error(&key("url"), "is not an address of PostgreSQL", help);
+                    r.error(key("url"), "is not an address of PostgreSQL", help);
                     return None;
                 }
             }
@@ -52,12 +55,17 @@ pub(super) fn database(
         options = options.username(username);
     }
     if spec.ssl_mode.is_some() {
-        options = options.ssl_mode(s.choice(&key("ssl_mode"), spec.ssl_mode.as_deref(), &modes, PgSslMode::VerifyFull));
+        options = options.ssl_mode(r.choice(
+            key("ssl_mode"),
+            lower(&spec.ssl_mode).as_deref(),
+            &modes,
+            PgSslMode::VerifyFull,
+        ));
     }
     if let Some(file) = &spec.ssl_root_cert_file {
         options = options.ssl_root_cert(file);
     }
-    let password = password(s, spec);
+    let password = password(r, spec, environment);
     Some(DatabaseConfig {
         options: options.application_name("reconcile-metrics"),
         password,
@@ -69,17 +77,17 @@ pub(super) fn database(
 
 /// A password comes from where all other values come from; of two that were set at the same place, a file wins over the
 /// variable, and that over what the address holds.
-fn password(s: &Settler<'_>, spec: &DatabaseSpec) -> PasswordSource {
-    let variable = s.environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
+fn password(r: &Resolver<'_>, spec: &DatabaseSpec, environment: &Environment) -> PasswordSource {
+    let variable = environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
     let file = spec.password_file.as_ref().filter(|file| !file.is_empty());
     let address = spec.url.as_ref().filter(|url| holds_password(url));
     let sources = [
-        address.map(|_| (s.origin("database.url"), PasswordSource::Address)),
-        variable.map(|password| (Origin::Environment, PasswordSource::Given(password.clone()))),
-        file.map(|file| (s.origin("database.password_file"), PasswordSource::File(PathBuf::from(file)))),
+        address.map(|_| (r.source("database.url"), PasswordSource::Address)),
+        variable.map(|password| (Source::Environment, PasswordSource::Given(password.clone()))),
+        file.map(|file| (r.source("database.password_file"), PasswordSource::File(PathBuf::from(file)))),
     ];
     // The last of equals.
-    let nearest = sources.into_iter().flatten().max_by_key(|(origin, _)| *origin);
+    let nearest = sources.into_iter().flatten().max_by_key(|(source, _)| *source);
     nearest.map_or(PasswordSource::Address, |(_, password)| password)
 }
 

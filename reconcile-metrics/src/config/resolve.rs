@@ -1,0 +1,86 @@
+//! From the file as written to what the process runs with: defaults, units, rules.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lifecycle_config::address;
+use lifecycle_config::settings::Resolver;
+use lifecycle_service::logging::{Format, LogSettings, Output};
+use tracing::level_filters::LevelFilter;
+
+use super::spec::{ExporterSpec, LogSpec};
+use super::{Config, DetailsConfig, Environment, StuckAccess};
+
+mod database;
+mod kinds;
+
+use database::database;
+use kinds::kinds;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+/// The bounds of the age histogram, in seconds: from a resource that was just changed to one that was forgotten last week.
+pub const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
+const MAX_RESOURCES: u32 = 10_000;
+/// Beyond this, nothing protects the database from a scrape; PostgreSQL itself ends at 24 days.
+const LONGEST_SCRAPE: Duration = Duration::from_secs(3600);
+
+/// Checks the rules that types cannot express, and fills in the defaults.
+pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environment: &Environment) -> Option<Config> {
+    let r = &mut resolver;
+    let stuck_after = r.duration(
+        "metrics.reconciliation_stuck_threshold",
+        spec.metrics.reconciliation_stuck_threshold.as_deref(),
+        10 * MINUTE,
+    );
+    let token_file = spec.stuck.token_file.as_ref().filter(|file| !file.is_empty());
+    let stuck_access = match (token_file, spec.stuck.anonymous) {
+        (Some(_), true) => {
+            r.error("stuck.anonymous", "contradicts stuck.token_file", "keep one of the two");
+            StuckAccess::Off
+        }
+        (Some(file), false) => StuckAccess::Token(PathBuf::from(file)),
+        (None, true) => StuckAccess::Anonymous,
+        (None, false) => StuckAccess::Off,
+    };
+    let log = log(r, &spec.log);
+    let kinds = kinds(r, spec, stuck_after);
+    let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
+    let health_listen = r.listen("health.listen", health.listen.as_deref()).unwrap_or(address::all_interfaces(8080));
+    let metrics_listen = r.listen("metrics.listen", metrics.listen.as_deref()).unwrap_or(address::all_interfaces(9090));
+    let scrape_timeout = r.duration("metrics.scrape_timeout", metrics.scrape_timeout.as_deref(), 8 * SECOND);
+    if scrape_timeout > LONGEST_SCRAPE {
+        r.error("metrics.scrape_timeout", "is longer than an hour", "write a duration such as 8s");
+    }
+    let details = DetailsConfig {
+        interval: r.duration("details.interval", details.interval.as_deref(), 2 * MINUTE),
+        max_resources: r.within("details.max_resources", details.max_resources, 2000, &(1..=MAX_RESOURCES)),
+    };
+    if details.interval < SECOND {
+        r.error("details.interval", "is too short", "write at least 1s");
+    }
+    // Last, as there is nothing to go on with where it fails.
+    let database = database(r, &spec.database, scrape_timeout, environment)?;
+    Some(Config { log, database, health_listen, metrics_listen, scrape_timeout, details, stuck_access, kinds })
+}
+
+fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
+    let levels = [
+        ("debug", LevelFilter::DEBUG),
+        ("info", LevelFilter::INFO),
+        ("warn", LevelFilter::WARN),
+        ("error", LevelFilter::ERROR),
+    ];
+    let formats = [("json", Format::Json), ("text", Format::Text)];
+    let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
+    LogSettings {
+        level: r.choice("log.level", lower(&spec.level).as_deref(), &levels, LevelFilter::INFO),
+        format: r.choice("log.format", lower(&spec.format).as_deref(), &formats, Format::Json),
+        output: r.choice("log.output", lower(&spec.output).as_deref(), &outputs, Output::Stderr),
+    }
+}
+
+/// A word that may be written in any case.
+fn lower(text: &Option<String>) -> Option<String> {
+    text.as_deref().map(str::to_lowercase)
+}
