@@ -14,7 +14,7 @@ use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::overlay::{Account, Unread};
 use lifecycle_core::params::{Resolver, Unresolved};
-use lifecycle_core::plan::{Next, Planner, Wanted};
+use lifecycle_core::plan::{Next, Planner, Read};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::proof::Signer;
@@ -124,7 +124,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let mut planner = self.planner(stamp);
         loop {
             match planner.next(scope) {
-                Next::Read(wanted) => self.read(wanted, &mut planner, scope, deadline).await,
+                Next::Read(reads) => self.read(reads, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
                     let executed = execute(&self.transport, step.command, deadline).await;
                     planner.record(scope, executed);
@@ -137,15 +137,14 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     /// Reads what is live, and neither decides nor writes.
     async fn survey(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
         let mut planner = self.planner(stamp);
-        while let Some(wanted) = planner.survey(scope) {
-            self.read(wanted, &mut planner, scope, deadline).await;
+        while let Some(reads) = planner.survey(scope) {
+            self.read(reads, &mut planner, scope, deadline).await;
         }
         planner.into_outcomes()
     }
 
-    async fn read(&self, wanted: Vec<Wanted>, planner: &mut Planner<'_>, scope: &mut Scope, deadline: Instant) {
-        let (resources, queries): (Vec<_>, _) =
-            wanted.into_iter().map(|wanted| (wanted.resource, wanted.query)).unzip();
+    async fn read(&self, reads: Vec<Read>, planner: &mut Planner<'_>, scope: &mut Scope, deadline: Instant) {
+        let (resources, queries): (Vec<_>, _) = reads.into_iter().map(|read| (read.resource, read.query)).unzip();
         let observations = find_all(&self.transport, queries, deadline).await;
         for (resource, observation) in resources.into_iter().zip(observations) {
             planner.observe(scope, resource, observation);

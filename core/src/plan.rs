@@ -1,19 +1,25 @@
 //! Phase 3: what becomes of each resource, one decision at a time.
 //!
-//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Wanted`] reads, then
-//! [`Step`]s to execute, then [`Outcome`]s. A [`Planner`] is a state machine without I/O:
+//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Read`]s, then [`Step`]s to execute,
+//! then [`Outcome`]s. A [`Planner`] is a state machine without I/O, and [`State`] names its states:
 //!
-//! ```text
-//!        ┌▶ Read ─▶ (the caller reads) ──▶ observe ─┐
-//! next ──┼▶ Write ─▶ (the caller writes) ─▶ record ─┤
-//!   ▲    └▶ Done                                    │
-//!   └───────────────────────────────────────────────┘
-//! ```
+//! | state | what the caller does | next state |
+//! | --- | --- | --- |
+//! | reading | reads, all at once, and observes | reading, until nothing is left to read; then deciding |
+//! | deciding | nothing | writing; or, where nothing is to be written, the resource's end |
+//! | writing | executes the step, and records | deciding again, once, if a creation met the resource's own object; pruning; or the resource's end |
+//! | pruning | executes the step, and records | the resource's end |
+//! | done | takes the outcomes | |
 //!
-//! Every read comes before the first write.
+//! At its end a resource has its outcome, and the next one is decided. After the last one the plan is done.
 //!
-//! What a step did is in `resources` before the next resource's gates are asked, so the order of the task's list
-//! is kept strictly. Nothing here fails as such: a failure is an outcome of its resource.
+//! [`Planner::next`] moves on until the caller has to read or to write; [`Planner::observe`] and [`Planner::record`] take what
+//! came of that. Every read comes before the first write. What a step did is in `resources` before the next resource's gates
+//! are asked, so the order of the task's list is kept strictly. Nothing here fails as such: a failure is an outcome of its
+//! resource.
+//!
+//! A barrier between resources, such as "wait until the one before is ready", belongs where a turn begins
+//! (`Planner::begin_turn`): it sees every earlier outcome, and can wait instead of deciding.
 
 mod commands;
 mod conclude;
@@ -23,8 +29,8 @@ mod disown_first;
 pub(crate) mod gates;
 mod inside;
 mod observed;
-mod ours;
 mod owner;
+mod ownership;
 mod query;
 mod reads;
 mod record;
@@ -43,13 +49,13 @@ use crate::manifest::Stamp;
 use crate::observation::{Observation, Query, Version};
 use crate::outcome::Outcome;
 use crate::scope::Scope;
-use crate::task::{Resource, Task};
-use crate::write::Command;
+use crate::task::{PropagationPolicy, Resource, Task};
+use crate::write::{Command, Target};
 
 use decide::Decided;
 use decision::Decision;
 use gates::{Context, Record};
-pub use observed::Wanted;
+pub use observed::Read;
 use owner::Standing;
 pub(crate) use release::disowned_by;
 
@@ -77,7 +83,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// These reads, all at once, each to be [observed](Planner::observe).
-    Read(Vec<Wanted>),
+    Read(Vec<Read>),
     /// This write, to be [recorded](Planner::record).
     Write(Box<Step>),
     /// Nothing: every resource has its outcome.
@@ -92,21 +98,33 @@ pub struct Planner<'t> {
     slots: Vec<Slot>,
     /// The nested discovery whose object is visible under a name: the places of its resource and of itself.
     shown_inside: BTreeMap<String, (usize, usize)>,
-    /// Whether everything was read.
-    has_read: bool,
-    /// Which resource is decided next.
-    position: usize,
-    /// The step that comes next, as it was decided already.
-    ready: Option<Box<Step>>,
-    /// The step that waits for its outcome.
-    pending: Option<Pending>,
-    /// The outcome of a resource whose former versions are being pruned, as if all of them went.
-    pruning: Option<Outcome>,
-    /// Whether the table is asked about the current resource a second time, after a creation met its own object.
-    decides_again: bool,
-    failed_earlier: bool,
+    state: State,
     keeps_readings: bool,
     outcomes: Vec<Outcome>,
+}
+
+/// Where a plan stands. The resource whose turn it is comes after those that have their outcome.
+#[derive(Debug)]
+enum State {
+    /// Objects are being read.
+    Reading,
+    /// The table is asked about a resource next.
+    Deciding(Attempt),
+    /// The caller writes what was decided.
+    Writing(Box<Pending>),
+    /// The caller deletes former versions; the outcome is as if all of them went.
+    Pruning(Box<Outcome>, Vec<Target>),
+    /// Every resource has its outcome.
+    Done,
+}
+
+/// How often the table is asked about one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// With what was read.
+    First,
+    /// Once more, with the resource's own object that a creation met.
+    Again,
 }
 
 /// A namespace, empty for a cluster-scoped object, and a name.
@@ -134,6 +152,7 @@ impl Slot {
 /// A decision whose outcome is not known yet.
 #[derive(Debug)]
 struct Pending {
+    attempt: Attempt,
     decided: Decided,
     /// What it is about.
     place: Place,
@@ -162,13 +181,7 @@ impl<'t> Planner<'t> {
             stamp,
             slots: task.resources.iter().map(Slot::of).collect(),
             shown_inside: BTreeMap::new(),
-            has_read: false,
-            position: 0,
-            ready: None,
-            pending: None,
-            pruning: None,
-            decides_again: false,
-            failed_earlier: false,
+            state: State::Reading,
             keeps_readings: false,
             outcomes: Vec::new(),
         }
@@ -195,28 +208,54 @@ impl<'t> Planner<'t> {
 
     /// Decides resource after resource until a read or a write is needed, or none is left.
     ///
-    /// Every read has to be observed, and every write recorded, before it is asked again.
+    /// Every read has to be observed, and every write recorded, before it is asked again: the plan repeats what it asked for
+    /// otherwise.
     pub fn next(&mut self, scope: &mut Scope) -> Next {
-        if !self.has_read {
-            let wanted = self.queries(scope);
-            if !wanted.is_empty() {
-                return Next::Read(wanted);
-            }
-            self.has_read = true;
-        }
         loop {
-            if let Some(step) = self.ready.take() {
-                return Next::Write(step);
+            match &self.state {
+                State::Reading => {
+                    let reads = self.reads(scope);
+                    if !reads.is_empty() {
+                        return Next::Read(reads);
+                    }
+                    self.begin_turn();
+                }
+                State::Deciding(attempt) => {
+                    if let Some(step) = self.decide_current(*attempt, scope) {
+                        return Next::Write(Box::new(step));
+                    }
+                }
+                State::Writing(pending) => self.state = State::Deciding(pending.attempt),
+                State::Pruning(_, targets) => {
+                    let command =
+                        Command::Delete { targets: targets.clone(), propagation: PropagationPolicy::Background };
+                    let resource = self.resource().name.clone();
+                    return Next::Write(Box::new(Step { resource, purpose: Purpose::Prune, command }));
+                }
+                State::Done => return Next::Done,
             }
-            if self.position == self.task.resources.len() {
-                return Next::Done;
-            }
-            self.decide_current(scope);
         }
     }
 
+    /// Goes on with the first resource that has no outcome.
+    fn begin_turn(&mut self) {
+        let is_left = self.position() < self.task.resources.len();
+        self.state = if is_left { State::Deciding(Attempt::First) } else { State::Done };
+    }
+
+    /// The place of the resource whose turn it is.
+    fn position(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    /// Whether an earlier resource stands in the way of what is to be applied. A failed deletion or disowning does not.
+    fn failed_earlier(&self) -> bool {
+        let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Orphan(_));
+        self.outcomes.iter().any(|outcome| outcome.failure().is_some() && !was_to_go(outcome))
+    }
+
     fn resource(&self) -> &'t Resource {
-        &self.task.resources[self.position]
+        &self.task.resources[self.position()]
     }
 
     fn context<'a>(&'a self, index: usize, scope: &'a Scope, unknown: &'a BTreeSet<&'a str>) -> Context<'a> {
@@ -225,7 +264,7 @@ impl<'t> Planner<'t> {
             scope,
             stamp: &self.stamp,
             unknown,
-            failed_earlier: self.failed_earlier,
+            failed_earlier: self.failed_earlier(),
             others_are_to_be_disowned: false,
             keeps_readings: self.keeps_readings,
         }

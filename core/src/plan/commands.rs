@@ -24,7 +24,7 @@ impl Planner<'_> {
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
         // Only what was looked for has a decision that writes.
-        let Some(query) = &self.slots[self.position].query else { return Ok(None) };
+        let Some(query) = &self.slots[self.position()].query else { return Ok(None) };
         let destination = query.destination.clone();
         let target = |version: &Version| target(query, version);
         let Examined { mut desired, documents, .. } = examined;

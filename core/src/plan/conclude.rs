@@ -4,46 +4,42 @@ use super::decide::current;
 use super::decision::{Decision, SkipReason};
 use super::inside::is_due;
 use super::owner::Standing;
-use super::{After, Pending, Planner, Purpose, Step};
+use super::{After, Pending, Planner, State};
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::scope::Scope;
-use crate::task::PropagationPolicy;
-use crate::write::{Command, Target};
+use crate::write::Target;
 
 impl Planner<'_> {
     /// Ends the decided part of the current resource: shows what is there now, and what is inside of that, and notes the
-    /// outcome. What comes next is the step that prunes former versions, if there are such.
+    /// outcome. Former versions that have to go are pruned next.
     pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
         self.note_standing(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope);
         let leaves_terminating = self
-            .versions(self.position, &pending.belonging)
+            .versions(self.position(), &pending.belonging)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
         let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let Pending { decided, place: (namespace, name), belonging, record, .. } = pending;
         if let After::Now(version) = after {
-            self.show(self.position, version.map(Version::into_object), scope);
+            self.show(self.position(), version.map(Version::into_object), scope);
         }
         let has_lifecycle = self.task.has_lifecycle();
         if !has_lifecycle && is_left_out(&decided.decision, &result) {
-            self.show(self.position, None, scope);
+            self.show(self.position(), None, scope);
         }
         let mut warnings = record.warnings;
         let is_due = is_due(&decided.decision, &result);
         if has_lifecycle || is_due {
-            let look = self.look_inside(self.position, scope);
+            let look = self.look_inside(self.position(), scope);
             warnings.extend(look.unreadable);
             if is_due {
                 warnings.extend(look.left_out);
                 result = look.collision.map_or(result, OutcomeResult::Failed);
             }
         }
-        let failed = matches!(result, OutcomeResult::Failed(_));
-        // A failed deletion or release is collected; only what was to be applied stands in the way of later resources.
-        self.failed_earlier |= failed && !matches!(decided.decision, Decision::Delete | Decision::Orphan(_));
         let outcome = Outcome {
             resource: resource.name.clone(),
             kind: resource.kind.clone(),
@@ -65,20 +61,18 @@ impl Planner<'_> {
             self.end(Outcome { pruned: Vec::new(), ..outcome });
             return;
         }
-        self.pruning = Some(outcome);
-        let command = Command::Delete { targets: prune, propagation: PropagationPolicy::Background };
-        self.ready = Some(Box::new(Step { resource: resource.name.clone(), purpose: Purpose::Prune, command }));
+        self.state = State::Pruning(Box::new(outcome), prune);
     }
 
+    /// Ends the current resource's turn.
     pub(super) fn end(&mut self, outcome: Outcome) {
         self.outcomes.push(outcome);
-        self.decides_again = false;
-        self.position += 1;
+        self.begin_turn();
     }
 
     /// Keeps what the resource came to, if a later one names it as its owner.
     fn note_standing(&mut self, pending: &Pending, result: &OutcomeResult, after: &After) {
-        let index = self.position;
+        let index = self.position();
         if !self.task.resources.iter().any(|other| other.owner == Some(index)) {
             return;
         }

@@ -29,8 +29,8 @@ impl Planner<'_> {
         if !has_gate && !found.iter().any(|version| version.is_disowned()) {
             return false;
         }
-        let Ok(ours) = self.ours(index, scope) else { return has_gate };
-        let versions = self.versions(index, &ours.places);
+        let Ok(owned) = self.ownership(index, scope) else { return has_gate };
+        let versions = self.versions(index, &owned.places);
         if !versions.iter().any(|version| !version.is_disowned() && !version.is_terminating()) {
             return false;
         }

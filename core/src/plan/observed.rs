@@ -9,7 +9,7 @@ use crate::scope::Scope;
 
 /// A read that the plan needs, and for which resource.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct Read {
     /// The resource's place in the task's list.
     pub resource: usize,
     /// What to read.
@@ -20,12 +20,12 @@ impl Planner<'_> {
     /// The reads that can be sent now, all at once; none when everything was observed.
     ///
     /// Discoveries that read `resources.…` wait until what they read was observed.
-    pub(super) fn queries(&mut self, scope: &mut Scope) -> Vec<Wanted> {
+    pub(super) fn reads(&mut self, scope: &mut Scope) -> Vec<Read> {
         self.look_inside_all(scope);
-        let mut wanted = Vec::new();
-        self.queries_for_disowned(&mut wanted);
-        if !wanted.is_empty() {
-            return wanted;
+        let mut needed = Vec::new();
+        self.reads_by_mark(&mut needed);
+        if !needed.is_empty() {
+            return needed;
         }
         let open = |planner: &Self, index: usize| planner.slots[index].observation.is_none();
         let mut wave: Vec<usize> = (0..self.slots.len())
@@ -42,7 +42,7 @@ impl Planner<'_> {
             match rendered {
                 Ok(query) => {
                     self.slots[index].query = Some(query.clone());
-                    wanted.push(Wanted { resource: index, query });
+                    needed.push(Read { resource: index, query });
                 }
                 Err(error) => {
                     let cause = format!("failed to render its discovery: {error}");
@@ -50,20 +50,20 @@ impl Planner<'_> {
                 }
             }
         }
-        if wanted.is_empty() && self.slots.iter().any(|slot| slot.observation.is_none()) {
-            return self.queries(scope);
+        if needed.is_empty() && self.slots.iter().any(|slot| slot.observation.is_none()) {
+            return self.reads(scope);
         }
-        wanted
+        needed
     }
 
     /// What was released is no longer found by the labels that the release took off. So where nothing was found that
     /// belongs to a resource that can be released, the mark is looked for, once: what was let go must not be created again.
-    fn queries_for_disowned(&mut self, wanted: &mut Vec<Wanted>) {
+    fn reads_by_mark(&mut self, needed: &mut Vec<Read>) {
         // Nothing can have been released for what cannot be the value of a label, and no server would look for it.
         if !is_label_value(&self.stamp.resource_id) {
             return;
         }
-        for (index, resource) in self.task.resources.iter().enumerate().skip(self.position) {
+        for (index, resource) in self.task.resources.iter().enumerate().skip(self.position()) {
             let slot = &self.slots[index];
             if resource.gates.orphan.is_none() || slot.knows_disowned || !self.finds_nothing(index) {
                 continue;
@@ -71,7 +71,7 @@ impl Planner<'_> {
             if let Some(query) = &slot.query {
                 let mark = (keys::DISOWNED.to_owned(), self.stamp.resource_id.clone());
                 let by = QueryBy::Labels([mark].into());
-                wanted.push(Wanted { resource: index, query: Query { by, ..query.clone() } });
+                needed.push(Read { resource: index, query: Query { by, ..query.clone() } });
             }
         }
     }

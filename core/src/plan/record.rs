@@ -3,7 +3,7 @@
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
 use super::observed::put;
-use super::{After, Pending, Planner};
+use super::{After, Attempt, Pending, Planner, State};
 use crate::belonging::{Belongs, could_find};
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
@@ -14,11 +14,15 @@ impl Planner<'_> {
     /// Takes what became of the last step. The same resource may need another one: a creation that met its own object is
     /// decided again, once, and former versions may have to be pruned.
     pub fn record(&mut self, scope: &mut Scope, executed: Executed) {
-        if let Some(outcome) = self.pruning.take() {
-            self.pruned(outcome, executed);
-            return;
-        }
-        let Some(pending) = self.pending.take() else { return };
+        let pending = match std::mem::replace(&mut self.state, State::Done) {
+            State::Writing(pending) => *pending,
+            State::Pruning(outcome, _) => return self.pruned(*outcome, executed),
+            state @ (State::Reading | State::Deciding(_) | State::Done) => {
+                // No write was asked for.
+                self.state = state;
+                return;
+            }
+        };
         let (result, object) = match executed {
             Executed::Created(object) => (OutcomeResult::Created, Some(object)),
             Executed::Updated(object) => (OutcomeResult::Updated, Some(object)),
@@ -50,7 +54,7 @@ impl Planner<'_> {
 
     /// What was to be deleted is gone, or on its way out. So may versions be that were so before.
     fn deleted(&mut self, pending: Pending, remaining: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position, &pending.belonging);
+        let former = self.versions(self.position(), &pending.belonging);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
         let result = if shown.is_some() { OutcomeResult::Deleting } else { OutcomeResult::Deleted };
@@ -67,7 +71,7 @@ impl Planner<'_> {
                 (failure, holder.filter(|holder| self.is_ours(holder, scope)))
             }
         };
-        let former = self.versions(self.position, &pending.belonging);
+        let former = self.versions(self.position(), &pending.belonging);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(made.iter().chain(former), self.stamp.generation).cloned();
         self.conclude(pending, OutcomeResult::Failed(failure), After::Now(shown), scope)
@@ -75,7 +79,7 @@ impl Planner<'_> {
 
     /// What could be released was. So may versions be that were released, or on their way out, before.
     fn released(&mut self, pending: Pending, released: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position, &pending.belonging);
+        let former = self.versions(self.position(), &pending.belonging);
         let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
         let generation = pending.desired.unwrap_or(self.stamp.generation);
         let shown = current(released.iter().chain(former), generation).cloned();
@@ -92,7 +96,7 @@ impl Planner<'_> {
         // What could not be deleted stands as it was seen; it must not look gone. A recreation deletes the current version last,
         // and not at all when another one was refused.
         let refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
-        let standing = self.versions(self.position, &pending.belonging);
+        let standing = self.versions(self.position(), &pending.belonging);
         let standing = standing.into_iter().filter(refused);
         let is_untouched = matches!(pending.decided.decision, Decision::Recreate { .. });
         let after = match current(remaining.iter().chain(standing), self.stamp.generation) {
@@ -107,10 +111,10 @@ impl Planner<'_> {
         let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
         match holder {
             // Another replica was faster: what it made is this event's observation too.
-            Some(version) if is_creation && !self.decides_again && self.is_ours(&version, scope) => {
+            Some(version) if is_creation && pending.attempt == Attempt::First && self.is_ours(&version, scope) => {
                 self.add_version(version);
-                self.publish(self.position, scope);
-                self.decides_again = true;
+                self.publish(self.position(), scope);
+                self.state = State::Deciding(Attempt::Again);
             }
             holder => {
                 let failure = self.name_taken_by(&pending, holder.as_ref(), scope);
@@ -139,15 +143,17 @@ impl Planner<'_> {
 
     /// Whether an object that has the rendered name is one that discovery should have found.
     fn is_ours(&self, version: &Version, scope: &Scope) -> bool {
-        let Some(query) = &self.slots[self.position].query else { return false };
+        let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();
-        let Ok(identity) = self.context(self.position, scope, &unknown).identity() else { return false };
-        could_find(query, version) && self.claim(self.position, Some(&identity)).covers(query, version) == Belongs::Yes
+        let Ok(identity) = self.context(self.position(), scope, &unknown).identity() else { return false };
+        could_find(query, version)
+            && self.claim(self.position(), Some(&identity)).covers(query, version) == Belongs::Yes
     }
 
     /// Adds an object to what was observed of the current resource.
     fn add_version(&mut self, version: Version) {
-        let slot = &mut self.slots[self.position];
+        let position = self.position();
+        let slot = &mut self.slots[position];
         match &mut slot.observation {
             Some(Observation::Found(versions)) => put(versions, version),
             Some(Observation::Unknown(_)) | None => slot.observation = Some(Observation::Found(vec![version])),

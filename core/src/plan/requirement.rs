@@ -106,7 +106,9 @@ impl Planner<'_> {
     /// Refuses patches of which any takes off a label by which discovery found the object: nothing would delete the object then,
     /// even if a later patch that puts the label back were refused.
     fn check_still_found(&self, version: &Version, documents: &[Value]) -> Result<(), String> {
-        let Some(Query { by: QueryBy::Labels(selector), .. }) = &self.slots[self.position].query else { return Ok(()) };
+        let Some(Query { by: QueryBy::Labels(selector), .. }) = &self.slots[self.position()].query else {
+            return Ok(());
+        };
         let lost = selector.iter().find(|(key, value)| {
             let live = version.label(key);
             live == Some(value.as_str()) && documents.iter().any(|document| patched_label(live, key, document) != live)
@@ -122,7 +124,7 @@ impl Planner<'_> {
 
     /// Refuses to write what the next event would not find again, or not take for its own.
     fn check_discoverable(&self, desired: &Desired) -> Result<(), String> {
-        let Some(query) = &self.slots[self.position].query else { return Ok(()) };
+        let Some(query) = &self.slots[self.position()].query else { return Ok(()) };
         if desired.kind != query.kind {
             return Err(format!("discovery looks for {}, but the manifest renders to {}", query.kind, desired.kind));
         }

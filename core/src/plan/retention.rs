@@ -68,7 +68,7 @@ impl Planner<'_> {
         after: &After,
         scope: &Scope,
     ) -> Vec<(Target, Pruned)> {
-        let query = &self.slots[self.position].query;
+        let query = &self.slots[self.position()].query;
         let (Some(retention), Some(desired), Some(query)) = (&self.resource().retention, pending.desired, query) else {
             return Vec::new();
         };
@@ -79,7 +79,7 @@ impl Planner<'_> {
             After::Now(version) => version.as_ref(),
             After::AsObserved => None,
         };
-        let mut versions = self.versions(self.position, &pending.belonging);
+        let mut versions = self.versions(self.position(), &pending.belonging);
         versions.retain(|version| written.is_none_or(|written| written.uid() != version.uid()));
         versions.extend(written);
         let current = match written {
@@ -88,7 +88,7 @@ impl Planner<'_> {
         };
         let spared: Vec<&str> = written.into_iter().chain(current).map(Version::uid).collect();
         let expired = expired(retention, &versions, &spared, desired, scope.now());
-        if !expired.is_empty() && self.others_are_to_be_disowned(self.position, scope, &self.unknown()) {
+        if !expired.is_empty() && self.others_are_to_be_disowned(self.position(), scope, &self.unknown()) {
             return Vec::new();
         }
         let pruned = |(version, because): (&Version, String)| {

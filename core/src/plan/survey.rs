@@ -6,7 +6,7 @@
 
 use super::decision::{Decision, FailReason, Failure, SkipReason};
 use super::row::Row;
-use super::{Planner, Wanted};
+use super::{Planner, Read, State};
 use crate::observation::Observation;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::scope::Scope;
@@ -14,12 +14,13 @@ use crate::task::Resource;
 
 impl Planner<'_> {
     /// The reads that are left, all at once, each to be [observed](Self::observe); none when everything is visible. A plan that
-    /// is surveyed is not to be asked for its [next](Self::next) step.
-    pub fn survey(&mut self, scope: &mut Scope) -> Option<Vec<Wanted>> {
-        let wanted = self.queries(scope);
-        if !wanted.is_empty() {
-            return Some(wanted);
+    /// was surveyed is done: it decides nothing.
+    pub fn survey(&mut self, scope: &mut Scope) -> Option<Vec<Read>> {
+        let reads = self.reads(scope);
+        if !reads.is_empty() {
+            return Some(reads);
         }
+        self.state = State::Done;
         if !self.task.has_lifecycle() {
             // In such a task a resource is otherwise visible from its own turn on, and no turn comes.
             (0..self.slots.len()).for_each(|index| self.publish(index, scope));
@@ -40,7 +41,7 @@ impl Planner<'_> {
     /// resource's state as its own. What has read a hidden resource is unclear as well.
     fn hide_unclear(&mut self, scope: &mut Scope) {
         let unclear = |planner: &Self, scope: &Scope| {
-            (0..planner.slots.len()).find_map(|index| Some((index, planner.ours(index, scope).err()?)))
+            (0..planner.slots.len()).find_map(|index| Some((index, planner.ownership(index, scope).err()?)))
         };
         while let Some((index, cause)) = unclear(self, scope) {
             self.slots[index].observation = Some(Observation::Unknown(cause));
@@ -65,8 +66,8 @@ impl Planner<'_> {
 
     /// The outcome of a disowned resource one version of which is still terminating.
     fn leaves_terminating(&self, index: usize, scope: &Scope) -> Option<Outcome> {
-        let ours = self.ours(index, scope).ok()?;
-        let versions = self.versions(index, &ours.places);
+        let owned = self.ownership(index, scope).ok()?;
+        let versions = self.versions(index, &owned.places);
         let is_disowned = versions.iter().any(|version| version.is_disowned());
         let is_left = versions.iter().any(|version| version.is_terminating() && !version.is_disowned());
         let skip = (Row::Disowned, Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped);

@@ -5,33 +5,34 @@
 use super::decide::{Seen, current, decide};
 use super::decision::Decision;
 use super::gates::{Context, Examination};
-use super::ours::Ours;
 use super::owner::Standing;
+use super::ownership::Ownership;
+use super::reads;
 use super::requirement::refused;
-use super::{After, Pending, Place, Planner, Purpose, Step, place};
+use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Step, place};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 
 impl Planner<'_> {
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once.
-    pub(super) fn decide_current(&mut self, scope: &mut Scope) {
-        let ours = self.look(scope);
+    /// Asks the table about the current resource. A decision that needs no write is concluded at once, and has no step.
+    pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Step> {
+        let owned = self.look(scope);
         let unknown = self.unknown();
-        let versions = self.versions(self.position, &ours.places);
+        let versions = self.versions(self.position(), &owned.places);
         // Only rows that delete ask for it.
         let gates = &self.resource().gates;
         let others_are_to_be_disowned = (gates.delete.is_some() || gates.recreate.is_some())
-            && self.others_are_to_be_disowned(self.position, scope, &unknown);
-        let context = Context { others_are_to_be_disowned, ..self.context(self.position, scope, &unknown) };
-        let seen = match &self.slots[self.position].observation {
+            && self.others_are_to_be_disowned(self.position(), scope, &unknown);
+        let context = Context { others_are_to_be_disowned, ..self.context(self.position(), scope, &unknown) };
+        let seen = match &self.slots[self.position()].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),
             Some(Observation::Found(_)) => Seen::Versions(versions.clone()),
         };
         let owner = self.owner();
-        let mut examination = Examination::new(context, &versions, owner.as_ref(), ours.desired);
+        let mut examination = Examination::new(context, &versions, owner.as_ref(), owned.desired);
         let mut decided = decide(&seen, &mut examination);
         let mut examined = examination.into_parts();
         let record = std::mem::take(&mut examined.record);
@@ -44,35 +45,41 @@ impl Planner<'_> {
                 (None, OutcomeResult::Failed(failure))
             }
         };
-        let pending = Pending { decided, place, belonging: ours.places, desired, record };
+        let pending = Pending { attempt, decided, place, belonging: owned.places, desired, record };
         match command {
-            None => self.conclude(pending, result, After::AsObserved, scope),
+            None => {
+                self.conclude(pending, result, After::AsObserved, scope);
+                None
+            }
             Some(command) => {
                 let purpose = Purpose::Decided(pending.decided.decision.clone());
-                self.ready = Some(Box::new(Step { resource: self.resource().name.clone(), purpose, command }));
-                self.pending = Some(pending);
+                self.state = State::Writing(Box::new(pending));
+                Some(Step { resource: self.resource().name.clone(), purpose, command })
             }
         }
     }
 
-    /// Finds out what belongs to the current resource, and makes it visible. Where it cannot be told, it is as unknown as
-    /// if it could not be read.
-    fn look(&mut self, scope: &mut Scope) -> Ours {
+    /// Finds out what the current resource owns, and makes that visible. If ownership is ambiguous, the resource is as unread.
+    fn look(&mut self, scope: &mut Scope) -> Ownership {
+        let index = self.position();
+        let has_lifecycle = self.task.has_lifecycle();
         let several =
-            matches!(&self.slots[self.position].observation, Some(Observation::Found(versions)) if versions.len() > 1);
-        if several || !self.task.has_lifecycle() {
-            self.publish(self.position, scope);
+            matches!(&self.slots[index].observation, Some(Observation::Found(versions)) if versions.len() > 1);
+        let mut ownership = self.ownership(index, scope);
+        if several || !has_lifecycle {
+            self.show_owned(index, ownership.as_ref().ok(), scope);
         }
-        if self.task.has_lifecycle() {
-            self.look_inside(self.position, scope);
+        if has_lifecycle {
+            self.look_inside(index, scope);
         }
-        match self.ours(self.position, scope) {
-            Ok(ours) => ours,
-            Err(cause) => {
-                self.slots[self.position].observation = Some(Observation::Unknown(cause));
-                Ours::default()
-            }
+        // A manifest that reads `resources` may name another object by what is visible now.
+        if !reads::of_manifest(&self.resource().manifest).is_empty() {
+            ownership = self.ownership(index, scope);
         }
+        ownership.unwrap_or_else(|cause| {
+            self.slots[index].observation = Some(Observation::Unknown(cause));
+            Ownership::default()
+        })
     }
 
     /// The namespace and name that a decision is about: the rendered ones where the manifest is to be written, else those
@@ -98,7 +105,7 @@ impl Planner<'_> {
     fn owner(&self) -> Option<Standing> {
         let index = self.resource().owner?;
         let name = &self.task.resources[index].name;
-        if !self.can_meet(index, self.position) {
+        if !self.can_meet(index, self.position()) {
             return Some(Standing::elsewhere(name));
         }
         let standing = self.slots[index].standing.clone();

@@ -8,7 +8,7 @@ use super::passes::{
 use super::store::Store;
 use crate::keys;
 use crate::manifest::Stamp;
-use crate::plan::{Next, Planner, Wanted};
+use crate::plan::{Next, Planner, Read};
 use crate::write::Command;
 
 /// Adds the mark, as a person would.
@@ -144,8 +144,8 @@ fn what_cannot_have_been_released_is_not_looked_for() {
         let mut queries = Vec::new();
         let step = loop {
             match planner.next(&mut scope) {
-                Next::Read(wanted) => {
-                    for Wanted { resource, query } in wanted {
+                Next::Read(reads) => {
+                    for Read { resource, query } in reads {
                         planner.observe(&mut scope, resource, store.find(&query));
                         queries.push(query);
                     }

@@ -8,7 +8,7 @@ use crate::id::Generation;
 use crate::keys;
 use crate::manifest::Stamp;
 use crate::outcome::Outcome;
-use crate::plan::{Next, Planner, Step, Wanted};
+use crate::plan::{Next, Planner, Read, Step};
 use crate::scope::Scope;
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
@@ -210,8 +210,8 @@ pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -
 pub(super) fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Step> {
     loop {
         match planner.next(scope) {
-            Next::Read(wanted) => {
-                for Wanted { resource, query } in wanted {
+            Next::Read(reads) => {
+                for Read { resource, query } in reads {
                     planner.observe(scope, resource, store.find(&query));
                 }
             }

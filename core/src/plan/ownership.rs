@@ -1,4 +1,4 @@
-//! What of the live objects belongs to a resource, and what expressions see of it.
+//! Which of the objects found a resource owns, and what expressions see of them.
 
 use super::decide::current;
 use super::decision::Failure;
@@ -9,9 +9,9 @@ use crate::manifest::{Desired, Identity};
 use crate::observation::{Observation, QueryBy, Version};
 use crate::scope::Scope;
 
-/// What of the objects found belongs to a resource.
+/// What of the objects found a resource owns.
 #[derive(Debug, Default)]
-pub(super) struct Ours {
+pub(super) struct Ownership {
     /// Their places among those found.
     pub(super) places: Vec<usize>,
     /// The rendered manifest, where it says which version is current.
@@ -19,14 +19,14 @@ pub(super) struct Ours {
 }
 
 impl Planner<'_> {
-    /// Finds out what belongs to a resource, of what was found of it.
+    /// Finds out what a resource owns of what was found of it.
     ///
     /// # Errors
     /// Only the rendered manifest could tell, and it cannot be rendered; or labels tell, and the id that they hold is missing.
-    pub(super) fn ours(&self, index: usize, scope: &Scope) -> Result<Ours, String> {
+    pub(super) fn ownership(&self, index: usize, scope: &Scope) -> Result<Ownership, String> {
         let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
         else {
-            return Ok(Ours::default());
+            return Ok(Ownership::default());
         };
         // Without the id, every label would look like another API resource's: the objects would count as absent and leak.
         if let (QueryBy::Labels(_), Some(fault)) = (&query.by, self.missing_id()) {
@@ -47,7 +47,7 @@ impl Planner<'_> {
         let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Belongs::Yes).collect();
         let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
         let desired = (standing > 1).then(|| context.render());
-        Ok(Ours { places, desired })
+        Ok(Ownership { places, desired })
     }
 
     /// Why there is no resource id to tell ownership by. A task without lifecycle keys deletes nothing, and goes on as in Go.
@@ -66,19 +66,30 @@ impl Planner<'_> {
 
     /// Makes what was observed of a resource visible as `resources.<name>`.
     pub(super) fn publish(&mut self, index: usize, scope: &mut Scope) {
+        let ownership = self.ownership(index, scope);
+        self.show_owned(index, ownership.as_ref().ok(), scope);
+    }
+
+    /// Makes what was observed of a resource visible, given what of it is known to be its own.
+    pub(super) fn show_owned(&mut self, index: usize, ownership: Option<&Ownership>, scope: &mut Scope) {
         let Some(Observation::Found(versions)) = &self.slots[index].observation else { return };
-        let object = self.visible(index, versions, scope).map(|version| version.object().clone());
+        let object = self.visible(index, versions, ownership).map(|version| version.object().clone());
         self.show(index, object, scope);
     }
 
     /// The version that expressions see: the current one of those that belong, else the one that the Go adapter picks.
-    fn visible<'v>(&'v self, index: usize, versions: &'v [Version], scope: &Scope) -> Option<&'v Version> {
-        let ours = self.ours(index, scope).unwrap_or_default();
-        let generation = match &ours.desired {
+    fn visible<'v>(
+        &'v self,
+        index: usize,
+        versions: &'v [Version],
+        ownership: Option<&Ownership>,
+    ) -> Option<&'v Version> {
+        let generation = match ownership.and_then(|ownership| ownership.desired.as_ref()) {
             Some(Ok(desired)) => desired.generation,
             Some(Err(_)) | None => self.stamp.generation,
         };
-        current(self.versions(index, &ours.places), generation)
+        let owned = ownership.map(|ownership| self.versions(index, &ownership.places)).unwrap_or_default();
+        current(owned, generation)
             .or_else(|| versions.iter().max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name()))))
     }
 
