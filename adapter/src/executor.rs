@@ -8,8 +8,8 @@
 //! object that may not be deleted in the version that was looked at is on its way out already.
 
 mod delete;
+mod disown;
 mod patch;
-mod release;
 
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
@@ -46,7 +46,7 @@ pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: In
             executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
         }
         Command::Patch { target, documents } => executor.patch(target, &documents).await,
-        Command::Release { former, last } => executor.release(former, last).await,
+        Command::Disown { former, last } => executor.disown(former, last).await,
     }
 }
 

@@ -207,7 +207,7 @@ fn log_outcome(outcome: &Outcome) {
         | OutcomeResult::Updated
         | OutcomeResult::Patched
         | OutcomeResult::Recreated
-        | OutcomeResult::Released
+        | OutcomeResult::Disowned
         | OutcomeResult::Deleted
         | OutcomeResult::Deleting
         | OutcomeResult::Waiting => told!(info, "resource {result}"),

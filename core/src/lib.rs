@@ -13,7 +13,6 @@
 //! written it yields a decision, the caller executes it and hands back the outcome.
 
 pub mod api_call;
-pub mod belonging;
 pub mod cel;
 pub mod condition;
 pub mod destination;
@@ -29,6 +28,7 @@ pub mod object_ref;
 pub mod observation;
 pub mod outcome;
 pub mod overlay;
+pub mod ownership;
 pub mod params;
 mod patch;
 pub mod payload;

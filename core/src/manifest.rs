@@ -10,10 +10,10 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Document;
 use serde_json::{Map, Value};
 
-use crate::belonging::is_same_namespace;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
 use crate::observation::Version;
+use crate::ownership::is_same_namespace;
 use crate::plan::decision::{FailReason, Failure};
 use crate::proof::{Claim, Signer};
 use crate::scope::Scope;

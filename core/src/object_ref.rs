@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::belonging::is_same_namespace;
 use crate::id::GroupVersionKind;
 use crate::observation::{Query, QueryBy};
+use crate::ownership::is_same_namespace;
 use crate::write::Target;
 
 /// The kind, namespace and name of one object.

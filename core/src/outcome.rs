@@ -6,7 +6,7 @@ use crate::cel::Reading;
 use crate::id::{Generation, GroupVersionKind};
 use crate::plan::decide::GateAnswer;
 use crate::plan::decision::{
-    Decision, FailReason, Failure, OrphanReason, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::plan::row::Row;
 use crate::plan::warning::Warning;
@@ -31,10 +31,10 @@ pub struct Outcome {
     /// What came of it.
     pub result: OutcomeResult,
     /// Whether it has an orphan gate.
-    pub can_be_released: bool,
+    pub can_be_disowned: bool,
     /// Whether it has a delete gate.
     pub can_be_deleted: bool,
-    /// Whether this pass needs nothing more to consider the resource let go of.
+    /// Whether this pass needs nothing more to consider the resource gone or disowned.
     pub finalized: bool,
     /// The gates that were asked, in order, with their answers.
     pub gates: Vec<GateRecord>,
@@ -87,8 +87,8 @@ pub enum OutcomeResult {
     Patched,
     /// Deleted, and created anew.
     Recreated,
-    /// Let go of: every version is released.
-    Released,
+    /// Disowned: every version is disowned.
+    Disowned,
     /// Every version is gone.
     Deleted,
     /// Deletion was accepted, but something still stands.
@@ -110,7 +110,7 @@ impl OutcomeResult {
             Self::Updated => "updated",
             Self::Patched => "patched",
             Self::Recreated => "recreated",
-            Self::Released => "released",
+            Self::Disowned => "disowned",
             Self::Deleted => "deleted",
             Self::Deleting => "deleting",
             Self::Skipped => "skipped",
@@ -130,7 +130,7 @@ impl Outcome {
             | OutcomeResult::Updated
             | OutcomeResult::Patched
             | OutcomeResult::Recreated
-            | OutcomeResult::Released
+            | OutcomeResult::Disowned
             | OutcomeResult::Deleted
             | OutcomeResult::Deleting
             | OutcomeResult::Skipped
@@ -159,16 +159,16 @@ impl Outcome {
                 let entries: Vec<String> = entries.iter().map(|entry| format!("patch[{entry}]")).collect();
                 format!("gate of {} holds", entries.join(", "))
             }
-            Decision::Orphan(OrphanReason::GateHolds) => "lifecycle.orphan.when evaluated to true".to_owned(),
-            Decision::Orphan(OrphanReason::Disowned) => "another version was released".to_owned(),
+            Decision::Disown(DisownReason::GateHolds) => "lifecycle.orphan.when evaluated to true".to_owned(),
+            Decision::Disown(DisownReason::Disowned) => "another version was disowned".to_owned(),
             Decision::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
             Decision::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
             Decision::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
-            Decision::Wait(WaitReason::ReleasePending) => "another object has to be disowned first".to_owned(),
+            Decision::Wait(WaitReason::DisownPending) => "another object has to be disowned first".to_owned(),
             Decision::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
             Decision::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
-            Decision::Skip(SkipReason::Disowned) => "it was released".to_owned(),
-            Decision::Skip(SkipReason::NothingToOrphan) => "nothing is there to release".to_owned(),
+            Decision::Skip(SkipReason::Disowned) => "it was disowned".to_owned(),
+            Decision::Skip(SkipReason::NothingToDisown) => "nothing is there to disown".to_owned(),
             Decision::Skip(SkipReason::WhenFalse) => "when condition evaluated to false".to_owned(),
             Decision::Skip(SkipReason::ApplyGateFalse) => {
                 "lifecycle.apply.when condition evaluated to false".to_owned()

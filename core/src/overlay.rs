@@ -17,7 +17,7 @@ mod status;
 use self::status::{Condition, Element, Status};
 pub(crate) use self::status::{is_key, status_fault};
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::plan::decision::{Decision, FailReason, Failure, OrphanReason, SkipReason};
+use crate::plan::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::plan::row::Row;
 use crate::plan::warning::WarningReason;
 use crate::precondition::Verdict;
@@ -135,7 +135,7 @@ fn failed(account: Account<'_>) -> Option<Correction> {
 /// While an object could not be read, or could not be made to go, it is not certain to be gone: to an expression, an object
 /// that could not be read looks like one that does not exist.
 fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
-    let has_to_go = |outcome: &&Outcome| outcome.can_be_released || outcome.can_be_deleted;
+    let has_to_go = |outcome: &&Outcome| outcome.can_be_disowned || outcome.can_be_deleted;
     failures(outcomes.iter().filter(|outcome| has_to_go(outcome) || is_unread(outcome)))
         .or_else(|| unread_inside(outcomes))
         .or_else(|| unread.map(Unread::correction))
@@ -160,7 +160,7 @@ fn is_unread(outcome: &Outcome) -> bool {
 /// Whether every object is disowned but one that is on its way out.
 fn leaves_terminating(outcome: &&Outcome) -> bool {
     let is_disowned = match &outcome.decision {
-        Decision::Orphan(_) => outcome.result == OutcomeResult::Released,
+        Decision::Disown(_) => outcome.result == OutcomeResult::Disowned,
         Decision::Skip(reason) => *reason == SkipReason::Disowned,
         Decision::Create
         | Decision::CreateVersion(_)
@@ -198,25 +198,25 @@ enum Disowned {
 /// A disownment makes `Finalized` true once every resource that can be disowned or deleted needs nothing more.
 fn disowned(account: Account<'_>) -> Option<Disowned> {
     let outcomes = account.outcomes;
-    let is_pending = |outcome: &Outcome| (outcome.can_be_released || outcome.can_be_deleted) && !outcome.finalized;
+    let is_pending = |outcome: &Outcome| (outcome.can_be_disowned || outcome.can_be_deleted) && !outcome.finalized;
     let fired: Vec<&Outcome> = outcomes.iter().filter(|outcome| orphan_gate_fired(outcome)).collect();
     if fired.is_empty() || outcomes.iter().any(is_pending) || unfinished(account).is_some() {
         return None;
     }
-    let is_there = |outcome: &&&Outcome| outcome.decision != Decision::Skip(SkipReason::NothingToOrphan);
+    let is_there = |outcome: &&&Outcome| outcome.decision != Decision::Skip(SkipReason::NothingToDisown);
     let standing: Vec<&str> = fired.iter().filter(is_there).map(|outcome| name(outcome)).collect();
-    let correction = |message: String| Correction { status: "True", reason: "Released", message };
+    let correction = |message: String| Correction { status: "True", reason: "Disowned", message };
     Some(match standing.as_slice() {
-        [] => Disowned::Nothing(correction("there was nothing to release".to_owned())),
-        standing => Disowned::Objects(correction(format!("released, not deleted: {}", standing.join(", ")))),
+        [] => Disowned::Nothing(correction("there was nothing to disown".to_owned())),
+        standing => Disowned::Objects(correction(format!("disowned, not deleted: {}", standing.join(", ")))),
     })
 }
 
 /// Whether the orphan gate fired, now or on an event before. A person's mark says nothing about the other resources.
 fn orphan_gate_fired(outcome: &Outcome) -> bool {
     match &outcome.decision {
-        Decision::Orphan(OrphanReason::GateHolds) | Decision::Skip(SkipReason::NothingToOrphan) => true,
-        Decision::Orphan(OrphanReason::Disowned) | Decision::Skip(SkipReason::Disowned) => outcome.can_be_released,
+        Decision::Disown(DisownReason::GateHolds) | Decision::Skip(SkipReason::NothingToDisown) => true,
+        Decision::Disown(DisownReason::Disowned) | Decision::Skip(SkipReason::Disowned) => outcome.can_be_disowned,
         Decision::Skip(_)
         | Decision::Create
         | Decision::CreateVersion(_)

@@ -1,6 +1,6 @@
 //! Phase 3: what becomes of each resource, one decision at a time.
 //!
-//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Read`]s, then [`Step`]s to execute,
+//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Read`]s, then [`Write`]s to execute,
 //! then [`Outcome`]s. A [`Planner`] is a state machine without I/O, and [`State`] names its states:
 //!
 //! | state | what the caller does | next state |
@@ -25,6 +25,7 @@ mod commands;
 mod conclude;
 pub mod decide;
 pub mod decision;
+mod disown;
 mod disown_first;
 pub(crate) mod gates;
 mod inside;
@@ -34,7 +35,6 @@ mod ownership;
 mod query;
 mod reads;
 mod record;
-mod release;
 pub(crate) mod requirement;
 mod retention;
 pub mod row;
@@ -54,14 +54,14 @@ use crate::write::{Command, Target};
 
 use decide::Decided;
 use decision::Decision;
+pub(crate) use disown::disowned_by;
 use gates::{Context, Record};
 pub use observed::Read;
-use owner::Standing;
-pub(crate) use release::disowned_by;
+use owner::OwnerStatus;
 
 /// A write that has to be executed before the plan goes on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct Write {
     /// The resource's name.
     pub resource: String,
     /// What it is for.
@@ -85,7 +85,7 @@ pub enum Next {
     /// These reads, all at once, each to be [observed](Planner::observe).
     Read(Vec<Read>),
     /// This write, to be [recorded](Planner::record).
-    Write(Box<Step>),
+    Write(Box<Write>),
     /// Nothing: every resource has its outcome.
     Done,
 }
@@ -134,13 +134,13 @@ type Place = (String, String);
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
-    /// Whether the second query, for what was released, was answered.
+    /// Whether the second query, for what was disowned, was answered.
     knows_disowned: bool,
     observation: Option<Observation>,
     /// Of each nested discovery, whether nobody knows what is inside.
     unknown_inside: Vec<bool>,
     /// What it came to, once its turn is over, if another one names it as its owner.
-    standing: Option<Standing>,
+    standing: Option<OwnerStatus>,
 }
 
 impl Slot {
@@ -157,7 +157,7 @@ struct Pending {
     /// What it is about.
     place: Place,
     /// The versions that belong to the resource, by their places among those observed.
-    belonging: Vec<usize>,
+    owned: Vec<usize>,
     /// The desired generation, if the manifest was rendered.
     desired: Option<Generation>,
     record: Record,
@@ -230,7 +230,7 @@ impl<'t> Planner<'t> {
                     let command =
                         Command::Delete { targets: targets.clone(), propagation: PropagationPolicy::Background };
                     let resource = self.resource().name.clone();
-                    return Next::Write(Box::new(Step { resource, purpose: Purpose::Prune, command }));
+                    return Next::Write(Box::new(Write { resource, purpose: Purpose::Prune, command }));
                 }
                 State::Done => return Next::Done,
             }
@@ -250,7 +250,7 @@ impl<'t> Planner<'t> {
 
     /// Whether an earlier resource stands in the way of what is to be applied. A failed deletion or disowning does not.
     fn failed_earlier(&self) -> bool {
-        let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Orphan(_));
+        let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Disown(_));
         self.outcomes.iter().any(|outcome| outcome.failure().is_some() && !was_to_go(outcome))
     }
 

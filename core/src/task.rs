@@ -274,7 +274,7 @@ pub struct NestedDiscovery {
 /// The lifecycle gates of a resource. An absent gate is not asked.
 #[derive(Debug, Default)]
 pub struct Gates {
-    /// `when`: asked before every write but deletion and release.
+    /// `when`: asked before every write but deletion and disowning.
     pub when: Option<Expression>,
     /// `lifecycle.create.when`: asked while the object is absent, and before a recreation.
     pub create: Option<Expression>,

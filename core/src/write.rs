@@ -53,18 +53,18 @@ pub enum Command {
         documents: Vec<Value>,
     },
     /// Send each former object its patch, at the same time; if none failed, send the last one its own.
-    /// An object that is gone counts as released.
-    Release {
-        /// What is released first.
-        former: Vec<Release>,
-        /// What is released when all those are.
-        last: Release,
+    /// An object that is gone counts as disowned.
+    Disown {
+        /// What is disowned first.
+        former: Vec<Disowning>,
+        /// What is disowned when all those are.
+        last: Disowning,
     },
 }
 
-/// One object to let go of.
+/// One object to disown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Release {
+pub struct Disowning {
     /// The fence.
     pub target: Target,
     /// The JSON merge patch that takes the adapter's marks off.
@@ -122,11 +122,11 @@ pub enum Executed {
         /// Why.
         error: WriteError,
     },
-    /// Every object that still existed was released; the server's answers, the last object's at the end.
-    Released(Vec<Version>),
-    /// Some objects were not released. What became of the others is kept: nothing is undone.
-    ReleaseFailed {
-        /// Those that were not released, and why; at least one.
+    /// Every object that still existed was disowned; the server's answers, the last object's at the end.
+    Disowned(Vec<Version>),
+    /// Some objects were not disowned. What became of the others is kept: nothing is undone.
+    DisownFailed {
+        /// Those that were not disowned, and why; at least one.
         failures: Vec<(Target, WriteError)>,
     },
     /// The write failed.

@@ -194,7 +194,7 @@ pub struct DecisionTrace {
     /// What would have to differ for a later row to match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<&'static str>,
-    /// Whether nothing more is needed to consider the resource let go of.
+    /// Whether nothing more is needed to consider the resource gone or disowned.
     pub finalized: bool,
     /// The gates that were asked, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::Version;
-use lifecycle_core::write::Release;
+use lifecycle_core::write::Disowning;
 use serde_json::json;
 
 use super::*;
@@ -173,8 +173,8 @@ fn suspend(suspend: bool) -> Value {
 }
 
 fn release(former: Vec<Target>, last: Target) -> Command {
-    let released = |target| Release { target, patch: json!({ "metadata": { "labels": { "released": "yes" } } }) };
-    Command::Release { former: former.into_iter().map(released).collect(), last: released(last) }
+    let disowned = |target| Disowning { target, patch: json!({ "metadata": { "labels": { "disowned": "yes" } } }) };
+    Command::Disown { former: former.into_iter().map(disowned).collect(), last: disowned(last) }
 }
 
 /// What became of it, without the objects.
@@ -204,8 +204,8 @@ fn summary(executed: &Executed) -> String {
             let version = object.as_ref().map_or(&Value::Null, |object| &object["metadata"]["resourceVersion"]);
             format!("patched {version}; failed {}", told(error))
         }
-        Executed::Released(released) => format!("released {}", names(released)),
-        Executed::ReleaseFailed { failures } => failed(failures),
+        Executed::Disowned(disowned) => format!("disowned {}", names(disowned)),
+        Executed::DisownFailed { failures } => failed(failures),
         Executed::Failed(error) => format!("failed {}", told(error)),
     }
 }
@@ -458,8 +458,8 @@ async fn a_command_on_many_objects_writes_them_together_but_not_all_at_once() {
 
     let transport = Scripted::new(names.iter().map(|name| job(name, name)).chain([job("last", "last")]));
     let executed = execute(&transport, release(targets(), last), soon()).await;
-    let Executed::Released(released) = executed else { panic!("{executed:?}") };
-    assert_eq!(released.len(), 41);
+    let Executed::Disowned(disowned) = executed else { panic!("{executed:?}") };
+    assert_eq!(disowned.len(), 41);
     assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
 
     let transport = Scripted { most_under_way: AtomicUsize::new(0), ..transport };

@@ -53,9 +53,9 @@ async fn what_was_released_stays_as_it_is_until_a_person_takes_it_back() -> Resu
 
     world.api.mark_deleted("clusters/c1")?;
     let report = world.reconcile_again("c1").await?;
-    assert_eq!(report.outcome("child"), "orphan OrphanGateHolds", "{report:?}");
+    assert_eq!(report.outcome("child"), "disown OrphanGateHolds", "{report:?}");
     let finalized = report.condition("Finalized");
-    assert_eq!((&finalized["status"], &finalized["reason"]), (&json!("True"), &json!("Released")), "{report:?}");
+    assert_eq!((&finalized["status"], &finalized["reason"]), (&json!("True"), &json!("Disowned")), "{report:?}");
     let released = child(&world).await?;
     let metadata = &released["metadata"];
     assert_eq!(metadata["labels"], json!({DISOWNED: "c1"}));
@@ -104,7 +104,7 @@ async fn an_orphan_gate_wins_over_a_delete_gate_and_says_so() -> Result<()> {
     world.reconcile("c1", 1).await?;
     world.api.mark_deleted("clusters/c1")?;
     let report = world.reconcile_again("c1").await?;
-    assert_eq!(report.outcome("child"), "orphan OrphanGateHolds");
+    assert_eq!(report.outcome("child"), "disown OrphanGateHolds");
     assert!(!child(&world).await?.is_null());
     let warned = adapter.await_log("a warning about both gates", |entry| {
         entry["level"] == "warn"
@@ -148,7 +148,7 @@ async fn an_owner_whose_gate_waits_for_the_release_does_not_take_along_what_was_
     world.api.mark_deleted("clusters/c1")?;
 
     let report = world.reconcile_again("c1").await?;
-    assert_eq!(report.outcome("child"), "orphan OrphanGateHolds");
+    assert_eq!(report.outcome("child"), "disown OrphanGateHolds");
     assert_eq!((report.outcome("parent").as_str(), report.status("Finalized")), ("update GenerationChanged", "False"));
     let report = world.reconcile_again("c1").await?;
     assert_eq!((report.outcome("parent").as_str(), report.status("Finalized")), ("delete DeleteGateHolds", "False"));

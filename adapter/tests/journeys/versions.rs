@@ -86,7 +86,7 @@ async fn released(selector: &str, resumed_as: &str) -> Result<()> {
 
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("record"), format!("orphan {resumed_as}"), "{report:?}");
-    assert_eq!(report.condition("Finalized")["reason"], "Released", "{report:?}");
+    assert_eq!(report.condition("Finalized")["reason"], "Disowned", "{report:?}");
     let expected = BTreeMap::from([("app", "journey"), ("hyperfleet.io/disowned", "c1")]);
     let released = versions(&world).await?;
     assert_eq!(released.len(), 3);

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::Transport;
 use lifecycle_core::observation::Version;
 use lifecycle_core::task::PropagationPolicy::Background;
-use lifecycle_core::write::{Command, Executed, Release, WriteErrorKind};
+use lifecycle_core::write::{Command, Disowning, Executed, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, target};
@@ -34,11 +34,11 @@ async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
     let gone = world.create(&world.map("gone", json!({}))).await?;
     world.transport.delete(&target(&gone), Background).await?;
 
-    let release = |object: &Value, owners: Value| Release { target: target(object), patch: patch(owners) };
+    let release = |object: &Value, owners: Value| Disowning { target: target(object), patch: patch(owners) };
     let former = vec![release(&bare, Value::Null), release(&gone, Value::Null)];
     let last = release(&marked, json!([owner(&theirs)]));
-    let executed = world.execute(Command::Release { former, last }).await;
-    let Executed::Released(released) = executed else { anyhow::bail!("{executed:?}") };
+    let executed = world.execute(Command::Disown { former, last }).await;
+    let Executed::Disowned(released) = executed else { anyhow::bail!("{executed:?}") };
     let [bare, marked] = released.as_slice() else { anyhow::bail!("{released:?}") };
     let (bare, seen) = (bare.object(), marked);
     let marked = seen.object();
@@ -63,9 +63,9 @@ async fn the_last_object_keeps_its_marks_while_another_one_is_not_released() -> 
     let last = world.create(&world.map("last", json!({}))).await?;
     world.patch_as("person", "former", json!({ "data": { "a": "1" } })).await?;
 
-    let release = |object: &Value| Release { target: target(object), patch: patch(Value::Null) };
-    let command = |former: &Value| Command::Release { former: vec![release(former)], last: release(&last) };
-    let Executed::ReleaseFailed { failures } = world.execute(command(&former)).await else {
+    let release = |object: &Value| Disowning { target: target(object), patch: patch(Value::Null) };
+    let command = |former: &Value| Command::Disown { former: vec![release(former)], last: release(&last) };
+    let Executed::DisownFailed { failures } = world.execute(command(&former)).await else {
         anyhow::bail!("somebody wrote in between")
     };
     let [(refused, error)] = failures.as_slice() else { anyhow::bail!("{failures:?}") };
@@ -74,6 +74,6 @@ async fn the_last_object_keeps_its_marks_while_another_one_is_not_released() -> 
 
     let former = world.read("former").await?.context("the object")?;
     let executed = world.execute(command(&former)).await;
-    ensure!(matches!(&executed, Executed::Released(objects) if objects.len() == 2), "{executed:?}");
+    ensure!(matches!(&executed, Executed::Disowned(objects) if objects.len() == 2), "{executed:?}");
     Ok(())
 }

@@ -17,9 +17,9 @@ use lifecycle_core::manifest::{self, Stamp};
 use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::overlay::Account;
 use lifecycle_core::params::Resolver;
-use lifecycle_core::plan::decide::{Gate, GateAnswer, Questions, Seen, Wanted, decide};
+use lifecycle_core::plan::decide::{Gate, GateAnswer, Questions, Rendered, Seen, decide};
 use lifecycle_core::plan::decision::Failure;
-use lifecycle_core::plan::{Next, Planner, Step};
+use lifecycle_core::plan::{Next, Planner, Write};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::scope::Scope;
@@ -105,8 +105,8 @@ impl Questions for Settled {
         Ok(Vec::new())
     }
 
-    fn wanted(&mut self) -> Result<Wanted, Failure> {
-        Ok(Wanted {
+    fn rendered(&mut self) -> Result<Rendered, Failure> {
+        Ok(Rendered {
             generation: lifecycle_core::id::Generation(1),
             namespace: String::new(),
             name: "cluster-settings".to_owned(),
@@ -246,7 +246,7 @@ impl World {
 }
 
 /// The next write of a plan that is shown these observations.
-fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) -> Option<Step> {
+fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) -> Option<Write> {
     loop {
         match planner.next(scope) {
             Next::Read(wanted) => {

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::belonging::Described;
 use crate::id::Generation;
 use crate::keys;
+use crate::ownership::Described;
 
 /// One live object.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,7 @@ impl Version {
         self.metadata("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it was released: whatever the label's value, it is nobody's to write.
+    /// Whether it was disowned: whatever the label's value, it is nobody's to write.
     #[must_use]
     pub fn is_disowned(&self) -> bool {
         self.label(keys::DISOWNED).is_some()

@@ -27,9 +27,9 @@ fn sent(text: &str, outcomes: &[Outcome]) -> String {
 fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome {
     let needs_nothing = matches!(
         decision,
-        Decision::Skip(SkipReason::Disowned | SkipReason::NothingToOrphan | SkipReason::AlreadyAbsent)
+        Decision::Skip(SkipReason::Disowned | SkipReason::NothingToDisown | SkipReason::AlreadyAbsent)
     );
-    let finalized = needs_nothing || result == OutcomeResult::Released;
+    let finalized = needs_nothing || result == OutcomeResult::Disowned;
     Outcome {
         resource: resource.to_owned(),
         kind: GroupVersionKind::new("v1", "ConfigMap"),
@@ -38,7 +38,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         row: Row::Update,
         decision,
         result,
-        can_be_released: false,
+        can_be_disowned: false,
         can_be_deleted: false,
         finalized,
         gates: Vec::new(),
@@ -48,9 +48,9 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
     }
 }
 
-fn released(resource: &str) -> Outcome {
-    let decision = Decision::Orphan(OrphanReason::GateHolds);
-    Outcome { can_be_released: true, ..outcome(resource, decision, OutcomeResult::Released) }
+fn disowned(resource: &str) -> Outcome {
+    let decision = Decision::Disown(DisownReason::GateHolds);
+    Outcome { can_be_disowned: true, ..outcome(resource, decision, OutcomeResult::Disowned) }
 }
 
 fn skipped(resource: &str, reason: SkipReason) -> Outcome {
@@ -117,8 +117,8 @@ fn over_what_could_not_be_let_go_of_nothing_is_finalized() {
     let unread = || failed("a", FailReason::DiscoveryFailed, "m");
     assert_eq!(told(&[deletable(unread())], "True"), withdrawn("DiscoveryFailed"), "unread is not absent");
     assert_eq!(told(&[deletable(outcome("a", Decision::Delete, refused()))], "True"), withdrawn("Forbidden"));
-    let orphan = outcome("a", Decision::Orphan(OrphanReason::GateHolds), refused());
-    assert_eq!(told(&[Outcome { can_be_released: true, ..orphan }], "True"), withdrawn("Forbidden"));
+    let orphan = outcome("a", Decision::Disown(DisownReason::GateHolds), refused());
+    assert_eq!(told(&[Outcome { can_be_disowned: true, ..orphan }], "True"), withdrawn("Forbidden"));
     assert_eq!(told(&[unread()], "True"), withdrawn("DiscoveryFailed"), "nor is it without a gate");
     let unwritten = failed("a", FailReason::Conflict, "m");
     assert_eq!(told(&[unwritten], "True"), mine("True"), "what is never let go of is not waited for");
@@ -166,7 +166,7 @@ fn what_is_no_status_is_left_alone() {
         Value::Null,
     ] {
         let mut corrected = payload.clone();
-        apply(&mut corrected, &[failed("a", FailReason::Invalid, "m"), released("b")]);
+        apply(&mut corrected, &[failed("a", FailReason::Invalid, "m"), disowned("b")]);
         assert_eq!(corrected, payload);
     }
 }
@@ -174,40 +174,40 @@ fn what_is_no_status_is_left_alone() {
 #[test]
 fn where_everything_was_let_go_of_and_something_released_it_is_finalized() {
     let deletable = |outcome: Outcome| Outcome { can_be_deleted: true, ..outcome };
-    let releasable = |outcome: Outcome| Outcome { can_be_released: true, ..outcome };
-    let done = [("True", "Released")];
+    let releasable = |outcome: Outcome| Outcome { can_be_disowned: true, ..outcome };
+    let done = [("True", "Disowned")];
     let absent = || deletable(skipped("b", SkipReason::AlreadyAbsent));
     let settled = || skipped("c", SkipReason::WhenFalse);
-    check(&[released("a")], "Finalized", &done);
-    check(&[released("a"), absent(), settled()], "Finalized", &done);
+    check(&[disowned("a")], "Finalized", &done);
+    check(&[disowned("a"), absent(), settled()], "Finalized", &done);
     check(&[releasable(skipped("a", SkipReason::Disowned)), absent()], "Finalized", &done);
 
     check(&[absent()], "Finalized", &UNTOUCHED);
     check(&[settled()], "Finalized", &UNTOUCHED);
     let deleting = deletable(outcome("b", Decision::Delete, OutcomeResult::Deleting));
-    check(&[released("a"), deleting], "Finalized", &UNTOUCHED);
+    check(&[disowned("a"), deleting], "Finalized", &UNTOUCHED);
     let deleted = deletable(outcome("b", Decision::Delete, OutcomeResult::Deleted));
-    check(&[released("a"), deleted], "Finalized", &UNTOUCHED);
-    check(&[released("a"), deletable(settled())], "Finalized", &UNTOUCHED);
-    check(&[released("a"), releasable(settled())], "Finalized", &UNTOUCHED);
+    check(&[disowned("a"), deleted], "Finalized", &UNTOUCHED);
+    check(&[disowned("a"), deletable(settled())], "Finalized", &UNTOUCHED);
+    check(&[disowned("a"), releasable(settled())], "Finalized", &UNTOUCHED);
     let refused = OutcomeResult::Failed(Failure::new(FailReason::Conflict, "m"));
-    let half = releasable(outcome("a", Decision::Orphan(OrphanReason::GateHolds), refused));
+    let half = releasable(outcome("a", Decision::Disown(DisownReason::GateHolds), refused));
     check(&[half], "Finalized", &UNTOUCHED);
 }
 
 #[test]
 fn what_a_person_marked_says_nothing_about_the_rest() {
     check(&[skipped("a", SkipReason::Disowned)], "Finalized", &UNTOUCHED);
-    let rest = outcome("a", Decision::Orphan(OrphanReason::Disowned), OutcomeResult::Released);
+    let rest = outcome("a", Decision::Disown(DisownReason::Disowned), OutcomeResult::Disowned);
     check(&[rest], "Finalized", &UNTOUCHED);
 }
 
 #[test]
 fn unread_resource_without_gate_keeps_finalized_from_becoming_true() {
     let unread = || failed("b", FailReason::DiscoveryFailed, "m");
-    check(&[released("a"), unread()], "Finalized", &UNTOUCHED);
+    check(&[disowned("a"), unread()], "Finalized", &UNTOUCHED);
     let mut payload = status(&[condition("Finalized", "True")]);
-    apply(&mut payload, &[released("a"), unread()]);
+    apply(&mut payload, &[disowned("a"), unread()]);
     assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), "DiscoveryFailed".to_owned())]);
 }
 
@@ -218,7 +218,7 @@ fn unread_nested_object_keeps_finalized_from_being_true() {
     let mut payload = status(&[condition("Finalized", "True")]);
     apply(&mut payload, std::slice::from_ref(&held));
     assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), "DiscoveryFailed".to_owned())]);
-    check(&[held, released("b")], "Finalized", &UNTOUCHED);
+    check(&[held, disowned("b")], "Finalized", &UNTOUCHED);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
 
 #[test]
 fn author_keeps_the_reason_where_there_was_nothing_to_disown() {
-    let absent = || Outcome { can_be_released: true, ..skipped("a", SkipReason::NothingToOrphan) };
+    let absent = || Outcome { can_be_disowned: true, ..skipped("a", SkipReason::NothingToDisown) };
     for said in ["True", "False"] {
         let mut payload = status(&[condition("Finalized", said)]);
         apply(&mut payload, &[absent()]);
@@ -246,23 +246,23 @@ fn author_keeps_the_reason_where_there_was_nothing_to_disown() {
     }
     let mut silent = status(&[]);
     apply(&mut silent, &[absent()]);
-    assert_eq!(mentions(&silent, "Finalized"), [("True".to_owned(), "Released".to_owned())], "nobody else says so");
+    assert_eq!(mentions(&silent, "Finalized"), [("True".to_owned(), "Disowned".to_owned())], "nobody else says so");
     let mut beside = status(&[condition("Finalized", "False")]);
-    apply(&mut beside, &[absent(), released("b")]);
-    assert_eq!(beside["conditions"][0]["message"], json!("released, not deleted: b"));
+    apply(&mut beside, &[absent(), disowned("b")]);
+    assert_eq!(beside["conditions"][0]["message"], json!("disowned, not deleted: b"));
 }
 
 #[test]
 fn terminating_version_beside_a_disowned_one_is_not_finalized() {
     for (decision, result) in [
         (Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped),
-        (Decision::Orphan(OrphanReason::GateHolds), OutcomeResult::Released),
+        (Decision::Disown(DisownReason::GateHolds), OutcomeResult::Disowned),
     ] {
-        let left = Outcome { can_be_released: true, finalized: false, ..outcome("a", decision, result) };
+        let left = Outcome { can_be_disowned: true, finalized: false, ..outcome("a", decision, result) };
         let mut payload = status(&[condition("Finalized", "True")]);
         apply(&mut payload, std::slice::from_ref(&left));
         assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), "Terminating".to_owned())]);
-        check(&[left, released("b")], "Finalized", &UNTOUCHED);
+        check(&[left, disowned("b")], "Finalized", &UNTOUCHED);
     }
 }
 
@@ -289,7 +289,7 @@ fn outcomes() -> impl Strategy<Value = Vec<Outcome>> {
     let decision = prop_oneof![
         Just(Decision::Update { from: None, because: UpdateReason::GenerationChanged }),
         Just(Decision::Delete),
-        Just(Decision::Orphan(OrphanReason::GateHolds)),
+        Just(Decision::Disown(DisownReason::GateHolds)),
     ];
     prop::collection::vec((decision, result).prop_map(|(decision, result)| outcome("a", decision, result)), 0..4)
 }

@@ -6,13 +6,13 @@
 use super::Planner;
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
+use super::disown;
 use super::gates::Examined;
-use super::owner::Standing;
-use super::release;
+use super::owner::OwnerStatus;
 use crate::id::Generation;
 use crate::manifest::Desired;
 use crate::observation::{Query, Version};
-use crate::write::{Command, Release, Target};
+use crate::write::{Command, Disowning, Target};
 
 impl Planner<'_> {
     /// The write that a decision about the current resource asks for, if any.
@@ -20,7 +20,7 @@ impl Planner<'_> {
         &self,
         decision: &Decision,
         examined: Examined,
-        owner: Option<&Standing>,
+        owner: Option<&OwnerStatus>,
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
         // Only what was looked for has a decision that writes.
@@ -54,7 +54,7 @@ impl Planner<'_> {
                 let targets = former.into_iter().flatten().chain(last).map(target).collect();
                 Some(Command::Recreate { destination, desired: desired.object, targets })
             }
-            Decision::Orphan(_) => self.release(query, standing().filter(|version| !version.is_disowned()), generation),
+            Decision::Disown(_) => self.disown(query, standing().filter(|version| !version.is_disowned()), generation),
             Decision::Delete => {
                 let gate = self.resource().gates.delete.as_ref();
                 let propagation = gate.map(|gate| gate.propagation).unwrap_or_default();
@@ -65,8 +65,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Lets go of versions, the current one last: while it is not released, the next event goes on.
-    fn release<'v>(
+    /// Disowns versions, the current one last: while it is not disowned, the next event goes on.
+    fn disown<'v>(
         &self,
         query: &Query,
         versions: impl Iterator<Item = &'v Version>,
@@ -74,11 +74,11 @@ impl Planner<'_> {
     ) -> Option<Command> {
         let resource = self.resource();
         let (former, last) = apart(versions, desired)?;
-        let release = |version: &Version| {
-            let patch = release::patch(version, &resource.name, &self.stamp);
-            Release { target: target(query, version), patch }
+        let disown = |version: &Version| {
+            let patch = disown::patch(version, &resource.name, &self.stamp);
+            Disowning { target: target(query, version), patch }
         };
-        Some(Command::Release { former: former.into_iter().map(release).collect(), last: release(last) })
+        Some(Command::Disown { former: former.into_iter().map(disown).collect(), last: disown(last) })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
 use super::inside::is_due;
-use super::owner::Standing;
+use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
@@ -15,14 +15,14 @@ impl Planner<'_> {
     /// outcome. Former versions that have to go are pruned next.
     pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
-        self.note_standing(&pending, &result, &after);
+        self.note_status(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope);
         let leaves_terminating = self
-            .versions(self.position(), &pending.belonging)
+            .versions(self.position(), &pending.owned)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
         let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
-        let Pending { decided, place: (namespace, name), belonging, record, .. } = pending;
+        let Pending { decided, place: (namespace, name), owned, record, .. } = pending;
         if let After::Now(version) = after {
             self.show(self.position(), version.map(Version::into_object), scope);
         }
@@ -46,13 +46,13 @@ impl Planner<'_> {
             namespace,
             name,
             row: decided.row,
-            can_be_released: resource.gates.orphan.is_some(),
+            can_be_disowned: resource.gates.orphan.is_some(),
             can_be_deleted: resource.gates.delete.is_some(),
             finalized: is_finalized(&decided.decision, &result, leaves_terminating),
             decision: decided.decision,
             result,
             gates: record.gates,
-            versions: belonging.len(),
+            versions: owned.len(),
             pruned,
             warnings,
         };
@@ -71,21 +71,21 @@ impl Planner<'_> {
     }
 
     /// Keeps what the resource came to, if a later one names it as its owner.
-    fn note_standing(&mut self, pending: &Pending, result: &OutcomeResult, after: &After) {
+    fn note_status(&mut self, pending: &Pending, result: &OutcomeResult, after: &After) {
         let index = self.position();
         if !self.task.resources.iter().any(|other| other.owner == Some(index)) {
             return;
         }
         let observed = || {
             let generation = pending.desired.unwrap_or(self.stamp.generation);
-            current(self.versions(index, &pending.belonging), generation)
+            current(self.versions(index, &pending.owned), generation)
         };
         let object = match after {
             After::Now(Some(version)) => Some(version),
             After::Now(None) | After::AsObserved => observed(),
         };
         let resource = self.resource();
-        let standing = Standing::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
+        let standing = OwnerStatus::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
         self.slots[index].standing = Some(standing);
     }
 }
@@ -96,13 +96,13 @@ fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
     matches!(result, OutcomeResult::Failed(_)) || *decision == Decision::Skip(SkipReason::EarlierFailure)
 }
 
-/// Whether the pass needs nothing more to consider the resource let go of. A version that is on its way out cannot be
+/// Whether the pass needs nothing more to consider the resource gone or disowned. A version that is on its way out cannot be
 /// disowned, and is not gone yet.
 fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating: bool) -> bool {
     match decision {
-        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToOrphan) => true,
+        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown) => true,
         Decision::Skip(SkipReason::Disowned) => !leaves_terminating,
-        Decision::Orphan(_) => *result == OutcomeResult::Released && !leaves_terminating,
+        Decision::Disown(_) => *result == OutcomeResult::Disowned && !leaves_terminating,
         Decision::Skip(_)
         | Decision::Create
         | Decision::CreateVersion(_)

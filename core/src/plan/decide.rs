@@ -10,13 +10,13 @@
 mod questions;
 
 use super::decision::{
-    Decision, FailReason, Failure, OrphanReason, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use super::row::Row;
 use crate::id::Generation;
 use crate::observation::Version;
 
-pub use questions::{Gate, GateAnswer, Questions, Seen, Wanted};
+pub use questions::{Gate, GateAnswer, Questions, Rendered, Seen};
 
 /// A decision, and the row that it is from.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,11 +45,11 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
         return Err(Failure::new(FailReason::DiscoveryFailed, cause));
     }
     let is_disowned = versions.iter().any(|version| version.is_disowned());
-    if sees(questions, "was a version released?", is_disowned) {
+    if sees(questions, "was a version disowned?", is_disowned) {
         *row = Row::Disowned;
         let is_left = versions.iter().any(|version| !version.is_terminating() && !version.is_disowned());
         return Ok(match sees(questions, "are others left that were not?", is_left) {
-            true => Decision::Orphan(OrphanReason::Disowned),
+            true => Decision::Disown(DisownReason::Disowned),
             false => Decision::Skip(SkipReason::Disowned),
         });
     }
@@ -78,18 +78,18 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
 
 /// Rows 3 to 7: what is asked before anything is written, whatever failed before.
 fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
-    // What is on its way out is not released: there is nothing left to keep.
+    // What is on its way out is not disowned: there is nothing left to keep.
     if state != State::Terminating {
-        *row = if state == State::Live { Row::Orphan } else { Row::NothingToOrphan };
+        *row = if state == State::Live { Row::Disown } else { Row::NothingToDisown };
         if holds(questions, Gate::Orphan)? {
             if state == State::Absent {
-                return Ok(Some(Decision::Skip(SkipReason::NothingToOrphan)));
+                return Ok(Some(Decision::Skip(SkipReason::NothingToDisown)));
             }
             match questions.gate(Gate::Delete) {
                 GateAnswer::DoesNotHold => {}
                 conflict @ (GateAnswer::Holds | GateAnswer::Failed(_)) => questions.note_conflict(conflict),
             }
-            return Ok(Some(Decision::Orphan(OrphanReason::GateHolds)));
+            return Ok(Some(Decision::Disown(DisownReason::GateHolds)));
         }
     }
     let (at, decision) = match state {
@@ -102,7 +102,7 @@ fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Res
         return Ok(None);
     }
     let has_to_wait = state == State::Live && questions.others_are_to_be_disowned();
-    Ok(Some(if has_to_wait { Decision::Wait(WaitReason::ReleasePending) } else { decision }))
+    Ok(Some(if has_to_wait { Decision::Wait(WaitReason::DisownPending) } else { decision }))
 }
 
 /// Rows 10 to 12.
@@ -116,14 +116,14 @@ fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Fail
         return Ok(Decision::Skip(SkipReason::ApplyGateFalse));
     }
     *row = Row::Absent;
-    questions.wanted()?;
+    questions.rendered()?;
     Ok(Decision::Create)
 }
 
 /// Rows 13 to 19.
 fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     *row = Row::Stale;
-    let wanted = questions.wanted()?;
+    let wanted = questions.rendered()?;
     let newest = versions.iter().filter_map(|version| version.generation()).max();
     let newer = newest.filter(|newest| *newest > wanted.generation);
     sees(questions, "has a version a higher generation than the desired one?", newer.is_some());
@@ -201,7 +201,7 @@ fn recreate(
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
     if questions.others_are_to_be_disowned() {
-        return Ok(Decision::Wait(WaitReason::ReleasePending));
+        return Ok(Decision::Wait(WaitReason::DisownPending));
     }
     Ok(Decision::Recreate { from })
 }

@@ -25,8 +25,8 @@ pub enum Decision {
         /// The generation that it was last written for, if it says so.
         from: Option<Generation>,
     },
-    /// Let go of every version that is not on its way out already: take the adapter's marks off, and mark it released.
-    Orphan(OrphanReason),
+    /// Disown every version that is not on its way out already: take the adapter's marks off, and mark it disowned.
+    Disown(DisownReason),
     /// Delete every version that is not on its way out already.
     Delete,
     /// Something has to happen elsewhere first; the next event looks again.
@@ -55,12 +55,12 @@ pub enum UpdateReason {
     OwnerChanged,
 }
 
-/// Why objects are released.
+/// Why objects are disowned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrphanReason {
+pub enum DisownReason {
     /// The orphan gate holds.
     GateHolds,
-    /// Another version was released before.
+    /// Another version was disowned before.
     Disowned,
 }
 
@@ -71,17 +71,17 @@ pub enum WaitReason {
     Deleting,
     /// Every version is on its way out: nothing is written into it, or created beside it.
     Terminating,
-    /// It is to be deleted, but something that is to be released names it as its owner, and would go with it.
-    ReleasePending,
+    /// It is to be deleted, but something that is to be disowned names it as its owner, and would go with it.
+    DisownPending,
 }
 
 /// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
-    /// It was released: it is never written or deleted again, until a person takes the mark off.
+    /// It was disowned: it is never written or deleted again, until a person takes the mark off.
     Disowned,
-    /// Release is asked for, and nothing is there.
-    NothingToOrphan,
+    /// Disowning is asked for, and nothing is there.
+    NothingToDisown,
     /// Deletion is asked for, and nothing is there.
     AlreadyAbsent,
     /// `when` does not hold.
@@ -225,7 +225,7 @@ impl Decision {
             Self::Update { .. } => "update",
             Self::Patch(_) => "patch",
             Self::Recreate { .. } => "recreate",
-            Self::Orphan(_) => "orphan",
+            Self::Disown(_) => "disown",
             Self::Delete => "delete",
             Self::Wait(_) => "wait",
             Self::Skip(_) => "skip",
@@ -243,12 +243,12 @@ impl Decision {
             Self::Update { because: UpdateReason::GenerationChanged, .. } => "GenerationChanged",
             Self::Update { because: UpdateReason::OwnerChanged, .. } => "OwnerChanged",
             Self::Patch(_) => "PatchGateHolds",
-            Self::Orphan(OrphanReason::GateHolds) => "OrphanGateHolds",
-            Self::Orphan(OrphanReason::Disowned) | Self::Skip(SkipReason::Disowned) => "Disowned",
+            Self::Disown(DisownReason::GateHolds) => "OrphanGateHolds",
+            Self::Disown(DisownReason::Disowned) | Self::Skip(SkipReason::Disowned) => "Disowned",
             Self::Delete => "DeleteGateHolds",
             Self::Wait(WaitReason::Deleting) => "Deleting",
             Self::Wait(WaitReason::Terminating) => "Terminating",
-            Self::Wait(WaitReason::ReleasePending) => "ReleasePending",
+            Self::Wait(WaitReason::DisownPending) => "DisownPending",
             Self::Skip(reason) => reason.as_str(),
             Self::Fail(failure) => failure.reason.as_str(),
         }
@@ -265,14 +265,14 @@ impl Decision {
             ("update", "OwnerChanged"),
             ("patch", "PatchGateHolds"),
             ("recreate", "RecreateGateHolds"),
-            ("orphan", "OrphanGateHolds"),
-            ("orphan", "Disowned"),
+            ("disown", "OrphanGateHolds"),
+            ("disown", "Disowned"),
             ("delete", "DeleteGateHolds"),
             ("wait", "Deleting"),
             ("wait", "Terminating"),
-            ("wait", "ReleasePending"),
+            ("wait", "DisownPending"),
             ("skip", "Disowned"),
-            ("skip", "NothingToOrphan"),
+            ("skip", "NothingToDisown"),
             ("skip", "AlreadyAbsent"),
             ("skip", "WhenFalse"),
             ("skip", "CreateGateFalse"),
@@ -292,7 +292,7 @@ impl SkipReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Disowned => "Disowned",
-            Self::NothingToOrphan => "NothingToOrphan",
+            Self::NothingToDisown => "NothingToDisown",
             Self::AlreadyAbsent => "AlreadyAbsent",
             Self::WhenFalse => "WhenFalse",
             Self::CreateGateFalse => "CreateGateFalse",

@@ -21,7 +21,7 @@ impl Planner<'_> {
     }
 
     fn is_to_be_disowned(&self, index: usize, scope: &Scope, unknown: &BTreeSet<&str>) -> bool {
-        if self.outcomes.get(index).is_some_and(|outcome| outcome.result == OutcomeResult::Released) {
+        if self.outcomes.get(index).is_some_and(|outcome| outcome.result == OutcomeResult::Disowned) {
             return false;
         }
         let has_gate = self.task.resources[index].gates.orphan.is_some();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::decide::{Gate, GateAnswer, Questions, Wanted, current};
+use super::decide::{Gate, GateAnswer, Questions, Rendered, current};
 use super::decision::{FailReason, Failure};
-use super::owner::Standing;
+use super::owner::OwnerStatus;
 use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
 use crate::cel::{EvaluationError, Expression, Reading};
@@ -36,7 +36,7 @@ pub(super) struct Context<'a> {
     /// The names in `resources` that could not be read.
     pub(super) unknown: &'a BTreeSet<&'a str>,
     pub(super) failed_earlier: bool,
-    /// Whether this resource's objects own something that is to be released, at any depth.
+    /// Whether this resource's objects own something that is to be disowned, at any depth.
     pub(super) others_are_to_be_disowned: bool,
     /// Whether what the gates read is kept for explanations.
     pub(super) keeps_readings: bool,
@@ -71,7 +71,7 @@ pub(super) struct Examination<'a> {
     /// The versions that belong to the resource.
     versions: &'a [&'a Version],
     /// What this one's objects name as their owner; none if there is nothing to name.
-    owner: Option<&'a Standing>,
+    owner: Option<&'a OwnerStatus>,
     desired: Option<Result<Desired, Failure>>,
     /// The documents of the patches whose gates hold.
     documents: Vec<Value>,
@@ -92,7 +92,7 @@ impl<'a> Examination<'a> {
     pub(super) fn new(
         context: Context<'a>,
         versions: &'a [&'a Version],
-        owner: Option<&'a Standing>,
+        owner: Option<&'a OwnerStatus>,
         desired: Option<Result<Desired, Failure>>,
     ) -> Self {
         Self { context, versions, owner, desired, documents: Vec::new(), record: Record::default() }
@@ -194,8 +194,8 @@ impl Questions for Examination<'_> {
         Ok(holding)
     }
 
-    fn wanted(&mut self) -> Result<Wanted, Failure> {
-        self.desired().map(|desired| Wanted {
+    fn rendered(&mut self) -> Result<Rendered, Failure> {
+        self.desired().map(|desired| Rendered {
             generation: desired.generation,
             namespace: desired.namespace.clone().unwrap_or_default(),
             name: desired.name.clone(),
@@ -223,7 +223,7 @@ impl Questions for Examination<'_> {
             GateAnswer::Failed(cause) => format!("has no answer ({cause})"),
             GateAnswer::Holds | GateAnswer::DoesNotHold => "holds, too".to_owned(),
         };
-        let message = format!("the orphan gate holds, and the delete gate {told}: it is released, not deleted");
+        let message = format!("the orphan gate holds, and the delete gate {told}: it is disowned, not deleted");
         self.record.warnings.push(Warning::new(WarningReason::GateConflict, message));
     }
 }

@@ -185,7 +185,7 @@ pub(super) fn is_due(decision: &Decision, result: &OutcomeResult) -> bool {
         }
         OutcomeResult::Deleted
         | OutcomeResult::Deleting
-        | OutcomeResult::Released
+        | OutcomeResult::Disowned
         | OutcomeResult::Waiting
         | OutcomeResult::Failed(_) => false,
     }

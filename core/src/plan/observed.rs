@@ -1,10 +1,10 @@
 //! The reading half of the plan: which queries to send, and what their answers make visible.
 
 use super::{Planner, Slot, query, reads};
-use crate::belonging::Belongs;
 use crate::keys;
 use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
+use crate::ownership::Owned;
 use crate::scope::Scope;
 
 /// A read that the plan needs, and for which resource.
@@ -56,10 +56,10 @@ impl Planner<'_> {
         needed
     }
 
-    /// What was released is no longer found by the labels that the release took off. So where nothing was found that
-    /// belongs to a resource that can be released, the mark is looked for, once: what was let go must not be created again.
+    /// What was disowned is no longer found by the labels that the disowning took off. So where nothing was found that
+    /// belongs to a resource that can be disowned, the mark is looked for, once: what was disowned must not be created again.
     fn reads_by_mark(&mut self, needed: &mut Vec<Read>) {
-        // Nothing can have been released for what cannot be the value of a label, and no server would look for it.
+        // Nothing can have been disowned for what cannot be the value of a label, and no server would look for it.
         if !is_label_value(&self.stamp.resource_id) {
             return;
         }
@@ -82,8 +82,8 @@ impl Planner<'_> {
         else {
             return false;
         };
-        let claim = self.claim(index, None);
-        versions.iter().all(|version| claim.covers(query, version) != Belongs::Yes)
+        let criteria = self.criteria(index, None);
+        versions.iter().all(|version| criteria.owns(query, version) != Owned::Yes)
     }
 
     /// Takes the answer to one read.
@@ -91,8 +91,8 @@ impl Planner<'_> {
         let observation = match (observation, self.slots[resource].observation.take()) {
             // The second read: what it found comes to what the first one did.
             (Observation::Found(marked), Some(Observation::Found(mut found))) => {
-                let claim = self.claim(resource, None);
-                for version in marked.into_iter().filter(|version| claim.released(version)) {
+                let criteria = self.criteria(resource, None);
+                for version in marked.into_iter().filter(|version| criteria.has_disowned(version)) {
                     put(&mut found, version);
                 }
                 self.slots[resource].knows_disowned = true;

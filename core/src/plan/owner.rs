@@ -15,7 +15,7 @@ use crate::outcome::OutcomeResult;
 
 /// What a resource came to, as far as those that name it as their owner need to know.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
+pub(super) struct OwnerStatus {
     /// The object, if it is known: also one that is on its way out, which dependents may name already.
     object: Option<Owner>,
     /// Why nothing may be written that is to name it; none if it may.
@@ -33,7 +33,7 @@ struct Owner {
     uid: String,
 }
 
-impl Standing {
+impl OwnerStatus {
     /// What resource `name` of `kind` came to, given the server's answer to its write, or else what was observed.
     pub(super) fn of(
         (name, kind): (&str, &GroupVersionKind),
@@ -42,13 +42,13 @@ impl Standing {
     ) -> Self {
         let why = match result {
             OutcomeResult::Deleted | OutcomeResult::Deleting => Some("is being deleted"),
-            OutcomeResult::Released => Some("was released"),
-            OutcomeResult::Waiting if *decision == Decision::Wait(WaitReason::ReleasePending) => {
+            OutcomeResult::Disowned => Some("was disowned"),
+            OutcomeResult::Waiting if *decision == Decision::Wait(WaitReason::DisownPending) => {
                 Some("is to be deleted")
             }
             OutcomeResult::Waiting => Some("is on its way out"),
             OutcomeResult::Failed(_) => Some("failed"),
-            OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::Disowned) => Some("was released"),
+            OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::Disowned) => Some("was disowned"),
             OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::EarlierFailure) => {
                 Some("was left alone after an earlier failure")
             }

@@ -3,10 +3,10 @@
 use super::decide::current;
 use super::decision::Failure;
 use super::{Planner, Slot};
-use crate::belonging::{Belongs, Claim, Rival, is_same_kind};
 use crate::keys;
 use crate::manifest::{Desired, Identity};
 use crate::observation::{Observation, QueryBy, Version};
+use crate::ownership::{CompetingSelector, Criteria, Owned, is_same_kind};
 use crate::scope::Scope;
 
 /// What of the objects found a resource owns.
@@ -34,17 +34,17 @@ impl Planner<'_> {
         }
         let unknown = self.unknown();
         let context = self.context(index, scope, &unknown);
-        let answers = |identity: Option<&Identity>| -> Vec<Belongs> {
-            let claim = self.claim(index, identity);
-            versions.iter().map(|version| claim.covers(query, version)).collect()
+        let answers = |identity: Option<&Identity>| -> Vec<Owned> {
+            let criteria = self.criteria(index, identity);
+            versions.iter().map(|version| criteria.owns(query, version)).collect()
         };
         let mut belongs = answers(None);
-        if belongs.contains(&Belongs::Unclear) {
+        if belongs.contains(&Owned::Ambiguous) {
             let identity = context.identity();
             let identity = identity.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
             belongs = answers(Some(&identity));
         }
-        let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Belongs::Yes).collect();
+        let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Owned::Yes).collect();
         let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
         let desired = (standing > 1).then(|| context.render());
         Ok(Ownership { places, desired })
@@ -94,14 +94,15 @@ impl Planner<'_> {
     }
 
     /// What makes an object a resource's own.
-    pub(super) fn claim<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Claim<'a> {
+    pub(super) fn criteria<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Criteria<'a> {
         let resource = &self.task.resources[index];
         let others = self.task.resources.iter().zip(&self.slots).enumerate();
-        let rivals = others.filter(|(other, (rival, _))| {
-            *other != index && is_same_kind(&rival.kind, &resource.kind) && self.can_meet(*other, index)
+        let competing = others.filter(|(place, (other, _))| {
+            *place != index && is_same_kind(&other.kind, &resource.kind) && self.can_meet(*place, index)
         });
-        let rivals = rivals.map(|(_, (_, slot))| slot.query.as_ref().map_or(Rival::Unknown, Rival::Finds));
-        Claim { resource: &resource.name, stamp: &self.stamp, identity, rivals: rivals.collect() }
+        let competing = competing
+            .map(|(_, (_, slot))| slot.query.as_ref().map_or(CompetingSelector::Unknown, CompetingSelector::Finds));
+        Criteria { resource: &resource.name, stamp: &self.stamp, identity, competing: competing.collect() }
     }
 
     /// Whether objects of two resources can be at one destination.

@@ -4,9 +4,9 @@ use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
 use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
-use crate::belonging::{Belongs, could_find};
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
+use crate::ownership::{Owned, could_find};
 use crate::scope::Scope;
 use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
@@ -28,13 +28,13 @@ impl Planner<'_> {
             Executed::Updated(object) => (OutcomeResult::Updated, Some(object)),
             Executed::Recreated(object) => (OutcomeResult::Recreated, Some(object)),
             Executed::Patched(object) => (OutcomeResult::Patched, Some(object)),
-            Executed::Released(released) => return self.released(pending, &released, scope),
+            Executed::Disowned(disowned) => return self.disowned(pending, &disowned, scope),
             Executed::Deleted => return self.deleted(pending, &[], scope),
             Executed::Deleting(remaining) => return self.deleted(pending, &remaining, scope),
             Executed::DeleteFailed { remaining, failures } => {
                 return self.delete_failed(pending, &remaining, &failures, scope);
             }
-            Executed::ReleaseFailed { failures } => {
+            Executed::DisownFailed { failures } => {
                 let failure = write_failures(&failures);
                 return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
             }
@@ -54,7 +54,7 @@ impl Planner<'_> {
 
     /// What was to be deleted is gone, or on its way out. So may versions be that were so before.
     fn deleted(&mut self, pending: Pending, remaining: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position(), &pending.belonging);
+        let former = self.versions(self.position(), &pending.owned);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
         let result = if shown.is_some() { OutcomeResult::Deleting } else { OutcomeResult::Deleted };
@@ -68,22 +68,22 @@ impl Planner<'_> {
             NotCreated::NameTaken(holder) => {
                 let holder = holder.map(Version::new);
                 let failure = self.name_taken_by(&pending, holder.as_ref(), scope);
-                (failure, holder.filter(|holder| self.is_ours(holder, scope)))
+                (failure, holder.filter(|holder| self.would_own(holder, scope)))
             }
         };
-        let former = self.versions(self.position(), &pending.belonging);
+        let former = self.versions(self.position(), &pending.owned);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(made.iter().chain(former), self.stamp.generation).cloned();
         self.conclude(pending, OutcomeResult::Failed(failure), After::Now(shown), scope)
     }
 
-    /// What could be released was. So may versions be that were released, or on their way out, before.
-    fn released(&mut self, pending: Pending, released: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position(), &pending.belonging);
+    /// What could be disowned was. So may versions be that were disowned, or on their way out, before.
+    fn disowned(&mut self, pending: Pending, disowned: &[Version], scope: &mut Scope) {
+        let former = self.versions(self.position(), &pending.owned);
         let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
         let generation = pending.desired.unwrap_or(self.stamp.generation);
-        let shown = current(released.iter().chain(former), generation).cloned();
-        self.conclude(pending, OutcomeResult::Released, After::Now(shown), scope)
+        let shown = current(disowned.iter().chain(former), generation).cloned();
+        self.conclude(pending, OutcomeResult::Disowned, After::Now(shown), scope)
     }
 
     fn delete_failed(
@@ -96,7 +96,7 @@ impl Planner<'_> {
         // What could not be deleted stands as it was seen; it must not look gone. A recreation deletes the current version last,
         // and not at all when another one was refused.
         let refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
-        let standing = self.versions(self.position(), &pending.belonging);
+        let standing = self.versions(self.position(), &pending.owned);
         let standing = standing.into_iter().filter(refused);
         let is_untouched = matches!(pending.decided.decision, Decision::Recreate { .. });
         let after = match current(remaining.iter().chain(standing), self.stamp.generation) {
@@ -111,7 +111,7 @@ impl Planner<'_> {
         let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
         match holder {
             // Another replica was faster: what it made is this event's observation too.
-            Some(version) if is_creation && pending.attempt == Attempt::First && self.is_ours(&version, scope) => {
+            Some(version) if is_creation && pending.attempt == Attempt::First && self.would_own(&version, scope) => {
                 self.add_version(version);
                 self.publish(self.position(), scope);
                 self.state = State::Deciding(Attempt::Again);
@@ -131,7 +131,7 @@ impl Planner<'_> {
                 let message = format!("{kind} {name} existed when it was to be created, and was gone when it was read");
                 Failure::new(FailReason::Conflict, message)
             }
-            Some(holder) if self.is_ours(holder, scope) => {
+            Some(holder) if self.would_own(holder, scope) => {
                 Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
             }
             Some(_) => {
@@ -142,12 +142,11 @@ impl Planner<'_> {
     }
 
     /// Whether an object that has the rendered name is one that discovery should have found.
-    fn is_ours(&self, version: &Version, scope: &Scope) -> bool {
+    fn would_own(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();
         let Ok(identity) = self.context(self.position(), scope, &unknown).identity() else { return false };
-        could_find(query, version)
-            && self.claim(self.position(), Some(&identity)).covers(query, version) == Belongs::Yes
+        could_find(query, version) && self.criteria(self.position(), Some(&identity)).owns(query, version) == Owned::Yes
     }
 
     /// Adds an object to what was observed of the current resource.

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::Planner;
 use super::decision::{Decision, FailReason, Failure};
-use super::owner::{Standing, add_reference};
-use super::release;
-use crate::belonging::could_find;
+use super::disown;
+use super::owner::{OwnerStatus, add_reference};
 use crate::keys;
 use crate::manifest::Desired;
 use crate::observation::{Query, QueryBy, Version};
+use crate::ownership::could_find;
 
 /// What has to be so before a write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Requirement {
     Discovery,
     /// The next event would find the patched object again.
     Selector,
-    /// The resource id can be the value of the label that marks a released object.
+    /// The resource id can be the value of the label that marks a disowned object.
     Mark,
 }
 
@@ -36,7 +36,7 @@ impl Requirement {
                 &[Self::Owner, Self::Discovery]
             }
             Decision::Patch(_) => &[Self::Selector],
-            Decision::Orphan(_) => &[Self::Mark],
+            Decision::Disown(_) => &[Self::Mark],
             Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
         }
     }
@@ -65,7 +65,7 @@ impl Requirement {
 /// would stand in the way of later resources.
 pub(crate) fn refused(decision: Decision, failure: Failure) -> Decision {
     match decision {
-        Decision::Orphan(_) => decision,
+        Decision::Disown(_) => decision,
         Decision::Create
         | Decision::CreateVersion(_)
         | Decision::Update { .. }
@@ -84,7 +84,7 @@ impl Planner<'_> {
         &self,
         decision: &Decision,
         mut desired: Option<&mut Desired>,
-        owner: Option<&Standing>,
+        owner: Option<&OwnerStatus>,
         patches: Option<(&Version, &[Value])>,
     ) -> Result<(), Failure> {
         for requirement in Requirement::of(decision) {
@@ -96,7 +96,7 @@ impl Planner<'_> {
                 (Requirement::Selector, _) => {
                     patches.map_or(Ok(()), |(version, documents)| self.check_still_found(version, documents))
                 }
-                (Requirement::Mark, _) => release::check_mark(&self.stamp),
+                (Requirement::Mark, _) => disown::check_mark(&self.stamp),
             };
             met.map_err(|cause| Failure::new(requirement.reason(), cause))?;
         }
@@ -161,7 +161,7 @@ fn patched_label<'a>(live: Option<&'a str>, key: &str, document: &'a Value) -> O
     }
 }
 
-fn name_owner(desired: &mut Desired, owner: &Standing) -> Result<(), String> {
+fn name_owner(desired: &mut Desired, owner: &OwnerStatus) -> Result<(), String> {
     let reference = owner.reference(desired.namespace.as_deref().unwrap_or_default())?;
     add_reference(&mut desired.object, reference);
     Ok(())

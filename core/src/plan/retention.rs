@@ -47,8 +47,8 @@ impl Planner<'_> {
             | Executed::DeletedNotCreated(_)
             | Executed::Patched(_)
             | Executed::PatchFailed { .. }
-            | Executed::Released(_)
-            | Executed::ReleaseFailed { .. } => Vec::new(),
+            | Executed::Disowned(_)
+            | Executed::DisownFailed { .. } => Vec::new(),
         };
         outcome.warnings.extend(errors.iter().map(|error| {
             let failure = write_failure(error);
@@ -79,7 +79,7 @@ impl Planner<'_> {
             After::Now(version) => version.as_ref(),
             After::AsObserved => None,
         };
-        let mut versions = self.versions(self.position(), &pending.belonging);
+        let mut versions = self.versions(self.position(), &pending.owned);
         versions.retain(|version| written.is_none_or(|written| written.uid() != version.uid()));
         versions.extend(written);
         let current = match written {
@@ -98,14 +98,14 @@ impl Planner<'_> {
     }
 }
 
-/// Whether former versions are pruned after this outcome: not when it failed, nor when the resource is let go of, nor on
+/// Whether former versions are pruned after this outcome: not when it failed, nor when the resource is deleted or disowned, nor on
 /// an event that knows less than what is live.
 fn is_due(decision: &Decision, result: &OutcomeResult) -> bool {
     let is_excluded = matches!(
         decision,
         Decision::Fail(_)
             | Decision::Delete
-            | Decision::Orphan(_)
+            | Decision::Disown(_)
             | Decision::Skip(SkipReason::StaleEvent { .. } | SkipReason::EarlierFailure | SkipReason::Disowned)
     );
     !is_excluded && !matches!(result, OutcomeResult::Failed(_))

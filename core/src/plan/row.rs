@@ -7,12 +7,12 @@ use std::fmt;
 pub enum Row {
     /// 1: the live objects could not be read.
     Unknown,
-    /// 2: a version was released, so that none is ever touched again.
+    /// 2: a version was disowned, so that none is ever touched again.
     Disowned,
     /// 3: live, and the orphan gate holds.
-    Orphan,
+    Disown,
     /// 4: absent, and the orphan gate holds.
-    NothingToOrphan,
+    NothingToDisown,
     /// 5: live, and the delete gate holds.
     Delete,
     /// 6: all terminating, and the delete gate holds.
@@ -52,8 +52,8 @@ impl Row {
     pub const ALL: [Self; 20] = [
         Self::Unknown,
         Self::Disowned,
-        Self::Orphan,
-        Self::NothingToOrphan,
+        Self::Disown,
+        Self::NothingToDisown,
         Self::Delete,
         Self::Deleting,
         Self::AlreadyAbsent,
@@ -78,8 +78,8 @@ impl Row {
         match self {
             Self::Unknown => "1",
             Self::Disowned => "2",
-            Self::Orphan => "3",
-            Self::NothingToOrphan => "4",
+            Self::Disown => "3",
+            Self::NothingToDisown => "4",
             Self::Delete => "5",
             Self::Deleting => "6",
             Self::AlreadyAbsent => "7",
@@ -104,9 +104,9 @@ impl Row {
     pub fn condition(self) -> &'static str {
         match self {
             Self::Unknown => "the live objects could not be read",
-            Self::Disowned => "a version was released",
-            Self::Orphan => "live, and `lifecycle.orphan` holds",
-            Self::NothingToOrphan => "absent, and `lifecycle.orphan` holds",
+            Self::Disowned => "a version was disowned",
+            Self::Disown => "live, and `lifecycle.orphan` holds",
+            Self::NothingToDisown => "absent, and `lifecycle.orphan` holds",
             Self::Delete => "live, and `lifecycle.delete` holds",
             Self::Deleting => "all terminating, and `lifecycle.delete` holds",
             Self::AlreadyAbsent => "absent, and `lifecycle.delete` holds",
@@ -132,7 +132,7 @@ impl Row {
         Some(match self {
             Self::Unknown => "the read has to succeed",
             Self::Disowned => "a person has to remove the label `hyperfleet.io/disowned`",
-            Self::Orphan | Self::NothingToOrphan => "`lifecycle.orphan` must not hold",
+            Self::Disown | Self::NothingToDisown => "`lifecycle.orphan` must not hold",
             Self::Delete | Self::Deleting | Self::AlreadyAbsent => "`lifecycle.delete` must not hold",
             Self::EarlierFailure => "the resources before it have to succeed",
             Self::WhenFalse => "`when` has to hold",

@@ -86,7 +86,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         row,
         decision,
         result,
-        can_be_released: resource.gates.orphan.is_some(),
+        can_be_disowned: resource.gates.orphan.is_some(),
         can_be_deleted: resource.gates.delete.is_some(),
         finalized: false,
         gates: Vec::new(),

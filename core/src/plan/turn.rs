@@ -5,11 +5,11 @@
 use super::decide::{Seen, current, decide};
 use super::decision::Decision;
 use super::gates::{Context, Examination};
-use super::owner::Standing;
+use super::owner::OwnerStatus;
 use super::ownership::Ownership;
 use super::reads;
 use super::requirement::refused;
-use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Step, place};
+use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Write, place};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
@@ -17,7 +17,7 @@ use crate::scope::Scope;
 
 impl Planner<'_> {
     /// Asks the table about the current resource. A decision that needs no write is concluded at once, and has no step.
-    pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Step> {
+    pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Write> {
         let owned = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position(), &owned.places);
@@ -45,7 +45,7 @@ impl Planner<'_> {
                 (None, OutcomeResult::Failed(failure))
             }
         };
-        let pending = Pending { attempt, decided, place, belonging: owned.places, desired, record };
+        let pending = Pending { attempt, decided, place, owned: owned.places, desired, record };
         match command {
             None => {
                 self.conclude(pending, result, After::AsObserved, scope);
@@ -54,7 +54,7 @@ impl Planner<'_> {
             Some(command) => {
                 let purpose = Purpose::Decided(pending.decided.decision.clone());
                 self.state = State::Writing(Box::new(pending));
-                Some(Step { resource: self.resource().name.clone(), purpose, command })
+                Some(Write { resource: self.resource().name.clone(), purpose, command })
             }
         }
     }
@@ -94,7 +94,7 @@ impl Planner<'_> {
             | Decision::Update { .. }
             | Decision::Recreate { .. }
             | Decision::Fail(_) => rendered.or(live),
-            Decision::Patch(_) | Decision::Orphan(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) => {
+            Decision::Patch(_) | Decision::Disown(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) => {
                 live.or(rendered)
             }
         };
@@ -102,14 +102,14 @@ impl Planner<'_> {
     }
 
     /// What the current resource's objects have to name as their owner.
-    fn owner(&self) -> Option<Standing> {
+    fn owner(&self) -> Option<OwnerStatus> {
         let index = self.resource().owner?;
         let name = &self.task.resources[index].name;
         if !self.can_meet(index, self.position()) {
-            return Some(Standing::elsewhere(name));
+            return Some(OwnerStatus::elsewhere(name));
         }
         let standing = self.slots[index].standing.clone();
-        Some(standing.unwrap_or_else(|| Standing::unknown(name)))
+        Some(standing.unwrap_or_else(|| OwnerStatus::unknown(name)))
     }
 }
 
@@ -124,7 +124,7 @@ fn unwritten(decision: &Decision) -> OutcomeResult {
         | Decision::Update { .. }
         | Decision::Patch(_)
         | Decision::Recreate { .. }
-        | Decision::Orphan(_)
+        | Decision::Disown(_)
         | Decision::Delete => OutcomeResult::Skipped,
     }
 }

@@ -29,7 +29,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         row: Row::Update,
         decision: Decision::Fail(failure.clone()),
         result: OutcomeResult::Failed(failure),
-        can_be_released: false,
+        can_be_disowned: false,
         can_be_deleted: false,
         finalized: false,
         gates: Vec::new(),

@@ -292,10 +292,10 @@ fn operation_word(decision: &Decision) -> &'static str {
         Decision::Create | Decision::CreateVersion(_) => "create",
         Decision::Update { .. } => "update",
         Decision::Patch(_) => "patch",
-        Decision::Orphan(_) => "orphan",
+        Decision::Disown(_) => "disown",
         Decision::Recreate { .. } => "recreate",
         Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating | WaitReason::ReleasePending) | Decision::Skip(_) => "skip",
+        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending) | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",
     }
 }

@@ -1,4 +1,4 @@
-//! Patches and releases.
+//! Patches and disowns.
 
 use super::*;
 
@@ -56,28 +56,28 @@ async fn the_last_object_is_released_when_all_others_are() {
     use WriteErrorKind as Kind;
     check(vec![
         (
-            "the former ones are released before the last",
+            "the former ones are disowned before the last",
             Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]),
             release(vec![target("a", "u1"), target("b", "u2")], target("c", "u3")),
-            "released u1 u2 u3",
+            "disowned u1 u2 u3",
             &["patch a", "patch b", "patch c"],
         ),
         (
             "the only one is the last",
             Scripted::new([job("a", "u1")]),
             release(vec![], target("a", "u1")),
-            "released u1",
+            "disowned u1",
             &["patch a"],
         ),
         (
             "what is gone needs no release",
             Scripted::new([job("b", "u2")]),
             release(vec![target("a", "u1"), target("b", "u2")], target("c", "u3")),
-            "released u2",
+            "disowned u2",
             &["patch a", "patch b", "patch c"],
         ),
         (
-            "while a former one is not released, the last one is kept",
+            "while a former one is not disowned, the last one is kept",
             Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]).refusing("patch a", Kind::Forbidden),
             release(vec![target("a", "u1"), target("b", "u2")], target("c", "u3")),
             "failed Forbidden (patch a)",
@@ -91,7 +91,7 @@ async fn the_last_object_is_released_when_all_others_are() {
             &["patch a"],
         ),
         (
-            "a namesake is not released",
+            "a namesake is not disowned",
             Scripted::new([job("a", "u2")]),
             release(vec![], target("a", "u1")),
             "failed Conflict (patch Job team-a/a)",

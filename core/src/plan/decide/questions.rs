@@ -3,9 +3,9 @@
 //! [`decide`](super::decide) is pure: what it has to know is either [`Seen`], or one of [`Questions`] that whoever asks for the
 //! decision answers when a row needs it.
 
-use crate::belonging::is_same_namespace;
 use crate::id::Generation;
 use crate::observation::Version;
+use crate::ownership::is_same_namespace;
 use crate::plan::decision::Failure;
 
 /// What is known of the live objects that belong to a resource.
@@ -20,7 +20,7 @@ pub enum Seen<'a> {
 /// The gates that the table asks. Those of patches are asked together ([`Questions::patches`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Shall it be released? Does not hold where not configured.
+    /// Shall it be disowned? Does not hold where not configured.
     Orphan,
     /// Shall it be deleted? Does not hold where not configured.
     Delete,
@@ -64,7 +64,7 @@ impl GateAnswer {
 
 /// What the table needs to know about the rendered manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Rendered {
     /// The desired generation.
     pub generation: Generation,
     /// The rendered namespace; empty if there is none.
@@ -73,7 +73,7 @@ pub struct Wanted {
     pub name: String,
 }
 
-impl Wanted {
+impl Rendered {
     /// Whether a version is the one of the rendered name.
     pub(super) fn names(&self, version: &Version) -> bool {
         version.name() == self.name && is_same_namespace(version.namespace(), &self.namespace)
@@ -96,7 +96,7 @@ pub trait Questions {
     ///
     /// # Errors
     /// It cannot be rendered, or must not be applied as it is.
-    fn wanted(&mut self) -> Result<Wanted, Failure>;
+    fn rendered(&mut self) -> Result<Rendered, Failure>;
 
     /// Whether a live version names the owner that it should; true where none is configured.
     ///
@@ -104,7 +104,7 @@ pub trait Questions {
     /// The owner is not available.
     fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure>;
 
-    /// Whether this resource's objects own something that is to be released, or own its owner: their deletion would take
+    /// Whether this resource's objects own something that is to be disowned, or own its owner: their deletion would take
     /// it along.
     fn others_are_to_be_disowned(&mut self) -> bool;
 

@@ -119,7 +119,7 @@ fn failed_write_stops_later_writes_but_neither_deletions_nor_disownings() {
         [
             ("create", "Unavailable", "failed", "12"),
             ("skip", "EarlierFailure", "skipped", "7a"),
-            ("orphan", "OrphanGateHolds", "released", "3"),
+            ("disown", "OrphanGateHolds", "disowned", "3"),
             ("delete", "DeleteGateHolds", "deleted", "5"),
             ("skip", "AlreadyAbsent", "skipped", "7"),
         ]

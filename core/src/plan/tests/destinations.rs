@@ -1,4 +1,4 @@
-//! One task at two destinations: what is at one is never found, owned, released or in the way at the other.
+//! One task at two destinations: what is at one is never found, owned, disowned or in the way at the other.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn destination(command: &Command) -> &Destination {
             one(targets);
             &targets[0].destination
         }
-        Command::Release { last, .. } => &last.target.destination,
+        Command::Disown { last, .. } => &last.target.destination,
     }
 }
 
@@ -170,7 +170,7 @@ fn an_owner_at_another_destination_is_no_owner() {
 #[test]
 fn an_owner_waits_for_no_dependent_at_another_destination() {
     let task =
-        apart(gated(config_map("parent"), "delete", "deleting"), gated(config_map("child"), "orphan", "releasing"));
+        apart(gated(config_map("parent"), "delete", "deleting"), gated(config_map("child"), "orphan", "disowning"));
     let with_owner = |uid: &str| {
         let owner = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": uid }]);
         with(live("ConfigMap", "child", json!({}), Some(3)), json!({ "metadata": { "ownerReferences": owner } }))
@@ -179,10 +179,10 @@ fn an_owner_waits_for_no_dependent_at_another_destination() {
     // The first object of each store has the same UID.
     let mut stores = Stores::new([parent], [with_owner("uid-1")]);
     assert_eq!(stores.here.object("parent")["metadata"]["uid"], "uid-1");
-    let variables = [spoke(), yes("deleting")[0].clone(), yes("releasing")[0].clone()];
+    let variables = [spoke(), yes("deleting")[0].clone(), yes("disowning")[0].clone()];
     assert_eq!(
         told(&stores.pass(&task, &variables)),
-        [("deleted", "DeleteGateHolds"), ("released", "OrphanGateHolds")]
+        [("deleted", "DeleteGateHolds"), ("disowned", "OrphanGateHolds")]
     );
     let child = stores.there.object("child");
     assert_eq!(child["metadata"]["labels"][keys::DISOWNED], "c1");

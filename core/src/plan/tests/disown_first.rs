@@ -15,8 +15,8 @@ fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
         let mut store = Store::new();
         pass(&task, &mut store, 3, &[]);
         let first = pass(&task, &mut store, 3, &yes("deleting"));
-        assert_eq!(first.results()[0].1, "ReleasePending");
-        assert_eq!(first.results()[1].2, "released");
+        assert_eq!(first.results()[0].1, "DisownPending");
+        assert_eq!(first.results()[1].2, "disowned");
         assert!(store.names().contains(&"space"), "{:?}", store.log);
         let second = pass(&task, &mut store, 3, &yes("deleting"));
         assert_eq!(second.results()[0].0, gate);
@@ -26,7 +26,7 @@ fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
 
 #[test]
 fn deletion_waits_for_no_object_that_is_to_stay() {
-    let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "releasing")]);
+    let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "disowning")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, "delete");
@@ -42,7 +42,7 @@ fn deletion_waits_for_an_object_whatever_its_references_say() {
         pass(&task, &mut store, 3, &[]);
         store.change("child", &json!({ "metadata": { "ownerReferences": references } }));
         let first = pass(&task, &mut store, 3, &yes("deleting"));
-        assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
+        assert_eq!((first.results()[0].1, first.results()[1].2), ("DisownPending", "disowned"));
         let left = store.object("child")["metadata"]["ownerReferences"].as_array();
         assert!(left.is_none_or(Vec::is_empty), "{left:?}");
         assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, "delete");
@@ -55,7 +55,7 @@ fn deletion_follows_a_disowning_of_the_same_event() {
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!((first.results()[0].2, first.results()[1].2), ("released", "deleted"));
+    assert_eq!((first.results()[0].2, first.results()[1].2), ("disowned", "deleted"));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn deletion_waits_for_an_unread_object_that_can_be_disowned() {
     pass(&task, &mut store, 3, &[]);
     store.unreadable = vec!["Secret".to_owned()];
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!((first.results()[0].1, first.results()[1].1), ("ReleasePending", "DiscoveryFailed"));
+    assert_eq!((first.results()[0].1, first.results()[1].1), ("DisownPending", "DiscoveryFailed"));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn an_owner_waits_where_nobody_can_tell() {
     let unowned = super::passes::task(&[space(), owned("child", "space")]);
     pass(&unowned, &mut store, 3, &[]);
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!(first.results()[0].1, "ReleasePending", "the gate that would tell has no answer");
+    assert_eq!(first.results()[0].1, "DisownPending", "the gate that would tell has no answer");
     assert_eq!(first.results()[1].1, "GateFailed");
 }
 
@@ -120,7 +120,7 @@ fn an_owner_waits_for_what_is_left_beside_a_released_version() {
         json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }),
     ));
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
+    assert_eq!((first.results()[0].1, first.results()[1].2), ("DisownPending", "disowned"));
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted");
 }
 
@@ -142,10 +142,10 @@ fn owner_waits_for_a_reference_that_the_manifest_holds() {
         let mut store = store.clone();
         pass(&task, &mut store, 3, &[]);
         let first = pass(&task, &mut store, 3, &yes("deleting"));
-        assert_eq!((first.results()[0].1, first.results()[1].2), ("ReleasePending", "released"));
+        assert_eq!((first.results()[0].1, first.results()[1].2), ("DisownPending", "disowned"));
         assert!(
             store.object("child")["metadata"].get("ownerReferences").is_none(),
-            "the reference went with the release"
+            "the reference went with the disowning"
         );
         assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].0, gate);
         assert!(store.names().contains(&"child"));
@@ -161,7 +161,7 @@ fn owner_waits_for_no_reference_that_a_release_leaves() {
     let task = task(&[gated(space(), "delete", "deleting"), child]);
     pass(&task, &mut store, 3, &[]);
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!(first.results()[0].1, "ReleasePending");
+    assert_eq!(first.results()[0].1, "DisownPending");
     assert_eq!(store.object("child")["metadata"]["ownerReferences"][0]["uid"], json!(uid));
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted", "its controller keeps it");
 }

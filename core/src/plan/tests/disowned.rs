@@ -17,7 +17,7 @@ fn marked(object: Value, value: &str) -> Value {
 }
 
 /// Adds the mark, as a release does.
-fn released(name: &str, id: &str, by: &str) -> Value {
+fn disowned(name: &str, id: &str, by: &str) -> Value {
     let metadata = json!({ "labels": { "app": "demo", keys::DISOWNED: id }, "annotations": { keys::DISOWNED_BY: by } });
     with(live("ConfigMap", name, json!({}), Some(1)), json!({ "metadata": metadata }))
 }
@@ -25,7 +25,7 @@ fn released(name: &str, id: &str, by: &str) -> Value {
 #[test]
 fn what_a_person_marks_is_left_alone_with_or_without_a_gate() {
     for entry in
-        [config_map("job"), gated(config_map("job"), "orphan", "releasing"), gated(config_map("job"), "delete", "true")]
+        [config_map("job"), gated(config_map("job"), "orphan", "disowning"), gated(config_map("job"), "delete", "true")]
     {
         for value in ["c1", "true", ""] {
             let mut store = Store::with([marked(live("ConfigMap", "job", json!({}), Some(1)), value)]);
@@ -42,7 +42,7 @@ fn what_is_left_beside_a_marked_version_is_released() {
     let mut store =
         Store::with([marked(version("job", "a", 1, 1), "c1"), version("job", "b", 2, 2), version("job", "c", 3, 3)]);
     let stripped = pass(&task, &mut store, 3, &[]);
-    assert_eq!(stripped.result(), ("orphan", "Disowned", "released", "2"));
+    assert_eq!(stripped.result(), ("disown", "Disowned", "disowned", "2"));
     assert!(stripped.outcomes[0].finalized);
     assert_eq!(store.log, ["release b", "release c"]);
     assert_settled(&task, &mut store, 3, &[]);
@@ -52,26 +52,26 @@ fn what_is_left_beside_a_marked_version_is_released() {
 fn a_person_who_takes_the_mark_off_gives_the_object_back() {
     let named = json!({ "manifest": { "metadata": { "name": "job-3" } }, "discovery": { "by_name": "job-3" } });
     for entry in [with(config_map("job"), named), selecting("job")] {
-        let task = task(&[gated(entry, "orphan", "releasing")]);
+        let task = task(&[gated(entry, "orphan", "disowning")]);
         let mut store = Store::new();
         pass(&task, &mut store, 3, &[]);
-        pass(&task, &mut store, 3, &yes("releasing"));
+        pass(&task, &mut store, 3, &yes("disowning"));
         store.change("job-3", &json!({ "metadata": { "labels": { keys::DISOWNED: null } } }));
         assert_eq!(pass(&task, &mut store, 3, &[]).result().1, "SameGeneration");
         // As if it were of an older generation: the name of what is selected varies with it.
         store.change("job-3", &json!({ "metadata": { "annotations": { keys::GENERATION: "2" } } }));
         assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated");
         assert_eq!(store.object("job-3")["metadata"]["labels"][keys::RESOURCE], json!("job"), "it is stamped again");
-        assert_eq!(pass(&task, &mut store, 3, &yes("releasing")).result().2, "released", "and may be released again");
+        assert_eq!(pass(&task, &mut store, 3, &yes("disowning")).result().2, "disowned", "and may be disowned again");
     }
 }
 
 #[test]
 fn what_others_released_is_not_taken_for_ones_own() {
     let cases = [
-        ("for another cluster", released("x", "c2", "tester/job")),
-        ("by another adapter", released("x", "c1", "somebody/job")),
-        ("by another entry", released("x", "c1", "tester/other")),
+        ("for another cluster", disowned("x", "c2", "tester/job")),
+        ("by another adapter", disowned("x", "c1", "somebody/job")),
+        ("by another entry", disowned("x", "c1", "tester/other")),
         (
             "by a person, off another cluster's",
             marked(
@@ -86,7 +86,7 @@ fn what_others_released_is_not_taken_for_ones_own() {
     for (name, object) in cases {
         // Each is there alone, and beside an object of its own.
         for own in [None, Some(version("job", "job-3", 3, 1))] {
-            let task = task(&[gated(selecting("job"), "orphan", "releasing"), selecting("other")]);
+            let task = task(&[gated(selecting("job"), "orphan", "disowning"), selecting("other")]);
             let mut store = Store::with([object.clone()]);
             let is_new = own.is_none();
             own.map(|own| store.put(own));
@@ -101,7 +101,7 @@ fn what_others_released_is_not_taken_for_ones_own() {
 fn a_mark_without_its_releaser_counts_where_nothing_speaks_against_it() {
     let bare = marked(live("ConfigMap", "x", json!({}), None), "c1");
     let of_entry = |name: &str| with(bare.clone(), json!({ "metadata": { "labels": { keys::RESOURCE: name } } }));
-    let alone = || vec![gated(selecting("job"), "orphan", "releasing")];
+    let alone = || vec![gated(selecting("job"), "orphan", "disowning")];
     let beside = || [alone(), vec![selecting("other")]].concat();
     for (name, entries, object, counts) in [
         ("alone", alone(), bare.clone(), true),
@@ -119,9 +119,9 @@ fn a_mark_without_its_releaser_counts_where_nothing_speaks_against_it() {
 fn two_adapters_release_objects_of_one_cluster_independently() {
     let mut entry = selecting("job");
     entry["manifest"]["metadata"]["name"] = json!("{{ .stage }}");
-    let task = task(&[gated(entry, "orphan", "releasing")]);
+    let task = task(&[gated(entry, "orphan", "disowning")]);
     let other = || Stamp { adapter: "other".to_owned(), ..stamp(3) };
-    let stage = |name: &str, releasing: bool| [("stage", json!(name)), ("releasing", json!(releasing))];
+    let stage = |name: &str, disowning: bool| [("stage", json!(name)), ("disowning", json!(disowning))];
     let mut store = Store::new();
     pass(&task, &mut store, 3, &stage("ours", false));
     pass_of(&task, &mut store, other(), &stage("theirs", false));
@@ -136,7 +136,7 @@ fn two_adapters_release_objects_of_one_cluster_independently() {
 #[test]
 fn what_cannot_have_been_released_is_not_looked_for() {
     let own_id = json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: "no-label" } } } });
-    let task = task(&[gated(with(config_map("job"), own_id), "orphan", "releasing")]);
+    let task = task(&[gated(with(config_map("job"), own_id), "orphan", "disowning")]);
     for (id, reads) in [("c1", 2), ("no/label", 1)] {
         let store = Store::new();
         let mut scope = super::passes::scope(&store, 3, &[]);
@@ -161,12 +161,12 @@ fn what_cannot_have_been_released_is_not_looked_for() {
 
 #[test]
 fn an_id_that_cannot_be_a_label_is_not_released_and_stops_nothing() {
-    let task = task(&[gated(config_map("job"), "orphan", "releasing"), config_map("later")]);
+    let task = task(&[gated(config_map("job"), "orphan", "disowning"), config_map("later")]);
     for id in ["no/label", ""] {
         let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
         let stamp = Stamp { resource_id: id.to_owned(), ..stamp(3) };
-        let failed = pass_of(&task, &mut store, stamp, &yes("releasing"));
-        assert_eq!(failed.results()[0], ("orphan", "InvalidLabel", "failed", "3"), "{id:?}");
+        let failed = pass_of(&task, &mut store, stamp, &yes("disowning"));
+        assert_eq!(failed.results()[0], ("disown", "InvalidLabel", "failed", "3"), "{id:?}");
         assert_ne!(failed.results()[1].1, "EarlierFailure");
         assert_eq!(store.log.len(), 0);
     }

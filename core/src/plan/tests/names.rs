@@ -8,11 +8,11 @@ use super::passes::{
 use super::store::Store;
 use crate::outcome::Outcome;
 use crate::plan::decision::FailReason;
-use crate::plan::{Next, Step};
+use crate::plan::{Next, Write};
 use crate::write::{Command, Executed, NotCreated};
 
 /// Plans up to the first creation, and answers it with `executed`.
-fn answered(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, Option<Step>) {
+fn answered(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, Option<Write>) {
     let task = task(&[entry]);
     let mut scope = scope(store, 3, &yes("replacing"));
     let (mut planner, step) = first_step(&task, store, &mut scope);
@@ -34,7 +34,7 @@ fn a_creation_that_meets_its_own_object_is_decided_again() {
 
     let older = live("ConfigMap", "left-3", labels("left"), Some(2));
     let (_, next) = answered(selecting("left"), &Store::new(), taken(older));
-    assert!(matches!(next, Some(Step { command: Command::Update { .. }, .. })), "{next:?}");
+    assert!(matches!(next, Some(Write { command: Command::Update { .. }, .. })), "{next:?}");
 
     let dying = with(ours(), json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
     let (outcomes, _) = answered(selecting("left"), &Store::new(), taken(dying));
@@ -67,7 +67,7 @@ fn a_version_that_meets_its_own_object_still_knows_the_others() {
     let faster = with(version("job", "job-3", 3, 4), json!({ "metadata": { "uid": "theirs" } }));
     let (outcomes, next) = answered(entry, &store, taken(faster));
     assert_eq!(outcomes, [], "former versions have to be pruned first");
-    let Some(Step { command: Command::Delete { targets, .. }, .. }) = next else { unreachable!("{next:?}") };
+    let Some(Write { command: Command::Delete { targets, .. }, .. }) = next else { unreachable!("{next:?}") };
     let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["b", "a"], "all former versions are known, and the newest of them stays");
 }
@@ -81,7 +81,7 @@ fn a_creation_is_decided_again_only_once() {
     // Its own, but of another name, so that the table asks for a second creation.
     planner.record(&mut scope, taken(version("job", "job-2", 2, 1)));
     let next = next_step(&mut planner, &store, &mut scope);
-    assert!(matches!(next, Some(Step { command: Command::Create { .. }, .. })), "{next:?}");
+    assert!(matches!(next, Some(Write { command: Command::Create { .. }, .. })), "{next:?}");
     planner.record(&mut scope, taken(version("job", "job-1", 1, 1)));
     assert_eq!(planner.next(&mut scope), Next::Done);
     assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason), Some(FailReason::Conflict));

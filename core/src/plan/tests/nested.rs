@@ -59,7 +59,7 @@ fn of_what_goes_or_is_not_there_nothing_is_visible() {
 fn what_is_inside_of_a_released_object_is_still_visible() {
     let entry = gated(work(&[looking_for("inside", "inner")]), "orphan", "true");
     let done = pass(&task(&[entry]), &mut Store::with([there(3)]), 3, &[]);
-    assert_eq!((done.result().2, done.visible("inside").is_some()), ("released", true));
+    assert_eq!((done.result().2, done.visible("inside").is_some()), ("disowned", true));
 }
 
 #[test]

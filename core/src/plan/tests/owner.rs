@@ -114,7 +114,7 @@ fn a_patch_and_a_deletion_need_no_owner() {
 
 #[test]
 fn disowning_removes_every_reference_but_a_controllers() {
-    let task = task(&[space(), gated(owned("child", "space"), "orphan", "releasing")]);
+    let task = task(&[space(), gated(owned("child", "space"), "orphan", "disowning")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
     let ours = references(&store, "child")[0].clone();
@@ -128,7 +128,7 @@ fn disowning_removes_every_reference_but_a_controllers() {
     ] {
         let mut store = store.clone();
         store.change("child", &json!({ "metadata": { "ownerReferences": references_before } }));
-        pass(&task, &mut store, 3, &yes("releasing"));
+        pass(&task, &mut store, 3, &yes("disowning"));
         assert_eq!(references(&store, "child"), &left);
     }
 }

@@ -57,9 +57,9 @@ fn an_owner_that_is_deleted_on_this_event_cannot_be_named() {
 
 #[test]
 fn an_owner_that_was_released_cannot_be_named() {
-    check(gated(config_map("owner"), "orphan", "deleting"), &[there()], "OwnerUnavailable", "was released");
-    let released = with(there(), json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
-    check(config_map("owner"), &[released], "OwnerUnavailable", "was released");
+    check(gated(config_map("owner"), "orphan", "deleting"), &[there()], "OwnerUnavailable", "was disowned");
+    let disowned = with(there(), json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
+    check(config_map("owner"), &[disowned], "OwnerUnavailable", "was disowned");
 }
 
 #[test]

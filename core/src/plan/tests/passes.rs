@@ -8,14 +8,14 @@ use crate::id::Generation;
 use crate::keys;
 use crate::manifest::Stamp;
 use crate::outcome::Outcome;
-use crate::plan::{Next, Planner, Read, Step};
+use crate::plan::{Next, Planner, Read, Write};
 use crate::scope::Scope;
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
 
 /// The variables that gates and manifests of tests may read, as they are where a test does not say otherwise.
 const VARIABLES: [(&str, bool); 5] =
-    [("deleting", false), ("releasing", false), ("replacing", false), ("writing", true), ("creating", true)];
+    [("deleting", false), ("disowning", false), ("replacing", false), ("writing", true), ("creating", true)];
 
 /// A gate.
 pub(super) fn when(expression: &str) -> Value {
@@ -199,7 +199,7 @@ pub(super) fn assert_settled(task: &Task, store: &mut Store, generation: i64, va
 
 /// The step that a pass would take first, given what is there.
 #[track_caller]
-pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, Step) {
+pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, Write) {
     let generation = scope.get("generation").and_then(Value::as_i64).unwrap();
     let mut planner = Planner::new(task, stamp(generation));
     let step = next_step(&mut planner, store, scope).unwrap();
@@ -207,7 +207,7 @@ pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -
 }
 
 /// The next step of a plan, whatever has to be read before.
-pub(super) fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Step> {
+pub(super) fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Write> {
     loop {
         match planner.next(scope) {
             Next::Read(reads) => {

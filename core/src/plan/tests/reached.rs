@@ -16,7 +16,7 @@ fn expression() -> impl Strategy<Value = &'static str> {
         "true",
         "false",
         "deleting",
-        "releasing",
+        "disowning",
         "stage == 'a' && stage == 'b'",
         "stage == 'a'",
         "1 / 0 == 1",
@@ -27,7 +27,7 @@ fn expression() -> impl Strategy<Value = &'static str> {
         "resources.child.metadata.name == stage",
         "has(resources.owner) || true",
         "deleting && false",
-        "releasing || !resources.?child.hasValue()",
+        "disowning || !resources.?child.hasValue()",
     ])
 }
 
@@ -194,7 +194,7 @@ proptest! {
     #[test]
     fn every_outcome_is_among_those_that_check_tells(shape in shape(), world in world()) {
         let task = task(&[shape.owner.clone(), shape.child.clone()]);
-        let mut variables = vec![("deleting", json!(world.flags[0])), ("releasing", json!(world.flags[1]))];
+        let mut variables = vec![("deleting", json!(world.flags[0])), ("disowning", json!(world.flags[1]))];
         variables.push(("stage", world.stage.map_or(Value::Null, Value::from)));
         let pass = pass_of(&task, &mut world.store(&shape), world.stamp.clone(), &variables);
         for (outcome, reach) in pass.outcomes.iter().zip(reach(&task)) {
@@ -233,14 +233,14 @@ fn failures_of_a_write_are_told_with_the_row_that_writes() {
 
 #[test]
 fn disowning_that_fails_is_told_as_the_decision_that_the_planner_keeps() {
-    let child = with(config_map("child"), json!({ "lifecycle": { "orphan": when("releasing") } }));
+    let child = with(config_map("child"), json!({ "lifecycle": { "orphan": when("disowning") } }));
     let task = task(&[child]);
     let reached = reach(&task).pop().unwrap().rows.into_iter().find(|reached| reached.row.number() == "3").unwrap();
     assert!(!reached.decisions.contains(&("fail", "InvalidLabel")), "{reached:?}");
 
     let stamp = Stamp { resource_id: "not a label".to_owned(), ..stamp(3) };
     let mut store = Store::with([live("ConfigMap", "child", json!({}), Some(3))]);
-    let failed = pass_of(&task, &mut store, stamp, &[("releasing", json!(true))]);
+    let failed = pass_of(&task, &mut store, stamp, &[("disowning", json!(true))]);
     let decision = &failed.outcomes[0].decision;
     assert_eq!(failed.result().2, "failed");
     assert!(reached.decisions.contains(&(decision.kind(), decision.reason())), "{reached:?}");

@@ -18,7 +18,7 @@ fn part(entry: Value, name: &str, part: usize) -> Value {
     };
     match part {
         0 => gated(entry, "delete", "deleting"),
-        1 => gated(entry, "orphan", "releasing"),
+        1 => gated(entry, "orphan", "disowning"),
         2 => gated(entry, "create", "creating"),
         3 => gated(entry, "apply", "writing"),
         4 => with(entry, json!({ "when": { "expression": "writing" } })),
@@ -83,7 +83,7 @@ fn space() -> Value {
 
 /// Any task, what is there, and what its gates say.
 fn worlds() -> impl Strategy<Value = (Vec<Value>, Store, Vec<(&'static str, Value)>)> {
-    let names = ["deleting", "releasing", "replacing", "writing", "creating"];
+    let names = ["deleting", "disowning", "replacing", "writing", "creating"];
     ((entries(0), entries(1), entries(2)), prop::collection::vec(any::<bool>(), names.len())).prop_map(
         move |((a, b, c), flags)| {
             let all = [a, b, c];
@@ -127,7 +127,7 @@ proptest! {
             | OutcomeResult::Patched
             | OutcomeResult::Failed(_) => false,
             OutcomeResult::Created | OutcomeResult::Updated => resource.gates.patches.is_empty(),
-            OutcomeResult::Released => !retains,
+            OutcomeResult::Disowned => !retains,
             OutcomeResult::Skipped => true,
         };
         if first.outcomes.iter().zip(&task.resources).all(is_settled) {
@@ -144,7 +144,7 @@ proptest! {
         for outcome in &done.outcomes {
             let is_there = store.names().contains(&outcome.name.as_str());
             match outcome.result {
-                OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Patched | OutcomeResult::Recreated | OutcomeResult::Released => {
+                OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Patched | OutcomeResult::Recreated | OutcomeResult::Disowned => {
                     prop_assert!(is_there, "{:?}", outcome);
                     prop_assert_eq!(done.visible(&outcome.resource), Some(store.object(&outcome.name)), "{:?}", outcome);
                 }
@@ -159,7 +159,7 @@ proptest! {
         let task = task(&entries);
         pass(&task, &mut store, 9, &[]);
         let settled = store.objects();
-        let closed: Vec<_> = variables.into_iter().filter(|(name, _)| !matches!(*name, "deleting" | "releasing")).collect();
+        let closed: Vec<_> = variables.into_iter().filter(|(name, _)| !matches!(*name, "deleting" | "disowning")).collect();
         let late = pass(&task, &mut store, 3, &closed);
         for object in settled.iter().filter(|object| object["metadata"]["annotations"][keys::GENERATION] == json!("9")) {
             prop_assert!(store.objects().contains(object), "{:?}: {:?}", late.results(), &store.log);

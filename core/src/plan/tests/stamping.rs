@@ -102,9 +102,9 @@ fn an_id_that_does_not_render_is_told_with_the_templates_error() {
     assert_eq!(*message, format!("the label `hyperfleet.io/resource-id` has no value: {fault}"));
     assert_eq!(failed.result(), ("fail", "InvalidLabel", "failed", "12"));
 
-    let releasing = gated(config_map("settings"), "orphan", "releasing");
+    let disowning = gated(config_map("settings"), "orphan", "disowning");
     let mut store = Store::with([live("ConfigMap", "settings", labels("settings"), Some(3))]);
-    let failed = pass_of(&task(&[releasing]), &mut store, stamp(), &yes("releasing"));
+    let failed = pass_of(&task(&[disowning]), &mut store, stamp(), &yes("disowning"));
     let message = &failed.outcomes[0].failure().unwrap().message;
     assert_eq!(*message, format!("the label `hyperfleet.io/disowned` has no value: {fault}"));
 }
@@ -115,9 +115,9 @@ fn resource_whose_id_does_not_render_is_unread_where_labels_tell_ownership() {
     let empty = "the resource id is empty";
     let cases = [
         ("delete", "deleting", fault),
-        ("orphan", "releasing", fault),
+        ("orphan", "disowning", fault),
         ("delete", "deleting", empty),
-        ("orphan", "releasing", empty),
+        ("orphan", "disowning", empty),
     ];
     for (gate, variable, fault) in cases {
         let resource_id_fault = (fault != empty).then(|| fault.to_owned());

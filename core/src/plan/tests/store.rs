@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::belonging::could_find;
 use crate::observation::{Observation, Query, Version};
-use crate::write::{Command, Executed, NotCreated, Release, Target, WriteError, WriteErrorKind};
+use crate::ownership::could_find;
+use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// Kind, namespace and name.
 type Key = (String, String, String);
@@ -144,7 +144,7 @@ impl Store {
                 deleted(remaining, failures)
             }
             Command::Patch { target, documents } => self.patch_all(target, &documents),
-            Command::Release { former, last } => self.release_all(&former, &last),
+            Command::Disown { former, last } => self.release_all(&former, &last),
         }
     }
 
@@ -203,18 +203,18 @@ impl Store {
         Executed::Patched(taken.unwrap())
     }
 
-    fn release_all(&mut self, former: &[Release], last: &Release) -> Executed {
-        let (mut released, mut failures) = (Vec::new(), Vec::new());
+    fn release_all(&mut self, former: &[Disowning], last: &Disowning) -> Executed {
+        let (mut disowned, mut failures) = (Vec::new(), Vec::new());
         for (place, release) in former.iter().chain([last]).enumerate() {
             if place == former.len() && !failures.is_empty() {
                 break;
             }
             match self.patch("release", &release.target, &release.patch) {
-                Ok(object) => released.extend(object.map(Version::new)),
+                Ok(object) => disowned.extend(object.map(Version::new)),
                 Err(error) => failures.push((release.target.clone(), error)),
             }
         }
-        if failures.is_empty() { Executed::Released(released) } else { Executed::ReleaseFailed { failures } }
+        if failures.is_empty() { Executed::Disowned(disowned) } else { Executed::DisownFailed { failures } }
     }
 
     fn patch(&mut self, verb: &str, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {

@@ -98,7 +98,7 @@ fn survey_hides_objects_whose_ownership_is_unclear() {
 
 #[test]
 fn survey_tells_that_an_object_is_terminating_beside_a_disowned_one() {
-    let entry = gated(selecting("job"), "orphan", "releasing");
+    let entry = gated(selecting("job"), "orphan", "disowning");
     let mark = json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } });
     let mut store = Store::with([with(version("job", "kept", 1, 1), mark), version("job", "going", 2, 2)]);
     assert_eq!(surveyed(std::slice::from_ref(&entry), &store).1, []);

@@ -13,7 +13,7 @@ use super::{Asks, End};
 use crate::cel::{Expression, Possible};
 use crate::manifest;
 use crate::observation::Version;
-use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Wanted, decide};
+use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, decide};
 use crate::plan::decision::{FailReason, Failure};
 use crate::plan::gates::{Configured, configured, is_behind};
 use crate::plan::requirement::{Requirement, refused};
@@ -170,7 +170,7 @@ impl Questions for Explorer<'_, '_> {
             Configured::Never(answer) => return answer,
             Configured::OnChange(name) => {
                 let versions: Vec<&Version> = self.versions.iter().collect();
-                let is_behind = is_behind(&versions, situations::wanted().generation);
+                let is_behind = is_behind(&versions, situations::rendered().generation);
                 self.asked.push((Asks::Gates(vec![name.to_owned()]), word(is_behind)));
                 return GateAnswer::of(is_behind);
             }
@@ -208,11 +208,11 @@ impl Questions for Explorer<'_, '_> {
         self.choose(Asks::Gates(names), replies).unwrap_or(Ok(Vec::new()))
     }
 
-    fn wanted(&mut self) -> Result<Wanted, Failure> {
-        let rendered = (Reply::Answer("yes"), Ok(situations::wanted()));
+    fn rendered(&mut self) -> Result<Rendered, Failure> {
+        let rendered = (Reply::Answer("yes"), Ok(situations::rendered()));
         let replies = std::iter::once(rendered).chain(manifest::FAILURES.map(failure)).collect();
         let asks = Asks::Fact("does the manifest render?");
-        self.choose(asks, replies).unwrap_or_else(|| Ok(situations::wanted()))
+        self.choose(asks, replies).unwrap_or_else(|| Ok(situations::rendered()))
     }
 
     fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {

@@ -9,7 +9,7 @@ use super::found::Found;
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
-use crate::plan::decide::{Seen, Wanted};
+use crate::plan::decide::{Rendered, Seen};
 
 /// The generation that every explored event wants; versions have an older one, this one, a newer one, or none.
 const DESIRED: i64 = 2;
@@ -24,8 +24,8 @@ pub(super) struct Situation {
 }
 
 /// What the explored manifest renders to.
-pub(super) fn wanted() -> Wanted {
-    Wanted { generation: Generation(DESIRED), namespace: String::new(), name: NAME.to_owned() }
+pub(super) fn rendered() -> Rendered {
+    Rendered { generation: Generation(DESIRED), namespace: String::new(), name: NAME.to_owned() }
 }
 
 fn version(name: &str, generation: Option<i64>, is_terminating: bool, is_disowned: bool) -> Version {

@@ -166,7 +166,7 @@ fn decisions_of_a_row_are_told_with_their_reasons() {
         ),
         (text("", BY_NAME, ""), Row::Update, "update GenerationChanged"),
         (text("", BY_NAME, ""), Row::Disowned, "skip Disowned"),
-        (text("", BY_LABELS, ""), Row::Disowned, "orphan Disowned, skip Disowned"),
+        (text("", BY_LABELS, ""), Row::Disowned, "disown Disowned, skip Disowned"),
         (
             text("", BY_NAME, ""),
             Row::Absent,
@@ -189,7 +189,7 @@ fn owner_may_wait_where_another_resource_can_be_disowned() {
         let top = entry("top", ", lifecycle: {delete: {when: {expression: x}}}");
         let task = task(&format!("{PARAMS}resources:\n{top}{}{}", entry("middle", middle), entry("last", last)));
         let top = reach(&task).remove(0).rows.into_iter().find(|reached| reached.row == Row::Delete).unwrap();
-        top.decisions.contains(&("wait", "ReleasePending"))
+        top.decisions.contains(&("wait", "DisownPending"))
     };
     let orphan = ", lifecycle: {orphan: {when: {expression: y}}}";
     assert!(waits(", owner: {resource: top}", &format!(", owner: {{resource: middle}}{orphan}")));

@@ -9,17 +9,17 @@ fn pairs() -> Vec<(Row, Row, &'static str, Situation)> {
     let live = || found([LIVE.generation(1)]);
     let same = || found([LIVE]);
     let dying = || found([LIVE.terminating()]);
-    let released = || found([LIVE.generation(1).disowned()]);
+    let disowned = || found([LIVE.generation(1).disowned()]);
     let stale = || found([LIVE.generation(4), LIVE.named("b").generation(1)]);
     let elsewhere = || found([LIVE.named("b").generation(1)]);
     vec![
         (
             Row::Disowned,
-            Row::Orphan,
-            "what was released is not released again",
-            Situation { orphan: Holds, ..released() },
+            Row::Disown,
+            "what was disowned is not disowned again",
+            Situation { orphan: Holds, ..disowned() },
         ),
-        (Row::Disowned, Row::Delete, "what was released is not deleted", Situation { delete: Holds, ..released() }),
+        (Row::Disowned, Row::Delete, "what was disowned is not deleted", Situation { delete: Holds, ..disowned() }),
         (
             Row::Disowned,
             Row::Deleting,
@@ -30,50 +30,50 @@ fn pairs() -> Vec<(Row, Row, &'static str, Situation)> {
             Row::Disowned,
             Row::EarlierFailure,
             "it says so after a failure, too",
-            Situation { failed_earlier: true, ..released() },
+            Situation { failed_earlier: true, ..disowned() },
         ),
         (
             Row::Disowned,
             Row::WhenFalse,
             "and when nothing may be written",
-            Situation { when: DoesNotHold, ..released() },
+            Situation { when: DoesNotHold, ..disowned() },
         ),
         (Row::Disowned, Row::Terminating, "and on its way out", found([LIVE.disowned().terminating()])),
         (Row::Disowned, Row::Stale, "and on a late event", found([LIVE.generation(4).disowned()])),
-        (Row::Disowned, Row::Recreate, "it is not replaced", Situation { recreate: Holds, ..released() }),
-        (Row::Disowned, Row::Patch, "nor patched", Situation { patches: Ok(vec![0]), ..released() }),
+        (Row::Disowned, Row::Recreate, "it is not replaced", Situation { recreate: Holds, ..disowned() }),
+        (Row::Disowned, Row::Patch, "nor patched", Situation { patches: Ok(vec![0]), ..disowned() }),
         (Row::Disowned, Row::SameGeneration, "nor taken for managed", found([LIVE.disowned()])),
-        (Row::Disowned, Row::Update, "nor updated", released()),
+        (Row::Disowned, Row::Update, "nor updated", disowned()),
         (
-            Row::Orphan,
+            Row::Disown,
             Row::Delete,
             "release comes before deletion",
             Situation { orphan: Holds, delete: Holds, ..live() },
         ),
         (
-            Row::Orphan,
+            Row::Disown,
             Row::EarlierFailure,
             "and goes on after a failure",
             Situation { orphan: Holds, failed_earlier: true, ..live() },
         ),
         (
-            Row::Orphan,
+            Row::Disown,
             Row::WhenFalse,
             "and needs no permission to write",
             Situation { orphan: Holds, when: DoesNotHold, ..live() },
         ),
-        (Row::Orphan, Row::Stale, "and no event in time", Situation { orphan: Holds, ..stale() }),
-        (Row::Orphan, Row::Update, "what is released is not updated", Situation { orphan: Holds, ..live() }),
+        (Row::Disown, Row::Stale, "and no event in time", Situation { orphan: Holds, ..stale() }),
+        (Row::Disown, Row::Update, "what is disowned is not updated", Situation { orphan: Holds, ..live() }),
         (
-            Row::NothingToOrphan,
+            Row::NothingToDisown,
             Row::AlreadyAbsent,
-            "nothing to release comes before nothing to delete",
+            "nothing to disown comes before nothing to delete",
             Situation { orphan: Holds, delete: Holds, ..nothing() },
         ),
         (
-            Row::NothingToOrphan,
+            Row::NothingToDisown,
             Row::Absent,
-            "what is to be released is not created",
+            "what is to be disowned is not created",
             Situation { orphan: Holds, ..nothing() },
         ),
         (
@@ -301,8 +301,8 @@ fn every_two_neighbours_that_can_match_together_are_among_the_pairs() {
     // These are about different things: what could not be read, what is live, what is on its way out, what is absent.
     let apart = [
         (Row::Unknown, Row::Disowned),
-        (Row::Orphan, Row::NothingToOrphan),
-        (Row::NothingToOrphan, Row::Delete),
+        (Row::Disown, Row::NothingToDisown),
+        (Row::NothingToDisown, Row::Delete),
         (Row::Delete, Row::Deleting),
         (Row::Deleting, Row::AlreadyAbsent),
         (Row::Terminating, Row::CreateGateFalse),

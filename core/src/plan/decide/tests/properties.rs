@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::situation::{Live, Situation, gate_failed, no_answer};
 use crate::id::Generation;
-use crate::plan::decide::{GateAnswer, Wanted};
-use crate::plan::decision::{Decision, FailReason, Failure, OrphanReason, SkipReason};
+use crate::plan::decide::{GateAnswer, Rendered};
+use crate::plan::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::plan::row::Row;
 
 /// Whether a row's condition holds, as the table's text puts it and whatever the rows before it say; none if it
@@ -25,8 +25,8 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
     match row {
         Row::Unknown => Some(!is_known),
         Row::Disowned => Some(versions.iter().any(|version| version.disowned)),
-        Row::Orphan => and(live, &situation.orphan, &yes),
-        Row::NothingToOrphan => and(absent, &situation.orphan, &yes),
+        Row::Disown => and(live, &situation.orphan, &yes),
+        Row::NothingToDisown => and(absent, &situation.orphan, &yes),
         Row::Delete => and(live, &situation.delete, &yes),
         Row::Deleting => and(terminating, &situation.delete, &yes),
         Row::AlreadyAbsent => and(absent, &situation.delete, &yes),
@@ -35,25 +35,25 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
         Row::Terminating => Some(terminating),
         Row::CreateGateFalse => and(absent, &situation.create, &no),
         Row::ApplyGateFalseAbsent => and(absent, &situation.apply, &no),
-        Row::Absent => match (absent, &situation.wanted) {
+        Row::Absent => match (absent, &situation.rendered) {
             (true, Err(_)) => None,
             (absent, _) => Some(absent),
         },
         Row::Stale => {
-            let wanted = situation.wanted.as_ref().ok()?;
+            let wanted = situation.rendered.as_ref().ok()?;
             Some(versions.iter().any(|version| version.generation > Some(wanted.generation.0)))
         }
         Row::Recreate => and(live, &situation.recreate, &yes),
         Row::Patch => Some(live && !situation.patches.as_ref().ok()?.is_empty()),
         Row::ApplyGateFalse => and(live, &situation.apply, &no),
         Row::SameGeneration => {
-            let wanted = situation.wanted.as_ref().ok()?;
+            let wanted = situation.rendered.as_ref().ok()?;
             let has_it = current(versions, wanted.generation.0)
                 .is_some_and(|version| version.generation == Some(wanted.generation.0));
             if has_it { situation.has_its_owner.clone().ok() } else { Some(false) }
         }
         Row::NewName => {
-            let wanted = situation.wanted.as_ref().ok()?;
+            let wanted = situation.rendered.as_ref().ok()?;
             Some(live && versions.iter().all(|version| version.name != wanted.name))
         }
         Row::Update => Some(live),
@@ -94,9 +94,9 @@ fn situations() -> impl Strategy<Value = Situation> {
         2 => Just(Ok(vec![0, 1])),
         1 => Just(Err(gate_failed())),
     ];
-    let wanted = prop_oneof![
+    let rendered = prop_oneof![
         9 => (0_i64..5).prop_map(|generation| {
-            Ok(Wanted { generation: Generation(generation), namespace: String::new(), name: "a".to_owned() })
+            Ok(Rendered { generation: Generation(generation), namespace: String::new(), name: "a".to_owned() })
         }),
         1 => Just(Err(Failure::new(FailReason::RenderFailed, "no entry for key"))),
     ];
@@ -105,13 +105,13 @@ fn situations() -> impl Strategy<Value = Situation> {
         1 => Just(Err(Failure::new(FailReason::OwnerUnavailable, "it is absent"))),
     ];
     let versions = prop_oneof![1 => Just(None), 9 => versions().prop_map(Some)];
-    (versions, gates, patches, wanted, owner, any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+    (versions, gates, patches, rendered, owner, any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
         .prop_map(
             |(
                 versions,
                 gates,
                 patches,
-                wanted,
+                rendered,
                 has_its_owner,
                 retains_versions,
                 failed_earlier,
@@ -127,7 +127,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                     apply,
                     recreate,
                     patches,
-                    wanted,
+                    rendered,
                     has_its_owner,
                     others_are_to_be_disowned,
                     retains_versions,
@@ -146,7 +146,7 @@ fn sends(decision: &Decision) -> Option<&'static str> {
         | Decision::Update { .. }
         | Decision::Patch(_)
         | Decision::Recreate { .. }
-        | Decision::Orphan(_)
+        | Decision::Disown(_)
         | Decision::Delete => Some(decision.kind()),
     }
 }
@@ -200,14 +200,14 @@ proptest! {
         let verdict = situation.decide();
         let Some(sent) = sends(&verdict.decided.decision) else { return Ok(()) };
         prop_assert!(situation.versions.is_some(), "nothing is sent after a failed read");
-        if matches!(sent, "delete" | "orphan") {
+        if matches!(sent, "delete" | "disown") {
             return Ok(());
         }
         prop_assert!(!situation.failed_earlier && situation.when == GateAnswer::Holds);
         prop_assert!(!matches!(sent, "create" | "create_version" | "update")
             || situation.apply == GateAnswer::Holds
             || situation.recreate == GateAnswer::Holds);
-        let wanted = situation.wanted.as_ref().map(|wanted| wanted.generation.0);
+        let wanted = situation.rendered.as_ref().map(|wanted| wanted.generation.0);
         let newest = situation.versions.iter().flatten().filter_map(|version| version.generation).max();
         prop_assert!(newest <= wanted.ok(), "a late event writes nothing");
     }
@@ -218,7 +218,7 @@ proptest! {
         let mark = mark.index(versions.len());
         versions[mark].disowned = true;
         let verdict = situation.decide();
-        let expected = [Decision::Orphan(OrphanReason::Disowned), Decision::Skip(SkipReason::Disowned)];
+        let expected = [Decision::Disown(DisownReason::Disowned), Decision::Skip(SkipReason::Disowned)];
         prop_assert!(expected.contains(&verdict.decided.decision), "{:?}", verdict);
     }
 }

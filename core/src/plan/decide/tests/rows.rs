@@ -4,7 +4,7 @@ use super::situation::{LIVE, Situation, found, no_answer, nothing};
 use crate::id::Generation;
 use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
 use crate::plan::decision::{
-    Decision, FailReason, Failure, OrphanReason, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 
 /// What any live version, and what any absent one, is asked before it may be written.
@@ -40,13 +40,13 @@ fn row_2_what_was_released_is_never_touched_again() {
 #[test]
 fn row_2_what_is_left_beside_it_is_released_too() {
     let situation = found([LIVE, LIVE.named("b").disowned()]);
-    check(&situation, "2", &Decision::Orphan(OrphanReason::Disowned), &[]);
+    check(&situation, "2", &Decision::Disown(DisownReason::Disowned), &[]);
 }
 
 #[test]
 fn row_3_what_is_live_is_released_when_the_orphan_gate_holds() {
     let situation = Situation { orphan: Holds, ..found([LIVE, LIVE.named("b").terminating()]) };
-    check(&situation, "3", &Decision::Orphan(OrphanReason::GateHolds), &["orphan", "delete"]);
+    check(&situation, "3", &Decision::Disown(DisownReason::GateHolds), &["orphan", "delete"]);
     assert_eq!(situation.decide().conflicts, []);
 }
 
@@ -54,7 +54,7 @@ fn row_3_what_is_live_is_released_when_the_orphan_gate_holds() {
 fn row_3_a_delete_gate_that_holds_too_or_has_no_answer_is_told_and_loses() {
     for delete in [Holds, no_answer()] {
         let situation = Situation { orphan: Holds, delete: delete.clone(), ..found([LIVE]) };
-        check(&situation, "3", &Decision::Orphan(OrphanReason::GateHolds), &["orphan", "delete"]);
+        check(&situation, "3", &Decision::Disown(DisownReason::GateHolds), &["orphan", "delete"]);
         assert_eq!(situation.decide().conflicts, [delete]);
     }
 }
@@ -62,7 +62,7 @@ fn row_3_a_delete_gate_that_holds_too_or_has_no_answer_is_told_and_loses() {
 #[test]
 fn row_4_where_nothing_is_there_to_release_nothing_is_done() {
     let situation = Situation { orphan: Holds, ..nothing() };
-    check(&situation, "4", &Decision::Skip(SkipReason::NothingToOrphan), &["orphan"]);
+    check(&situation, "4", &Decision::Skip(SkipReason::NothingToDisown), &["orphan"]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn row_5_what_is_live_is_deleted_when_the_delete_gate_holds() {
 #[test]
 fn row_5_deletion_needs_no_manifest_that_renders() {
     let unrenderable = Err(Failure::new(FailReason::RenderFailed, "no entry for key"));
-    let situation = Situation { delete: Holds, wanted: unrenderable, ..found([LIVE]) };
+    let situation = Situation { delete: Holds, rendered: unrenderable, ..found([LIVE]) };
     check(&situation, "5", &Decision::Delete, &["orphan", "delete"]);
 }
 
@@ -143,7 +143,7 @@ fn row_12_what_is_absent_is_created_and_never_patched() {
 #[test]
 fn row_12_what_does_not_render_is_not_created() {
     let failure = Failure::new(FailReason::RenderFailed, "no entry for key");
-    let situation = Situation { wanted: Err(failure.clone()), ..nothing() };
+    let situation = Situation { rendered: Err(failure.clone()), ..nothing() };
     check_live(&situation, "12", &Decision::Fail(failure), &["create", "apply"]);
 }
 
@@ -254,7 +254,7 @@ fn row_19_nothing_is_written_into_a_namesake_on_its_way_out() {
 #[test]
 fn rows_5_and_14_what_owns_something_that_is_to_be_released_waits_for_the_release() {
     let others_are_to_be_disowned = true;
-    let wait = Decision::Wait(WaitReason::ReleasePending);
+    let wait = Decision::Wait(WaitReason::DisownPending);
     let deleted = Situation { delete: Holds, others_are_to_be_disowned, ..found([LIVE]) };
     check(&deleted, "5", &wait, &["orphan", "delete"]);
     let recreated = Situation { recreate: Holds, others_are_to_be_disowned, ..found([LIVE]) };

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
-use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Seen, Wanted, decide};
+use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, Seen, decide};
 use crate::plan::decision::{Decision, FailReason, Failure};
 
 /// A live version, as far as the table looks at it.
@@ -76,7 +76,7 @@ pub(super) struct Situation {
     pub(super) apply: GateAnswer,
     pub(super) recreate: GateAnswer,
     pub(super) patches: Result<Vec<usize>, Failure>,
-    pub(super) wanted: Result<Wanted, Failure>,
+    pub(super) rendered: Result<Rendered, Failure>,
     pub(super) has_its_owner: Result<bool, Failure>,
     pub(super) others_are_to_be_disowned: bool,
     pub(super) retains_versions: bool,
@@ -94,7 +94,7 @@ pub(super) fn nothing() -> Situation {
         apply: GateAnswer::Holds,
         recreate: GateAnswer::DoesNotHold,
         patches: Ok(Vec::new()),
-        wanted: Ok(Wanted { generation: Generation(3), namespace: String::new(), name: "a".to_owned() }),
+        rendered: Ok(Rendered { generation: Generation(3), namespace: String::new(), name: "a".to_owned() }),
         has_its_owner: Ok(true),
         others_are_to_be_disowned: false,
         retains_versions: false,
@@ -179,9 +179,9 @@ impl Questions for Answers<'_> {
         self.situation.patches.clone()
     }
 
-    fn wanted(&mut self) -> Result<Wanted, Failure> {
+    fn rendered(&mut self) -> Result<Rendered, Failure> {
         self.asked.push("render");
-        self.situation.wanted.clone()
+        self.situation.rendered.clone()
     }
 
     fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {

@@ -1,4 +1,4 @@
-//! What is sent to let go of an object.
+//! What is sent to disown an object.
 //!
 //! In: a version, and who disowns it. Out: a JSON merge patch that removes the management labels, the ownership proof and the
 //! owner references, except a controller's, and marks the object as disowned.
@@ -24,7 +24,7 @@ pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
     Ok(())
 }
 
-/// The patch that releases `version`.
+/// The patch that disowns `version`.
 pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
     let labels = json!({
         keys::ADAPTER: null,
@@ -47,7 +47,7 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
     json!({ "metadata": metadata })
 }
 
-/// Who released an object: the value of [`keys::DISOWNED_BY`].
+/// Who disowned an object: the value of [`keys::DISOWNED_BY`].
 #[must_use]
 pub(crate) fn disowned_by(stamp: &Stamp, resource: &str) -> String {
     format!("{}/{resource}", stamp.adapter)

@@ -1,12 +1,13 @@
-//! Which live objects belong to a resource, and which are merely visible.
+//! Which live objects a resource owns, and which are merely visible.
 //!
-//! In: a [`Claim`], which is one resource's, and a version that its discovery found. Out: [`Belongs`]. Nothing can fail;
-//! what only the rendered manifest can tell is `Unclear` until it is rendered.
+//! In: the [`Criteria`] of one resource, and a version that its discovery found. Out: [`Owned`]. Nothing can fail; what only
+//! the rendered manifest can tell is ambiguous until it is rendered.
 //!
-//! What discovery by name finds belongs. What a selector finds belongs if its labels say so; an object without
-//! our resource label, which an older adapter wrote, belongs if no other entry's discovery finds it, or if it has the
-//! rendered name, and if none of its other labels says that it is another's. What was released says by whom, and goes on to
-//! belong to that resource, so that it is known not to be touched. Anything else is never deleted, pruned, stripped or written.
+//! A resource owns what its discovery finds by name. Of what a selector finds it owns the objects whose labels say so. It owns
+//! an object without our resource label, which an older adapter wrote, if no competing selector finds the object, or if the
+//! object has the rendered name, and if none of its other labels names another owner. A disowned object says who disowned it,
+//! and still counts as that resource's own, so that nobody touches it. The planner never deletes, prunes or writes any other
+//! object.
 
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use crate::plan::disowned_by;
 
 /// Whose an object has to be.
 #[derive(Debug, Clone)]
-pub struct Claim<'a> {
+pub struct Criteria<'a> {
     /// The resource's name in the task.
     pub resource: &'a str,
     /// The adapter and the API resource.
@@ -26,52 +27,52 @@ pub struct Claim<'a> {
     /// What the rendered manifest says of itself; none if it was not rendered.
     pub identity: Option<&'a Identity>,
     /// What the task's other entries of this kind look for at the same destination.
-    pub rivals: Vec<Rival<'a>>,
+    pub competing: Vec<CompetingSelector<'a>>,
 }
 
 /// Another entry of the task, for objects of the same kind at the same destination.
 #[derive(Debug, Clone, Copy)]
-pub enum Rival<'a> {
+pub enum CompetingSelector<'a> {
     /// What it looks for is not known.
     Unknown,
     /// It looks for these.
     Finds(&'a Query),
 }
 
-/// Whether an object belongs to a resource.
+/// Whether a resource owns an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belongs {
+pub enum Owned {
     /// It does.
     Yes,
     /// It does not.
     No,
     /// The rendered manifest would tell, and was not rendered.
-    Unclear,
+    Ambiguous,
 }
 
-impl Claim<'_> {
-    /// Whether an object that `query` found belongs to the resource.
+impl Criteria<'_> {
+    /// Whether the resource owns an object that `query` found.
     #[must_use]
-    pub fn covers(&self, query: &Query, version: &Version) -> Belongs {
-        if matches!(query.by, QueryBy::Name(_)) || self.released(version) {
-            return Belongs::Yes;
+    pub fn owns(&self, query: &Query, version: &Version) -> Owned {
+        if matches!(query.by, QueryBy::Name(_)) || self.has_disowned(version) {
+            return Owned::Yes;
         }
         match version.label(keys::RESOURCE) {
             Some(resource) if resource == self.resource => self.by_labels(version, false),
-            Some(_) => Belongs::No,
-            None if version.is_disowned() && version.annotation(keys::DISOWNED_BY).is_some() => Belongs::No,
+            Some(_) => Owned::No,
+            None if version.is_disowned() && version.annotation(keys::DISOWNED_BY).is_some() => Owned::No,
             // It need not say whose it is, but if it does, it has to be ours.
             None => match self.by_labels(version, true) {
-                Belongs::Yes if self.is_contested(version) => self.by_name(version),
-                belongs @ (Belongs::Yes | Belongs::No | Belongs::Unclear) => belongs,
+                Owned::Yes if self.is_contested(version) => self.by_name(version),
+                owned @ (Owned::Yes | Owned::No | Owned::Ambiguous) => owned,
             },
         }
     }
 
-    /// Whether an object is marked as released by this resource. A mark that does not say by whom, as a person may set it,
+    /// Whether an object is marked as disowned by this resource. A mark that does not say by whom, as a person may set it,
     /// counts if nothing on the object says that it was another's.
     #[must_use]
-    pub fn released(&self, version: &Version) -> bool {
+    pub fn has_disowned(&self, version: &Version) -> bool {
         if version.label(keys::DISOWNED) != Some(&self.stamp.resource_id) {
             return false;
         }
@@ -82,50 +83,50 @@ impl Claim<'_> {
                 is_open(keys::RESOURCE, self.resource)
                     && is_open(keys::ADAPTER, &self.stamp.adapter)
                     && is_open(keys::RESOURCE_ID, &self.stamp.resource_id)
-                    && (version.label(keys::RESOURCE).is_some() || !self.may_be_released_by_another(version))
+                    && (version.label(keys::RESOURCE).is_some() || !self.may_be_disowned_by_another(version))
             }
         }
     }
 
     /// The labels that are ours are the stamped ones, and those that the author wrote in their place. `may_be_absent` says
     /// whether an object without one of them is ours as well.
-    fn by_labels(&self, version: &Version, may_be_absent: bool) -> Belongs {
+    fn by_labels(&self, version: &Version, may_be_absent: bool) -> Owned {
         let stamps = [(keys::ADAPTER, &self.stamp.adapter), (keys::RESOURCE_ID, &self.stamp.resource_id)];
         let is_ours = |key: &str, stamped: &str| {
             let Some(label) = version.label(key) else { return may_be_absent };
             label == stamped || self.identity.and_then(|identity| identity.label(key)) == Some(label)
         };
         if stamps.into_iter().all(|(key, stamped)| is_ours(key, stamped)) {
-            Belongs::Yes
+            Owned::Yes
         } else if self.identity.is_none() {
-            Belongs::Unclear
+            Owned::Ambiguous
         } else {
-            Belongs::No
+            Owned::No
         }
     }
 
-    fn by_name(&self, version: &Version) -> Belongs {
+    fn by_name(&self, version: &Version) -> Owned {
         match self.identity {
-            None => Belongs::Unclear,
-            Some(identity) if identity.is_named_as(version) => Belongs::Yes,
-            Some(_) => Belongs::No,
+            None => Owned::Ambiguous,
+            Some(identity) if identity.is_named_as(version) => Owned::Yes,
+            Some(_) => Owned::No,
         }
     }
 
-    /// Whether a mark can be another entry's. A release takes labels off, so that a selector which does not find the object
+    /// Whether a mark can be another entry's. A disowning takes labels off, so that a selector which does not find the object
     /// any more proves nothing.
-    fn may_be_released_by_another(&self, version: &Version) -> bool {
-        self.rivals.iter().any(|rival| match rival {
-            Rival::Unknown => true,
-            Rival::Finds(query) => matches!(query.by, QueryBy::Labels(_)) || could_find(query, version),
+    fn may_be_disowned_by_another(&self, version: &Version) -> bool {
+        self.competing.iter().any(|other| match other {
+            CompetingSelector::Unknown => true,
+            CompetingSelector::Finds(query) => matches!(query.by, QueryBy::Labels(_)) || could_find(query, version),
         })
     }
 
     /// Whether another entry of the task finds an object that does not say whose it is.
     fn is_contested(&self, version: &Version) -> bool {
-        self.rivals.iter().any(|rival| match rival {
-            Rival::Unknown => true,
-            Rival::Finds(query) => could_find(query, version),
+        self.competing.iter().any(|other| match other {
+            CompetingSelector::Unknown => true,
+            CompetingSelector::Finds(query) => could_find(query, version),
         })
     }
 }

@@ -53,29 +53,38 @@ fn identity(name: &str, labels: Value) -> Identity {
 }
 
 /// Whether the object belongs to the resource `job`: before its manifest is rendered, and as it renders to `identity`.
-fn belongs(labels: &Value, annotations: &Value, rivals: &[Rival<'_>], identity: &Identity) -> (Belongs, Belongs) {
+fn belongs(
+    labels: &Value,
+    annotations: &Value,
+    competing: &[CompetingSelector<'_>],
+    identity: &Identity,
+) -> (Owned, Owned) {
     let (stamp, version) = (stamp(), version(labels, annotations));
-    let claim = |identity| Claim { resource: "job", stamp: &stamp, identity, rivals: rivals.to_vec() };
-    (claim(None).covers(&by_labels(), &version), claim(Some(identity)).covers(&by_labels(), &version))
+    let criteria = |identity| Criteria { resource: "job", stamp: &stamp, identity, competing: competing.to_vec() };
+    (criteria(None).owns(&by_labels(), &version), criteria(Some(identity)).owns(&by_labels(), &version))
 }
 
 #[test]
 fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
-    use Belongs::{No, Unclear, Yes};
+    use Owned::{Ambiguous, No, Yes};
     let plain = identity("y", labels("tester", "c1", "job"));
     let own = identity("y", labels("mine", "shared", "job"));
     for (name, labels, expected, of_its_own) in [
         ("all ours", labels("tester", "c1", "job"), (Yes, Yes), Yes),
-        ("as the manifest writes them", labels("mine", "shared", "job"), (Unclear, No), Yes),
-        ("one as stamped, one as written", labels("tester", "shared", "job"), (Unclear, No), Yes),
-        ("another adapter's", labels("somebody", "c1", "job"), (Unclear, No), No),
-        ("another id's", labels("tester", "c2", "job"), (Unclear, No), No),
+        ("as the manifest writes them", labels("mine", "shared", "job"), (Ambiguous, No), Yes),
+        ("one as stamped, one as written", labels("tester", "shared", "job"), (Ambiguous, No), Yes),
+        ("another adapter's", labels("somebody", "c1", "job"), (Ambiguous, No), No),
+        ("another id's", labels("tester", "c2", "job"), (Ambiguous, No), No),
         ("another entry's", labels("tester", "c1", "other"), (No, No), No),
-        ("without an adapter", json!({ keys::RESOURCE_ID: "c1", keys::RESOURCE: "job" }), (Unclear, No), No),
-        ("without an id", json!({ keys::ADAPTER: "tester", keys::RESOURCE: "job" }), (Unclear, No), No),
+        ("without an adapter", json!({ keys::RESOURCE_ID: "c1", keys::RESOURCE: "job" }), (Ambiguous, No), No),
+        ("without an id", json!({ keys::ADAPTER: "tester", keys::RESOURCE: "job" }), (Ambiguous, No), No),
     ] {
         assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
-        assert_eq!(belongs(&labels, &json!({}), &[Rival::Unknown], &plain), expected, "{name}: rivals do not matter");
+        assert_eq!(
+            belongs(&labels, &json!({}), &[CompetingSelector::Unknown], &plain),
+            expected,
+            "{name}: competing do not matter"
+        );
         assert_eq!(
             belongs(&labels, &json!({}), &[], &own).1,
             of_its_own,
@@ -86,36 +95,36 @@ fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
 
 #[test]
 fn an_object_that_does_not_name_its_entry_belongs_by_its_name_or_to_the_only_entry_that_finds_it() {
-    use Belongs::{No, Unclear, Yes};
+    use Owned::{Ambiguous, No, Yes};
     let (named, elsewhere) = (by_name("x"), by_name("z"));
     let in_another_namespace = query("other", QueryBy::Name("x".to_owned()));
     let same_labels = by_labels();
     let other_labels = query("team", QueryBy::Labels([("app".to_owned(), "other".to_owned())].into()));
-    for (name, rivals, expected, of_its_name) in [
+    for (name, competing, expected, of_its_name) in [
         ("no other entry of the kind", vec![], (Yes, Yes), Yes),
-        ("one whose query is not known", vec![Rival::Unknown], (Unclear, No), Yes),
-        ("one that selects it", vec![Rival::Finds(&same_labels)], (Unclear, No), Yes),
-        ("one that selects others", vec![Rival::Finds(&other_labels)], (Yes, Yes), Yes),
-        ("one that names it", vec![Rival::Finds(&named)], (Unclear, No), Yes),
-        ("one that names another", vec![Rival::Finds(&elsewhere)], (Yes, Yes), Yes),
-        ("one that names one elsewhere", vec![Rival::Finds(&in_another_namespace)], (Yes, Yes), Yes),
-        ("several", vec![Rival::Finds(&elsewhere), Rival::Finds(&named)], (Unclear, No), Yes),
+        ("one whose query is not known", vec![CompetingSelector::Unknown], (Ambiguous, No), Yes),
+        ("one that selects it", vec![CompetingSelector::Finds(&same_labels)], (Ambiguous, No), Yes),
+        ("one that selects others", vec![CompetingSelector::Finds(&other_labels)], (Yes, Yes), Yes),
+        ("one that names it", vec![CompetingSelector::Finds(&named)], (Ambiguous, No), Yes),
+        ("one that names another", vec![CompetingSelector::Finds(&elsewhere)], (Yes, Yes), Yes),
+        ("one that names one elsewhere", vec![CompetingSelector::Finds(&in_another_namespace)], (Yes, Yes), Yes),
+        ("several", vec![CompetingSelector::Finds(&elsewhere), CompetingSelector::Finds(&named)], (Ambiguous, No), Yes),
     ] {
         for labels in [json!({ "app": "demo" }), json!({ "app": "demo", keys::ADAPTER: "tester" })] {
-            assert_eq!(belongs(&labels, &json!({}), &rivals, &identity("y", json!({}))), expected, "{name}");
-            assert_eq!(belongs(&labels, &json!({}), &rivals, &identity("x", json!({}))).1, of_its_name, "{name}");
+            assert_eq!(belongs(&labels, &json!({}), &competing, &identity("y", json!({}))), expected, "{name}");
+            assert_eq!(belongs(&labels, &json!({}), &competing, &identity("x", json!({}))).1, of_its_name, "{name}");
         }
     }
 }
 
 #[test]
 fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
-    use Belongs::{No, Unclear, Yes};
+    use Owned::{Ambiguous, No, Yes};
     let plain = identity("x", json!({}));
     let shared = identity("x", json!({ keys::RESOURCE_ID: "c2" }));
     for (name, labels, expected, of_its_manifest) in [
-        ("another cluster's", json!({ keys::RESOURCE_ID: "c2" }), (Unclear, No), Yes),
-        ("another adapter's", json!({ keys::ADAPTER: "somebody" }), (Unclear, No), No),
+        ("another cluster's", json!({ keys::RESOURCE_ID: "c2" }), (Ambiguous, No), Yes),
+        ("another adapter's", json!({ keys::ADAPTER: "somebody" }), (Ambiguous, No), No),
         ("ours", json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1" }), (Yes, Yes), Yes),
     ] {
         assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
@@ -129,7 +138,7 @@ fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
 
 #[test]
 fn what_was_released_belongs_to_who_released_it() {
-    use Belongs::{No, Yes};
+    use Owned::{No, Yes};
     let by = |by: &str| json!({ keys::DISOWNED_BY: by });
     for (name, id, annotations, expected) in [
         ("by this entry", "c1", by("tester/job"), Yes),
@@ -140,16 +149,21 @@ fn what_was_released_belongs_to_who_released_it() {
         let marked = json!({ keys::DISOWNED: id });
         let same_name = identity("x", json!({}));
         assert_eq!(belongs(&marked, &annotations, &[], &same_name), (expected, expected), "{name}");
-        assert_eq!(belongs(&marked, &annotations, &[Rival::Unknown], &same_name), (expected, expected), "{name}");
+        assert_eq!(
+            belongs(&marked, &annotations, &[CompetingSelector::Unknown], &same_name),
+            (expected, expected),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn what_discovery_by_name_finds_belongs_whatever_it_says() {
     let stamp = stamp();
-    let claim = Claim { resource: "job", stamp: &stamp, identity: None, rivals: vec![Rival::Unknown] };
+    let criteria =
+        Criteria { resource: "job", stamp: &stamp, identity: None, competing: vec![CompetingSelector::Unknown] };
     for labels in [json!({}), labels("somebody", "c2", "other"), json!({ keys::DISOWNED: "c2" })] {
-        assert_eq!(claim.covers(&by_name("x"), &version(&labels, &json!({}))), Belongs::Yes);
+        assert_eq!(criteria.owns(&by_name("x"), &version(&labels, &json!({}))), Owned::Yes);
     }
 }
 

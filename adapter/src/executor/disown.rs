@@ -1,0 +1,37 @@
+//! Disowns objects: takes the adapter's marks off, the former ones first.
+//!
+//! The last one carries the state that makes the next event come back here, so it is disowned only when all the
+//! others are: whatever fails before is found again.
+
+use futures::StreamExt;
+use futures::stream;
+use lifecycle_core::observation::Version;
+use lifecycle_core::write::{Disowning, Executed};
+
+use super::{CONCURRENT_WRITES, Executor};
+use crate::transport::Transport;
+
+impl<T: Transport> Executor<'_, T> {
+    pub(super) async fn disown(&self, former: Vec<Disowning>, last: Disowning) -> Executed {
+        let (mut disowned, mut failures) = (Vec::new(), Vec::new());
+        let mut answers = stream::iter(former)
+            .map(|one| async move {
+                let answer = self.patch_one(&one.target, &one.patch).await;
+                (one.target, answer)
+            })
+            .buffered(CONCURRENT_WRITES);
+        while let Some((target, answer)) = answers.next().await {
+            match answer {
+                Ok(object) => disowned.extend(object.map(Version::new)),
+                Err(error) => failures.push((target, error)),
+            }
+        }
+        if failures.is_empty() {
+            match self.patch_one(&last.target, &last.patch).await {
+                Ok(object) => disowned.extend(object.map(Version::new)),
+                Err(error) => failures.push((last.target, error)),
+            }
+        }
+        if failures.is_empty() { Executed::Disowned(disowned) } else { Executed::DisownFailed { failures } }
+    }
+}
