@@ -1,7 +1,7 @@
 //! Phase 3: what becomes of each resource, one decision at a time.
 //!
 //! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Read`]s, then [`Write`]s to execute,
-//! then [`Outcome`]s. A [`Planner`] is a state machine without I/O, and [`State`] names its states:
+//! then [`Outcome`]s. A [`Planner`] is a state machine without I/O, and `State` names its states:
 //!
 //! | state | what the caller does | next state |
 //! | --- | --- | --- |

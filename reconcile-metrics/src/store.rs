@@ -4,7 +4,7 @@
 //! fail is in [`StoreError`]: the database is out of reach or too slow, or the role cannot read the tables.
 //!
 //! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. Whether the
-//! tables are there is not asked beforehand: when PostgreSQL refuses a statement, [`schema`] says why.
+//! tables are there is not asked beforehand: when PostgreSQL refuses a statement, `schema` says why.
 
 use std::time::Duration;
 
