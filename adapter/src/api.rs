@@ -30,7 +30,7 @@ pub struct CallContext {
     pub deadline: Option<Instant>,
 }
 
-/// Whatever answers API calls: the network, or a rehearsal.
+/// Whatever answers API calls: the network, or a dry run.
 pub trait Api: Send + Sync + 'static {
     /// Makes the call, with its retries.
     fn call(

@@ -1,4 +1,4 @@
-//! A rehearsal: the engine of `serve` over an object store in memory and an API with prepared answers.
+//! The command `dry-run`: the engine of `serve` over an object store in memory and an API with prepared answers.
 //!
 //! In: a scenario folder ([`scenario`]) or the Go adapter's dry-run flags ([`legacy`]). Out: the [`Trace`](trace::Trace) of the pass,
 //! printed or compared with an expected one, and an [`Ending`] that says whether all went well. It fails with a

@@ -75,8 +75,8 @@ impl<T: Transport> Executor<'_, T> {
 
     async fn recreate(&self, desired: &Value, destination: &Destination, mut targets: Vec<Target>) -> Executed {
         let object = ObjectRef::of(desired);
-        let rehearsal = self.transport.rehearse_create(desired, destination);
-        match self.in_time("rehearse the creation of", &object, rehearsal).await {
+        let dry_run = self.transport.dry_run_create(desired, destination);
+        match self.in_time("dry-run the creation of", &object, dry_run).await {
             Ok(()) => {}
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
                 // The server validates the object before it looks at the name. So a taken name is the best answer while a

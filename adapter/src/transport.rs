@@ -29,8 +29,8 @@ pub trait Transport: Send + Sync + 'static {
         destination: &Destination,
     ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
-    /// Rehearses [`create`](Self::create) without writing.
-    fn rehearse_create(
+    /// Sends [`create`](Self::create) as a server-side dry run, which writes nothing.
+    fn dry_run_create(
         &self,
         desired: &Value,
         destination: &Destination,

@@ -1,4 +1,4 @@
-//! A small world to rehearse in: a store, an API, and the adapter between them.
+//! The world of a dry run: a store, an API, and the adapter between them.
 //!
 //! In: the configuration, and the [`Setting`]: an event, prepared answers, live objects. Out: the [`Trace`] of each
 //! pass. What a pass did stays: the next one finds the objects that it left. It fails if the configuration is

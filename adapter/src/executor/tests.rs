@@ -80,9 +80,9 @@ impl Transport for Scripted {
         self.store.create(desired, destination).await
     }
 
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.enter("rehearse", &ObjectRef::of(desired).name).await?;
-        self.store.rehearse_create(desired, destination).await
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.enter("dry-run", &ObjectRef::of(desired).name).await?;
+        self.store.dry_run_create(desired, destination).await
     }
 
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
@@ -270,130 +270,130 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             &["update a"],
         ),
         (
-            "a recreation is rehearsed, deletes, and creates",
+            "a recreation is dry-run, deletes, and creates",
             Scripted::new([job("a", "u1")]),
             recreate(vec![target("a", "u1")]),
             "recreated",
-            &["rehearse a", "delete a", "create a"],
+            &["dry-run a", "delete a", "create a"],
         ),
         (
             "a recreation whose old object has gone already",
             Scripted::new([]),
             recreate(vec![target("a", "u1")]),
             "recreated",
-            &["rehearse a", "delete a", "create a"],
+            &["dry-run a", "delete a", "create a"],
         ),
         (
             "a manifest that the server would refuse deletes nothing",
-            Scripted::new([job("a", "u1")]).refusing("rehearse a", Kind::Invalid),
+            Scripted::new([job("a", "u1")]).refusing("dry-run a", Kind::Invalid),
             recreate(vec![target("a", "u1")]),
-            "failed Invalid (rehearse a)",
-            &["rehearse a"],
+            "failed Invalid (dry-run a)",
+            &["dry-run a"],
         ),
         (
-            "a rehearsal that is not answered deletes nothing",
-            Scripted::new([job("a", "u1")]).refusing("rehearse a", Kind::Unreachable),
+            "a dry run that is not answered deletes nothing",
+            Scripted::new([job("a", "u1")]).refusing("dry-run a", Kind::Unreachable),
             recreate(vec![target("a", "u1")]),
-            "failed Unreachable (rehearse a)",
-            &["rehearse a"],
+            "failed Unreachable (dry-run a)",
+            &["dry-run a"],
         ),
         (
             "a recreation whose name a stranger holds deletes nothing",
             Scripted::new([job("a", "stranger"), job("b", "u1")]),
             recreate(vec![target("b", "u1")]),
             "name taken by stranger",
-            &["rehearse a", "get a"],
+            &["dry-run a", "get a"],
         ),
         (
             "a recreation deletes nothing if the holder of its name cannot be read",
             Scripted::new([job("a", "stranger"), job("b", "u1")]).refusing("get a", Kind::Unavailable),
             recreate(vec![target("b", "u1")]),
             "failed Unavailable (get a)",
-            &["rehearse a", "get a"],
+            &["dry-run a", "get a"],
         ),
         (
             "a recreation whose creation is refused says that the old object is gone",
             Scripted::new([job("a", "u1")]).refusing("create a", Kind::Unavailable),
             recreate(vec![target("a", "u1")]),
             "deleted; failed Unavailable (create a)",
-            &["rehearse a", "delete a", "create a"],
+            &["dry-run a", "delete a", "create a"],
         ),
         (
             "an object that finalizers hold is read once and waited for by later events",
             Scripted::new([held("a", "u1")]),
             recreate(vec![target("a", "u1")]),
             "deleting u1",
-            &["rehearse a", "delete a", "get a"],
+            &["dry-run a", "delete a", "get a"],
         ),
         (
             "an object that stays in the answer but is gone when read",
             Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) },
             recreate(vec![target("a", "u1")]),
             "recreated",
-            &["rehearse a", "delete a", "get a", "create a"],
+            &["dry-run a", "delete a", "get a", "create a"],
         ),
         (
             "an object whose end cannot be read counts as standing",
             Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) }.refusing("get a", Kind::Unreachable),
             recreate(vec![target("a", "u1")]),
             "deleting u1",
-            &["rehearse a", "delete a", "get a"],
+            &["dry-run a", "delete a", "get a"],
         ),
         (
             "a recreation whose deletion is refused creates nothing",
             Scripted::new([job("a", "u1")]).refusing("delete a", Kind::Forbidden),
             recreate(vec![target("a", "u1")]),
             "deleting ; failed Forbidden (delete a)",
-            &["rehearse a", "delete a"],
+            &["dry-run a", "delete a"],
         ),
         (
             "a recreation deletes the last one when the others went",
             Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]),
             recreate(vec![target("b", "u2"), target("c", "u3"), target("a", "u1")]),
             "recreated",
-            &["rehearse a", "delete b", "delete c", "delete a", "create a"],
+            &["dry-run a", "delete b", "delete c", "delete a", "create a"],
         ),
         (
             "and leaves it if one of the others was refused, so that the next event finds it",
             Scripted::new([job("a", "u1"), job("b", "u2"), job("c", "u3")]).refusing("delete b", Kind::Unavailable),
             recreate(vec![target("b", "u2"), target("c", "u3"), target("a", "u1")]),
             "deleting ; failed Unavailable (delete b)",
-            &["rehearse a", "delete b", "delete c"],
+            &["dry-run a", "delete b", "delete c"],
         ),
         (
             "but not if one is only held",
             Scripted::new([job("a", "u1"), held("b", "u2")]),
             recreate(vec![target("b", "u2"), target("a", "u1")]),
             "deleting u2",
-            &["rehearse a", "delete b", "get b", "delete a"],
+            &["dry-run a", "delete b", "get b", "delete a"],
         ),
         (
             "a recreation does not touch a namesake",
             Scripted::new([job("a", "u2")]),
             recreate(vec![target("a", "u1")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
-            &["rehearse a", "delete a", "get a"],
+            &["dry-run a", "delete a", "get a"],
         ),
         (
             "a recreation of what changed since deletes nothing",
             Scripted::new([job("a", "u1")]),
             recreate(vec![outdated("a", "u1")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
-            &["rehearse a", "delete a", "get a"],
+            &["dry-run a", "delete a", "get a"],
         ),
         (
             "a recreation of what somebody deleted meanwhile waits",
             Scripted::new([ending("a", "u1")]),
             recreate(vec![outdated("a", "u1")]),
             "deleting u1",
-            &["rehearse a", "delete a", "get a"],
+            &["dry-run a", "delete a", "get a"],
         ),
         (
             "a name that another takes between deletion and creation",
             Scripted::new([job("a", "u1")]).refusing("create a", Kind::AlreadyExists),
             recreate(vec![target("a", "u1")]),
             "deleted; name taken by nobody",
-            &["rehearse a", "delete a", "create a", "get a"],
+            &["dry-run a", "delete a", "create a", "get a"],
         ),
     ])
     .await;
@@ -406,7 +406,7 @@ async fn the_deadline_ends_every_call_and_says_which() {
         ("create a", create("b"), "created"),
         ("create a", create("a"), "failed DeadlineExceeded (create Job team-a/a)"),
         ("update a", update(), "failed DeadlineExceeded (update Job team-a/a)"),
-        ("rehearse a", recreate.clone(), "failed DeadlineExceeded (rehearse the creation of Job team-a/a)"),
+        ("dry-run a", recreate.clone(), "failed DeadlineExceeded (dry-run the creation of Job team-a/a)"),
         ("delete a", recreate.clone(), "deleting ; failed DeadlineExceeded (delete Job team-a/a)"),
         ("create a", recreate, "deleted; failed DeadlineExceeded (create Job team-a/a)"),
         (

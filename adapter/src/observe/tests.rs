@@ -34,8 +34,8 @@ impl Transport for Flaky {
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
         self.0.create(desired, destination).await
     }
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.0.rehearse_create(desired, destination).await
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.0.dry_run_create(desired, destination).await
     }
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         self.0.update(desired, target, live).await

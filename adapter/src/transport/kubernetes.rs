@@ -89,7 +89,7 @@ impl Transport for KubernetesTransport {
         self.cluster.create(desired).await.map_err(write_error)
     }
 
-    async fn rehearse_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
+    async fn dry_run_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
         self.cluster.dry_run_create(desired).await.map_err(write_error)
     }
 

@@ -86,7 +86,7 @@ impl MemoryTransport {
         self
     }
 
-    /// Every operation so far, in order. Rehearsals are not among them: they do nothing.
+    /// Every operation so far, in order. Dry runs are not among them: they write nothing.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         self.state().operations.clone()
@@ -125,8 +125,8 @@ impl MemoryTransport {
         }
     }
 
-    fn insert(&self, desired: &Value, rehearse: bool) -> Result<Value, WriteError> {
-        let verb = if rehearse { "rehearse the creation of" } else { "create" };
+    fn insert(&self, desired: &Value, dry_run: bool) -> Result<Value, WriteError> {
+        let verb = if dry_run { "dry-run the creation of" } else { "create" };
         let key = self.check(verb, desired)?;
         let mut state = self.state();
         if let Some(holder) = state.objects.get(&key) {
@@ -135,7 +135,7 @@ impl MemoryTransport {
             return Err(refuse(WriteErrorKind::AlreadyExists, verb, &ObjectRef::of(desired), message));
         }
         let mut object = self.overrides.get(&key.name).unwrap_or(desired).clone();
-        if !rehearse {
+        if !dry_run {
             object = state.admit(object);
             let stored = Stored { object: object.clone(), applied: Some(desired.clone()) };
             state.objects.insert(key, stored);
@@ -279,7 +279,7 @@ impl Transport for MemoryTransport {
         answer
     }
 
-    async fn rehearse_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
+    async fn dry_run_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
         self.insert(desired, true).map(drop)
     }
 

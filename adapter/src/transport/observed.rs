@@ -34,8 +34,8 @@ impl<T: Transport> Transport for ObservedTransport<T> {
         self.inner.create(desired, destination).await
     }
 
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.inner.rehearse_create(desired, destination).await
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.inner.dry_run_create(desired, destination).await
     }
 
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {

@@ -57,11 +57,11 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
         }
     }
 
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
         match destination {
-            Destination::ThisCluster => self.cluster.rehearse_create(desired, destination).await,
+            Destination::ThisCluster => self.cluster.dry_run_create(desired, destination).await,
             Destination::Consumer(_) => {
-                self.consumers("create", destination)?.rehearse_create(desired, destination).await
+                self.consumers("create", destination)?.dry_run_create(desired, destination).await
             }
         }
     }

@@ -138,8 +138,8 @@ impl World {
 
     fn call(&self, request: &Request) -> Option<String> {
         let (_, path) = request.path.split_once(&format!("/namespaces/{}/", self.namespace.name()))?;
-        let rehearsal = if request.query.contains("dryRun") { " (dry run)" } else { "" };
-        Some(format!("{} {path}{rehearsal}", request.method))
+        let dry_run = if request.query.contains("dryRun") { " (dry run)" } else { "" };
+        Some(format!("{} {path}{dry_run}", request.method))
     }
 }
 

@@ -6,7 +6,7 @@ mod faults;
 mod fences;
 mod kinds;
 mod many;
+mod migration;
 mod patch;
 mod release;
-mod take_over;
 mod writes;

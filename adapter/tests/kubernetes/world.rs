@@ -77,8 +77,8 @@ impl World {
         self.transport.create(desired, &Destination::ThisCluster).await
     }
 
-    pub(crate) async fn rehearse_create(&self, desired: &Value) -> Result<(), WriteError> {
-        self.transport.rehearse_create(desired, &Destination::ThisCluster).await
+    pub(crate) async fn dry_run_create(&self, desired: &Value) -> Result<(), WriteError> {
+        self.transport.dry_run_create(desired, &Destination::ThisCluster).await
     }
 
     /// Reads what a target names, as it is now.

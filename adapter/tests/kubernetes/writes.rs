@@ -8,17 +8,17 @@ use serde_json::json;
 use crate::world::{World, refusal, target, text};
 
 #[tokio::test]
-async fn a_rehearsal_judges_the_object_before_its_name_and_writes_nothing() -> Result<()> {
+async fn dry_run_judges_the_object_before_its_name_and_writes_nothing() -> Result<()> {
     let world = World::new().await?;
-    let valid = world.map("rehearsed", json!({ "a": "1" }));
-    let invalid = world.map("rehearsed", json!({ "no key": "1" }));
+    let valid = world.map("dry-run", json!({ "a": "1" }));
+    let invalid = world.map("dry-run", json!({ "no key": "1" }));
 
-    world.rehearse_create(&valid).await?;
-    assert_eq!(world.read("rehearsed").await?, None);
+    world.dry_run_create(&valid).await?;
+    assert_eq!(world.read("dry-run").await?, None);
     world.create(&valid).await?;
-    let taken = world.rehearse_create(&valid).await;
+    let taken = world.dry_run_create(&valid).await;
     assert_eq!(refusal(taken)?, (WriteErrorKind::AlreadyExists, Some(409)));
-    let refused = world.rehearse_create(&invalid).await;
+    let refused = world.dry_run_create(&invalid).await;
     assert_eq!(refusal(refused)?, (WriteErrorKind::Invalid, Some(422)));
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::shape::MARKER;
 pub(crate) enum Call {
     Find(Query),
     Create(Value),
-    Rehearse(Value),
+    DryRun(Value),
     Update(Value, Target),
     Patch(Value, Target),
     Delete(Target),
@@ -29,7 +29,7 @@ pub(crate) enum Told {
     Found(Vec<Value>),
     /// The object as it is now.
     Object(Value),
-    /// That there is no object (any more), or that a rehearsal went well.
+    /// That there is no object (any more), or that a dry run went well.
     Nothing,
     Refused(WriteErrorKind),
     /// Nothing at all: the process ended with the call.
@@ -102,7 +102,7 @@ impl Call {
         match self {
             Self::Find(_) => "find",
             Self::Create(_) => "create",
-            Self::Rehearse(_) => "rehearse",
+            Self::DryRun(_) => "dry-run",
             Self::Update(..) => "update",
             Self::Patch(..) => "patch",
             Self::Delete(_) => "delete",
@@ -110,14 +110,14 @@ impl Call {
     }
 
     pub(crate) fn writes(&self) -> bool {
-        !matches!(self, Self::Find(_) | Self::Rehearse(_))
+        !matches!(self, Self::Find(_) | Self::DryRun(_))
     }
 
     /// The kind and the name of the object that it is about; none for a find.
     pub(crate) fn place(&self) -> Option<(&str, &str)> {
         match self {
             Self::Find(_) => None,
-            Self::Create(desired) | Self::Rehearse(desired) => {
+            Self::Create(desired) | Self::DryRun(desired) => {
                 Some((crate::object::kind(desired), crate::object::name(desired)))
             }
             Self::Update(_, target) | Self::Patch(_, target) | Self::Delete(target) => {
@@ -129,7 +129,7 @@ impl Call {
     /// The very object that it is meant for; none for a find or a creation.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
-            Self::Find(_) | Self::Create(_) | Self::Rehearse(_) => None,
+            Self::Find(_) | Self::Create(_) | Self::DryRun(_) => None,
             Self::Update(_, target) | Self::Patch(_, target) | Self::Delete(target) => Some(target),
         }
     }

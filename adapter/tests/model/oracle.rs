@@ -65,7 +65,7 @@ pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_the_start: &[Value]) ->
     let mut judge = Judge { view, at_the_start, violations: Vec::new() };
     for (number, entry) in calls.iter().enumerate() {
         match &entry.call {
-            Call::Find(_) | Call::Rehearse(_) => {}
+            Call::Find(_) | Call::DryRun(_) => {}
             Call::Create(desired) => judge.creation(number, entry, desired),
             Call::Delete(_) => judge.deletion(number, entry),
             Call::Patch(document, _) if is_release(document) => judge.release(number, entry),
@@ -78,7 +78,7 @@ pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_the_start: &[Value]) ->
 /// The entries of the task that a call writes for.
 pub(crate) fn written_for(view: &View<'_>, number: usize, call: &Call) -> Vec<usize> {
     match call {
-        Call::Find(_) | Call::Rehearse(_) => Vec::new(),
+        Call::Find(_) | Call::DryRun(_) => Vec::new(),
         Call::Create(desired) | Call::Update(desired, _) => entry_of(desired).into_iter().collect(),
         Call::Patch(_, target) | Call::Delete(target) => {
             let knows = |place: &usize| view.versions(*place, number).iter().any(|version| uid(version) == target.uid);

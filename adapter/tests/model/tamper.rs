@@ -38,7 +38,7 @@ pub(crate) enum Tampering {
     ForgetsGenerations,
     /// Finds nothing by labels, as a cache that was not filled yet.
     EmptyCache,
-    /// Takes a taken name for free when it rehearses a creation.
+    /// Takes a taken name for free in a dry run of a creation.
     TakesTakenForFree,
     /// Believes that what failed once was done, and never does it again.
     GivesUp,
@@ -145,8 +145,8 @@ impl<T: Transport> Transport for Tampered<T> {
         answer
     }
 
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        match self.inner.rehearse_create(desired, destination).await {
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        match self.inner.dry_run_create(desired, destination).await {
             Err(error) if error.kind == WriteErrorKind::AlreadyExists && self.is(Tampering::TakesTakenForFree) => {
                 Ok(())
             }

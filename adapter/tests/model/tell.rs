@@ -46,7 +46,7 @@ fn meant(call: &Call) -> String {
                 format!("find {} {}", query.kind.kind, labels.join(","))
             }
         },
-        Call::Create(desired) | Call::Rehearse(desired) => format!("{} {}", call.verb(), line(desired)),
+        Call::Create(desired) | Call::DryRun(desired) => format!("{} {}", call.verb(), line(desired)),
         Call::Update(_, target) | Call::Delete(target) => {
             format!("{} {} uid={} rv={}", call.verb(), target.name, target.uid, target.resource_version)
         }

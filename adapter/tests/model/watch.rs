@@ -103,7 +103,7 @@ impl<T: Transport> Watched<T> {
 
 fn kind_of(refusal: Refusal, call: &Call) -> WriteErrorKind {
     match refusal {
-        Refusal::Conflict if matches!(call, Call::Create(_) | Call::Rehearse(_)) => WriteErrorKind::AlreadyExists,
+        Refusal::Conflict if matches!(call, Call::Create(_) | Call::DryRun(_)) => WriteErrorKind::AlreadyExists,
         Refusal::Conflict => WriteErrorKind::Conflict,
         Refusal::Invalid => WriteErrorKind::Invalid,
         Refusal::Forbidden => WriteErrorKind::Forbidden,
@@ -122,8 +122,8 @@ impl<T: Transport> Transport for Watched<T> {
         self.make(Call::Create(desired.clone()), self.wire.create(desired, destination), object).await
     }
 
-    async fn rehearse_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.make(Call::Rehearse(desired.clone()), self.wire.rehearse_create(desired, destination), |()| Told::Nothing)
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.make(Call::DryRun(desired.clone()), self.wire.dry_run_create(desired, destination), |()| Told::Nothing)
             .await
     }
 

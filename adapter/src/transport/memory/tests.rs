@@ -104,10 +104,10 @@ async fn what_no_server_accepts_is_refused() {
         ),
     ];
     for (name, object, accepted) in cases {
-        let rehearsed = store().rehearse_create(&object, &Destination::ThisCluster).await;
+        let dry_run = store().dry_run_create(&object, &Destination::ThisCluster).await;
         let created = store().create(&object, &Destination::ThisCluster).await;
         assert_eq!(created.is_ok(), accepted, "{name}");
-        assert_eq!(rehearsed.is_ok(), accepted, "{name}, rehearsed");
+        assert_eq!(dry_run.is_ok(), accepted, "{name}, dry run");
         if let Err(error) = created {
             assert_eq!(error.kind, WriteErrorKind::Invalid, "{name}");
         }
@@ -115,9 +115,9 @@ async fn what_no_server_accepts_is_refused() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_writes_nothing() {
+async fn dry_run_writes_nothing() {
     let store = store();
-    store.rehearse_create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
+    store.dry_run_create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     assert_eq!(store.objects(), Vec::<Value>::new());
     assert_eq!(store.operations(), []);
 }
