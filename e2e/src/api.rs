@@ -33,12 +33,12 @@ const BASE: &str = "/api/hyperfleet/v1";
 /// The fake; its connections break when it is dropped.
 ///
 /// Resources are named by their path below the API's base: `clusters/c1`, `clusters/c1/nodepools/n1`.
-pub struct StandIn {
+pub struct FakeApi {
     server: Server,
     store: Arc<Store>,
 }
 
-impl Deref for StandIn {
+impl Deref for FakeApi {
     type Target = Faults;
 
     fn deref(&self) -> &Faults {
@@ -46,7 +46,7 @@ impl Deref for StandIn {
     }
 }
 
-impl StandIn {
+impl FakeApi {
     /// Starts an API without resources, in the calling runtime.
     pub async fn start() -> anyhow::Result<Self> {
         let store = Arc::new(Store::default());

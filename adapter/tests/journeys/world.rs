@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use lifecycle_e2e::api::StandIn;
+use lifecycle_e2e::api::FakeApi;
 use lifecycle_e2e::fault::{Proxy, Request, When};
 use lifecycle_e2e::kube::TestNamespace;
 use lifecycle_e2e::rabbitmq::{Broker, Topic};
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) namespace: TestNamespace,
     /// Before the API server; counts and spoils what the adapter asks for.
     pub(crate) kubernetes: Proxy,
-    pub(crate) api: StandIn,
+    pub(crate) api: FakeApi,
     pub(crate) topic: Topic,
 }
 
@@ -36,7 +36,7 @@ impl World {
         let (namespace, kubernetes, api, topic) = tokio::try_join!(
             stack.control_plane.namespace(),
             stack.control_plane.proxy(),
-            StandIn::start(),
+            FakeApi::start(),
             stack.broker.topic(),
         )?;
         // Events that are published before the adapter has subscribed shall not be lost.

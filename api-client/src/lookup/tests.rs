@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use lifecycle_e2e::api::StandIn;
+use lifecycle_e2e::api::FakeApi;
 use lifecycle_e2e::fault::{Fault, When};
 use proptest::prelude::*;
 use serde_json::json;
@@ -138,7 +138,7 @@ fn client(base_url: String) -> Client {
 
 #[tokio::test]
 async fn looks_resources_up_by_their_ids() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     api.put("clusters/c-1", json!({ "id": "c-1", "kind": "Cluster", "generation": 3 }));
     api.respond("GET", "/api/hyperfleet/v1/clusters/listed", 404, json!({ "code": "HYPERFLEET-NTF-001" }));
     let client = client(api.url());

@@ -1,7 +1,7 @@
-//! The stand-in answers as the lifecycle API does.
+//! The fake answers as the lifecycle API does.
 
 use lifecycle_e2e::PATIENCE;
-use lifecycle_e2e::api::{Reception, StandIn};
+use lifecycle_e2e::api::{FakeApi, Reception};
 use lifecycle_e2e::fault::{Fault, When};
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ fn client() -> Client {
     Client::new()
 }
 
-async fn get(api: &StandIn, path: &str) -> anyhow::Result<(u16, Value)> {
+async fn get(api: &FakeApi, path: &str) -> anyhow::Result<(u16, Value)> {
     let response = client().get(format!("{}/api/hyperfleet/v1/{path}", api.url())).send().await?;
     Ok((response.status().as_u16(), response.json().await?))
 }
 
-async fn put_status(api: &StandIn, path: &str, body: &Value) -> anyhow::Result<u16> {
+async fn put_status(api: &FakeApi, path: &str, body: &Value) -> anyhow::Result<u16> {
     let request = client().put(format!("{}/api/hyperfleet/v1/{path}/statuses", api.url())).json(body);
     Ok(request.send().await?.status().as_u16())
 }
@@ -28,7 +28,7 @@ fn report(available: &str, generation: i64) -> Value {
 
 #[tokio::test]
 async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     api.put_cluster("c1", 3);
     api.put_cluster("c2", 1);
     api.put_node_pool("c1", "n1", 2);
@@ -59,7 +59,7 @@ async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn what_does_not_exist_is_a_problem_document() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     let response = client().get(format!("{}/api/hyperfleet/v1/clusters/none", api.url())).send().await?;
     assert_eq!(response.status(), 404);
     let content_type = response.headers().get("content-type").cloned();
@@ -74,7 +74,7 @@ async fn what_does_not_exist_is_a_problem_document() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_deleted_resource_is_readable_until_it_is_removed() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 1);
     api.mark_deleted(&path)?;
     let (status, cluster) = get(&api, &path).await?;
@@ -87,7 +87,7 @@ async fn a_deleted_resource_is_readable_until_it_is_removed() -> anyhow::Result<
 
 #[tokio::test]
 async fn reports_are_recorded_with_what_became_of_them() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 2);
     assert_eq!(put_status(&api, &path, &report("True", 3)).await?, 204, "ahead of the resource");
     assert_eq!(put_status(&api, &path, &json!({"adapter": "a"})).await?, 400);
@@ -105,7 +105,7 @@ async fn reports_are_recorded_with_what_became_of_them() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_fault_hits_the_chosen_request_and_no_other() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 1);
     api.inject(When::method("PUT").path_ends("/statuses").nth(1), Fault::Status(503));
     api.inject(When::method("PUT").nth(2), Fault::ResetAfter);
@@ -118,7 +118,7 @@ async fn a_fault_hits_the_chosen_request_and_no_other() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_fixed_answer_comes_before_all_others() -> anyhow::Result<()> {
-    let api = StandIn::start().await?;
+    let api = FakeApi::start().await?;
     api.respond("POST", "/hooks/done", 202, json!({"ok": true}));
     let response = client().post(format!("{}/hooks/done", api.url())).send().await?;
     assert_eq!(response.status(), 202);

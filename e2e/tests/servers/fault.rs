@@ -148,7 +148,7 @@ async fn a_cut_line_breaks_the_connection_and_lets_the_next_one_pass() -> anyhow
 
 #[tokio::test]
 async fn a_plain_server_can_be_proxied_too() -> anyhow::Result<()> {
-    let api = lifecycle_e2e::api::StandIn::start().await?;
+    let api = lifecycle_e2e::api::FakeApi::start().await?;
     api.put_cluster("c1", 1);
     let proxy = Proxy::before_http(&api.url()).await?;
     proxy.inject(When::any().nth(2), Fault::Status(503));
