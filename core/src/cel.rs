@@ -320,7 +320,7 @@ impl Answer {
     }
 }
 
-/// An expression as it is told: on one line, however its author broke it.
+/// The source of an expression on one line, for diagnostics and logs: each line break becomes a space.
 #[must_use]
 pub fn one_line(expression: &str) -> String {
     expression.split_whitespace().collect::<Vec<_>>().join(" ")

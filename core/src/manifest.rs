@@ -69,14 +69,14 @@ impl Desired {
 pub(crate) const FAILURES: [FailReason; 3] =
     [FailReason::RenderFailed, FailReason::InvalidLabel, FailReason::InvalidGeneration];
 
-/// What a manifest says of whose an object is: its name, and labels that its author writes in place of stamped ones.
+/// The fields of a manifest that decide ownership: its name, its namespace, and ownership labels that its author wrote.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     metadata: Value,
 }
 
 impl Identity {
-    /// Where a manifest says it.
+    /// The paths of these fields.
     const PATHS: [&[&str]; 4] = [
         &["metadata", "name"],
         &["metadata", "namespace"],

@@ -30,7 +30,8 @@ impl<'a> Fence<'a> {
         Self::new(metadata("uid"), metadata("resourceVersion"))
     }
 
-    /// Adds the fence to a manifest that is to be applied.
+    /// Copies the UID and the resource version into the manifest of an apply, so that the API server refuses the apply if the
+    /// object was replaced or changed.
     ///
     /// # Errors
     ///

@@ -99,7 +99,7 @@ pub struct Figures {
 pub struct Population {
     /// By flow; both flows of every known type are there.
     pub flows: BTreeMap<Flow, Figures>,
-    /// Pending resources of kinds that are not configured, where kinds are.
+    /// Pending resources whose kind is not configured; 0 if the configuration lists no kinds.
     pub unknown_kind: u64,
     /// Pending resources without a time of transition.
     pub undated: u64,

@@ -155,7 +155,7 @@ fn headers<'a>(written: impl Iterator<Item = (&'a String, &'a String)>) -> Resul
     for (name, value) in written {
         let parsed = HeaderName::from_bytes(name.trim().as_bytes()).ok().zip(HeaderValue::from_str(value.trim()).ok());
         let (parsed, mut value) = parsed.ok_or(name.as_str())?;
-        // Any of them may be a credential: nothing prints it.
+        // Any header may carry a credential, and debug output must not print one.
         value.set_sensitive(true);
         headers.insert(parsed, value);
     }

@@ -11,8 +11,8 @@ use crate::scope::Scope;
 use crate::write::Target;
 
 impl Planner<'_> {
-    /// Ends the decided part of the current resource: shows what is there now, and what is inside of that, and notes the
-    /// outcome. Former versions that have to go are pruned next.
+    /// Ends the current resource's turn after its decision was carried out: updates `resources.<name>` and the names of its nested
+    /// discoveries, and records the outcome. Expired former versions are pruned next.
     pub(super) fn conclude(&mut self, pending: Pending, mut result: OutcomeResult, after: After, scope: &mut Scope) {
         let resource = self.resource();
         self.note_status(&pending, &result, &after);

@@ -49,7 +49,7 @@ impl Context<'_> {
         manifest::desired(self.resource, self.scope, self.stamp)
     }
 
-    /// Renders the part of the manifest that tells whose an object is.
+    /// Renders only what decides ownership: the manifest's name, namespace and ownership labels.
     pub(super) fn identity(&self) -> Result<Identity, Failure> {
         let manifest = Identity::part_of(&self.resource.manifest);
         self.check_read(|| reads::of_manifest(&manifest)).map_err(render_failed)?;

@@ -208,8 +208,8 @@ fn misfit(value: &str) -> String {
     )
 }
 
-/// Which text cannot be in a value that functions made and that begins the URL. Upper and lower case count as equal, for a function may
-/// have changed the case.
+/// The first of `texts` that stands in `value`, the beginning of a URL that template functions computed. The comparison ignores
+/// case, because a function may have changed it.
 fn misplaced<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
     let value = value.to_lowercase();
     let lowered: Vec<_> = texts.iter().map(|text| text.to_lowercase()).collect();

@@ -148,7 +148,7 @@ async fn controller_manager(
         "--controllers=*".to_owned(),
         format!("--service-account-private-key-file={}", files.signing_key.display()),
         format!("--root-ca-file={}", files.authority.display()),
-        // Nobody asks for its health or metrics: whether it works shows in what it does.
+        // No test reads the health or the metrics of the controller manager; one that is broken fails the tests of its controllers.
         "--secure-port=0".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),

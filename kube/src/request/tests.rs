@@ -116,7 +116,7 @@ fn page_of_a_list_has_selector_limit_token_and_form() {
 
 proptest! {
     #[test]
-    fn no_name_leaves_its_place_in_the_path(namespace in ".*", name in ".*") {
+    fn every_name_stays_one_segment_of_the_path(namespace in ".*", name in ".*") {
         if let Ok(path) = object_path(true, &namespace, &name) {
             let uri: http::Uri = path.parse().unwrap();
             let segments: Vec<&str> = uri.path().split('/').collect();

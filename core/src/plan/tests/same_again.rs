@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn a_late_event_creates_and_changes_nothing_of_what_is_ahead((entries, mut store, variables) in worlds()) {
+    fn stale_event_leaves_newer_versions_unchanged((entries, mut store, variables) in worlds()) {
         let task = task(&entries);
         pass(&task, &mut store, 9, &[]);
         let settled = store.objects();

@@ -23,14 +23,14 @@ fn quoted(cell: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_pages_rows_are_the_codes_in_number_order_and_words() {
+fn documented_rows_are_those_of_the_code_in_order() {
     let written: Vec<_> = rows().iter().map(|cells| (cells[0], cells[1])).collect();
     let rows: Vec<_> = Row::ALL.iter().map(|row| (row.number(), row.condition())).collect();
     assert_eq!(written, rows);
 }
 
 #[test]
-fn the_pages_rows_ask_what_the_codes_rows_ask() {
+fn documented_rows_ask_the_gates_that_the_code_asks() {
     let written: BTreeSet<_> =
         rows().iter().flat_map(|cells| quoted(cells[2]).into_iter().map(|gate| (cells[0], gate))).collect();
     let asked: BTreeSet<_> = unanswered().into_iter().map(|(row, gate, _)| (row, gate)).collect();
