@@ -18,8 +18,9 @@
 //! are asked, so the order of the task's list is kept strictly. Nothing here fails as such: a failure is an outcome of its
 //! resource.
 //!
-//! A barrier between resources, such as "wait until the one before is ready", belongs where a turn begins
-//! (`Planner::begin_turn`): it sees every earlier outcome, and can wait instead of deciding.
+//! A barrier between resources, such as "wait until the one before is ready", belongs into [`decide`], as a row after 7a: rows 3
+//! to 7 must still delete and disown, because during a deletion the one before never becomes ready. Its question is answered in
+//! `gates`, from `resources` in the scope, as `failed_earlier` is.
 
 mod commands;
 mod conclude;

@@ -71,7 +71,7 @@ pub enum WaitReason {
     Deleting,
     /// Every version is on its way out: nothing is written into it, or created beside it.
     Terminating,
-    /// It is to be deleted, but something that is to be disowned names it as its owner, and would go with it.
+    /// It is to be deleted, but an object of another resource is still to be disowned, and might be deleted with it.
     DisownPending,
 }
 

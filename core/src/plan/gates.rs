@@ -36,7 +36,7 @@ pub(super) struct Context<'a> {
     /// The names in `resources` that could not be read.
     pub(super) unknown: &'a BTreeSet<&'a str>,
     pub(super) failed_earlier: bool,
-    /// Whether this resource's objects own something that is to be disowned, at any depth.
+    /// Whether an object of another resource is still to be disowned, at the same destination.
     pub(super) others_are_to_be_disowned: bool,
     /// Whether what the gates read is kept for explanations.
     pub(super) keeps_readings: bool,

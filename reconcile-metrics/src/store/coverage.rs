@@ -75,7 +75,7 @@ impl Store {
                     found.ids.truncate(NAMED);
                 }
                 *coverage.kinds.entry(kind).or_default() += count;
-                after = after.max(row.try_get(4)?);
+                after = row.try_get(4)?;
             }
         }
         let pairs = self.kinds().all().iter().filter(|kind| coverage.kinds.contains_key(&kind.name));

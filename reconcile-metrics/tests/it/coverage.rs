@@ -59,6 +59,17 @@ async fn check_passes_over_more_resources_than_one_part_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn check_ends_where_ids_are_not_ordered_by_their_bytes() {
+    let mut world = World::theirs(ROWS).await;
+    world.sql(r#"ALTER TABLE resources ALTER COLUMN id TYPE varchar(255) COLLATE "und-x-icu""#).await;
+    // By bytes `B` comes first, in the collation `a`.
+    world.resource("a", "Cluster", Some("True"), "1 hour").await;
+    world.resource("B", "NodePool", Some("True"), "1 hour").await;
+    let (good, text, error) = run(&world, &["check", "--database"]);
+    assert!(good && text.contains("the database has 2 resources"), "{text}{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn check_notices_files_of_secrets_that_are_not_there() {
     let world = World::empty().await;
     let config =

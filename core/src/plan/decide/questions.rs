@@ -104,8 +104,7 @@ pub trait Questions {
     /// The owner is not available.
     fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure>;
 
-    /// Whether this resource's objects own something that is to be disowned, or own its owner: their deletion would take
-    /// it along.
+    /// Whether an object of another resource is still to be disowned, at the same destination: a deletion might delete it too.
     fn others_are_to_be_disowned(&mut self) -> bool;
 
     /// Whether former versions are kept, so that a recreation deletes nothing.

@@ -1,5 +1,5 @@
 -- Counts one part of the resources by kind, with those that lack the condition. $1: the id before the part; $2: its size.
--- The last column is the part's last id.
+-- The last column is the part's last id in the order of the database, whose collation may not be that of bytes.
 WITH part AS MATERIALIZED (
     SELECT
         r.id, r.kind,
@@ -14,6 +14,6 @@ SELECT
     count(*),
     count(*) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE),
     (array_agg(id::text ORDER BY id) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE))[1:5],
-    max(id)
+    (SELECT max(id) FROM part)
 FROM part
 GROUP BY kind
