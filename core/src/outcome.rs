@@ -3,11 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::cel::Reading;
-use crate::id::{Generation, GroupVersionKind};
+use crate::id::GroupVersionKind;
 use crate::plan::decide::GateAnswer;
-use crate::plan::decision::{
-    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
-};
+use crate::plan::decision::{Decision, FailReason, Failure};
 use crate::plan::row::Row;
 use crate::plan::warning::Warning;
 
@@ -141,48 +139,7 @@ impl Outcome {
     /// Why it came so, in a sentence for logs and traces.
     #[must_use]
     pub fn reason(&self) -> String {
-        let generation = |from: &Option<Generation>| from.map_or_else(|| "none".to_owned(), |from| from.to_string());
-        if let Some(failure) = self.failure() {
-            return failure.to_string();
-        }
-        match &self.decision {
-            Decision::Create => "resource not found".to_owned(),
-            Decision::CreateVersion(VersionReason::NewName) => "no version has the rendered name".to_owned(),
-            Decision::CreateVersion(VersionReason::RecreateGateHolds) => {
-                "recreate gate holds, former versions are kept".to_owned()
-            }
-            Decision::Update { because: UpdateReason::GenerationChanged, from } => {
-                format!("generation changed from {}", generation(from))
-            }
-            Decision::Update { because: UpdateReason::OwnerChanged, .. } => "its owner is another object".to_owned(),
-            Decision::Patch(entries) => {
-                let entries: Vec<String> = entries.iter().map(|entry| format!("patch[{entry}]")).collect();
-                format!("gate of {} holds", entries.join(", "))
-            }
-            Decision::Disown(DisownReason::GateHolds) => "lifecycle.orphan.when evaluated to true".to_owned(),
-            Decision::Disown(DisownReason::Disowned) => "another version was disowned".to_owned(),
-            Decision::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
-            Decision::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
-            Decision::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
-            Decision::Wait(WaitReason::DisownPending) => "another object has to be disowned first".to_owned(),
-            Decision::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
-            Decision::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
-            Decision::Skip(SkipReason::Disowned) => "it was disowned".to_owned(),
-            Decision::Skip(SkipReason::NothingToDisown) => "nothing is there to disown".to_owned(),
-            Decision::Skip(SkipReason::WhenFalse) => "when condition evaluated to false".to_owned(),
-            Decision::Skip(SkipReason::ApplyGateFalse) => {
-                "lifecycle.apply.when condition evaluated to false".to_owned()
-            }
-            Decision::Skip(SkipReason::CreateGateFalse) => {
-                "lifecycle.create.when condition evaluated to false".to_owned()
-            }
-            Decision::Skip(SkipReason::StaleEvent { live, desired }) => {
-                format!("the event is about generation {desired}, and generation {live} is live")
-            }
-            Decision::Skip(SkipReason::SameGeneration(generation)) => format!("generation {generation} unchanged"),
-            Decision::Skip(SkipReason::EarlierFailure) => "an earlier resource failed".to_owned(),
-            Decision::Fail(failure) => failure.to_string(),
-        }
+        self.failure().map_or_else(|| self.decision.sentence(), Failure::to_string)
     }
 
     /// What would have to differ for a later row of the table to match; none if its row is the last one, or if what failed

@@ -257,32 +257,73 @@ impl Decision {
     /// Every pair of kind and reason, for metrics that start at zero.
     #[must_use]
     pub fn labels() -> Vec<(&'static str, &'static str)> {
-        let mut labels = vec![
-            ("create", "Absent"),
-            ("create_version", "NewName"),
-            ("create_version", "RecreateGateHolds"),
-            ("update", "GenerationChanged"),
-            ("update", "OwnerChanged"),
-            ("patch", "PatchGateHolds"),
-            ("recreate", "RecreateGateHolds"),
-            ("disown", "OrphanGateHolds"),
-            ("disown", "Disowned"),
-            ("delete", "DeleteGateHolds"),
-            ("wait", "Deleting"),
-            ("wait", "Terminating"),
-            ("wait", "DisownPending"),
-            ("skip", "Disowned"),
-            ("skip", "NothingToDisown"),
-            ("skip", "AlreadyAbsent"),
-            ("skip", "WhenFalse"),
-            ("skip", "CreateGateFalse"),
-            ("skip", "ApplyGateFalse"),
-            ("skip", "StaleEvent"),
-            ("skip", "SameGeneration"),
-            ("skip", "EarlierFailure"),
+        let none = Generation(0);
+        let decisions = [
+            Self::Create,
+            Self::CreateVersion(VersionReason::NewName),
+            Self::CreateVersion(VersionReason::RecreateGateHolds),
+            Self::Update { from: None, because: UpdateReason::GenerationChanged },
+            Self::Update { from: None, because: UpdateReason::OwnerChanged },
+            Self::Patch(Vec::new()),
+            Self::Recreate { from: None },
+            Self::Disown(DisownReason::GateHolds),
+            Self::Disown(DisownReason::Disowned),
+            Self::Delete,
+            Self::Wait(WaitReason::Deleting),
+            Self::Wait(WaitReason::Terminating),
+            Self::Wait(WaitReason::DisownPending),
+            Self::Skip(SkipReason::Disowned),
+            Self::Skip(SkipReason::NothingToDisown),
+            Self::Skip(SkipReason::AlreadyAbsent),
+            Self::Skip(SkipReason::WhenFalse),
+            Self::Skip(SkipReason::CreateGateFalse),
+            Self::Skip(SkipReason::ApplyGateFalse),
+            Self::Skip(SkipReason::StaleEvent { live: none, desired: none }),
+            Self::Skip(SkipReason::SameGeneration(none)),
+            Self::Skip(SkipReason::EarlierFailure),
         ];
-        labels.extend(FailReason::ALL.map(|reason| ("fail", reason.as_str())));
-        labels
+        let failures = FailReason::ALL.map(|reason| ("fail", reason.as_str()));
+        decisions.iter().map(|decision| (decision.kind(), decision.reason())).chain(failures).collect()
+    }
+
+    /// Why this was decided, in a sentence for logs and traces.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let generation = |from: &Option<Generation>| from.map_or_else(|| "none".to_owned(), |from| from.to_string());
+        match self {
+            Self::Create => "resource not found".to_owned(),
+            Self::CreateVersion(VersionReason::NewName) => "no version has the rendered name".to_owned(),
+            Self::CreateVersion(VersionReason::RecreateGateHolds) => {
+                "recreate gate holds, former versions are kept".to_owned()
+            }
+            Self::Update { because: UpdateReason::GenerationChanged, from } => {
+                format!("generation changed from {}", generation(from))
+            }
+            Self::Update { because: UpdateReason::OwnerChanged, .. } => "its owner is another object".to_owned(),
+            Self::Patch(entries) => {
+                let entries: Vec<String> = entries.iter().map(|entry| format!("patch[{entry}]")).collect();
+                format!("gate of {} holds", entries.join(", "))
+            }
+            Self::Disown(DisownReason::GateHolds) => "lifecycle.orphan.when evaluated to true".to_owned(),
+            Self::Disown(DisownReason::Disowned) => "another version was disowned".to_owned(),
+            Self::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
+            Self::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
+            Self::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
+            Self::Wait(WaitReason::DisownPending) => "another object has to be disowned first".to_owned(),
+            Self::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
+            Self::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
+            Self::Skip(SkipReason::Disowned) => "it was disowned".to_owned(),
+            Self::Skip(SkipReason::NothingToDisown) => "nothing is there to disown".to_owned(),
+            Self::Skip(SkipReason::WhenFalse) => "when condition evaluated to false".to_owned(),
+            Self::Skip(SkipReason::ApplyGateFalse) => "lifecycle.apply.when condition evaluated to false".to_owned(),
+            Self::Skip(SkipReason::CreateGateFalse) => "lifecycle.create.when condition evaluated to false".to_owned(),
+            Self::Skip(SkipReason::StaleEvent { live, desired }) => {
+                format!("the event is about generation {desired}, and generation {live} is live")
+            }
+            Self::Skip(SkipReason::SameGeneration(generation)) => format!("generation {generation} unchanged"),
+            Self::Skip(SkipReason::EarlierFailure) => "an earlier resource failed".to_owned(),
+            Self::Fail(failure) => failure.to_string(),
+        }
     }
 }
 
