@@ -48,3 +48,15 @@ impl fmt::Display for GroupVersionKind {
         write!(f, "{}, Kind={}", self.api_version(), self.kind)
     }
 }
+
+/// Whether two kinds have the same objects: one object is served in every version of its group.
+#[must_use]
+pub fn is_same_kind(a: &GroupVersionKind, b: &GroupVersionKind) -> bool {
+    a.group == b.group && a.kind == b.kind
+}
+
+/// Whether two namespaces can be one. A cluster-scoped object has none, whatever a task gives its kind.
+#[must_use]
+pub fn is_same_namespace(a: &str, b: &str) -> bool {
+    a.is_empty() || b.is_empty() || a == b
+}

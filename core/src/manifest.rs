@@ -10,10 +10,10 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Document;
 use serde_json::{Map, Value};
 
+use crate::id::is_same_namespace;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
 use crate::observation::Version;
-use crate::ownership::is_same_namespace;
 use crate::plan::decision::{FailReason, Failure};
 use crate::proof::{Claim, Signer};
 use crate::scope::Scope;
@@ -33,6 +33,14 @@ pub struct Stamp {
     pub generation: Generation,
     /// Proves the labels, if a signing key is configured.
     pub signer: Option<Signer>,
+}
+
+impl Stamp {
+    /// Who disowns an object of a resource: the value of [`keys::DISOWNED_BY`].
+    #[must_use]
+    pub(crate) fn disowned_by(&self, resource: &str) -> String {
+        format!("{}/{resource}", self.adapter)
+    }
 }
 
 /// An object as it shall be.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::id::Generation;
+use crate::observation::satisfies;
 use crate::observation::{QueryBy, Version};
-use crate::ownership::satisfies;
 
 /// Finds the embedded manifest of the latest generation in this namespace, if one is given, and by this name or these labels.
 /// Adds what the parent's status says of the manifest.

@@ -5,8 +5,8 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::id::GroupVersionKind;
+use crate::id::is_same_namespace;
 use crate::observation::{Query, QueryBy};
-use crate::ownership::is_same_namespace;
 use crate::write::Target;
 
 /// The kind, namespace and name of one object.

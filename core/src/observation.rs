@@ -5,8 +5,10 @@ mod version;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::destination::Destination;
-use crate::id::GroupVersionKind;
+use crate::id::{GroupVersionKind, is_same_namespace};
 
 pub use version::Version;
 
@@ -51,4 +53,49 @@ pub enum Observation {
     Unknown(String),
     /// The read was answered; no version means absent.
     Found(Vec<Version>),
+}
+
+/// What a query asks of an object.
+pub trait Described {
+    /// `metadata.name`; empty if it has none.
+    fn name(&self) -> &str;
+    /// `metadata.namespace`; empty for a cluster-scoped object.
+    fn namespace(&self) -> &str;
+    /// A label's value.
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+impl Described for Value {
+    fn name(&self) -> &str {
+        self.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn namespace(&self) -> &str {
+        self.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.pointer("/metadata/labels")?.get(key)?.as_str()
+    }
+}
+
+/// Whether an object is in the namespace, if one is given, and has the name or the labels.
+#[must_use]
+pub fn satisfies(namespace: Option<&str>, by: &QueryBy, object: &impl Described) -> bool {
+    let namespace = namespace.unwrap_or_default();
+    (namespace.is_empty() || namespace == object.namespace()) && matches(by, object)
+}
+
+/// Whether an object at the query's destination would be found by the query if its kind is cluster-scoped, for which a
+/// namespace is ignored.
+#[must_use]
+pub fn could_find(query: &Query, object: &impl Described) -> bool {
+    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(&query.by, object)
+}
+
+fn matches(by: &QueryBy, object: &impl Described) -> bool {
+    match by {
+        QueryBy::Name(name) => object.name() == name,
+        QueryBy::Labels(labels) => labels.iter().all(|(key, value)| object.label(key) == Some(value)),
+    }
 }

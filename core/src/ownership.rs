@@ -9,13 +9,9 @@
 //! and still counts as that resource's own, so that nobody touches it. The planner never deletes, prunes or writes any other
 //! object.
 
-use serde_json::Value;
-
-use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::manifest::{Identity, Stamp};
-use crate::observation::{Query, QueryBy, Version};
-use crate::plan::disowned_by;
+use crate::observation::{Query, QueryBy, Version, could_find};
 
 /// Whose an object has to be.
 #[derive(Debug, Clone)]
@@ -77,7 +73,7 @@ impl Criteria<'_> {
             return false;
         }
         match version.annotation(keys::DISOWNED_BY) {
-            Some(by) => by == disowned_by(self.stamp, self.resource),
+            Some(by) => by == self.stamp.disowned_by(self.resource),
             None => {
                 let is_open = |key: &str, ours: &str| version.label(key).is_none_or(|label| label == ours);
                 is_open(keys::RESOURCE, self.resource)
@@ -128,63 +124,6 @@ impl Criteria<'_> {
             CompetingSelector::Unknown => true,
             CompetingSelector::Finds(query) => could_find(query, version),
         })
-    }
-}
-
-/// Whether two kinds have the same objects: one object is served in every version of its group.
-#[must_use]
-pub fn is_same_kind(a: &GroupVersionKind, b: &GroupVersionKind) -> bool {
-    a.group == b.group && a.kind == b.kind
-}
-
-/// Whether two namespaces can be one. A cluster-scoped object has none, whatever a task gives its kind.
-#[must_use]
-pub fn is_same_namespace(a: &str, b: &str) -> bool {
-    a.is_empty() || b.is_empty() || a == b
-}
-
-/// What a query asks of an object.
-pub trait Described {
-    /// `metadata.name`; empty if it has none.
-    fn name(&self) -> &str;
-    /// `metadata.namespace`; empty for a cluster-scoped object.
-    fn namespace(&self) -> &str;
-    /// A label's value.
-    fn label(&self, key: &str) -> Option<&str>;
-}
-
-impl Described for Value {
-    fn name(&self) -> &str {
-        self.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn namespace(&self) -> &str {
-        self.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn label(&self, key: &str) -> Option<&str> {
-        self.pointer("/metadata/labels")?.get(key)?.as_str()
-    }
-}
-
-/// Whether an object is in the namespace, if one is given, and has the name or the labels.
-#[must_use]
-pub fn satisfies(namespace: Option<&str>, by: &QueryBy, object: &impl Described) -> bool {
-    let namespace = namespace.unwrap_or_default();
-    (namespace.is_empty() || namespace == object.namespace()) && matches(by, object)
-}
-
-/// Whether an object at the query's destination would be found by the query if its kind is cluster-scoped, for which a
-/// namespace is ignored.
-#[must_use]
-pub fn could_find(query: &Query, object: &impl Described) -> bool {
-    is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(&query.by, object)
-}
-
-fn matches(by: &QueryBy, object: &impl Described) -> bool {
-    match by {
-        QueryBy::Name(name) => object.name() == name,
-        QueryBy::Labels(labels) => labels.iter().all(|(key, value)| object.label(key) == Some(value)),
     }
 }
 

@@ -55,7 +55,6 @@ use crate::write::{Command, Target};
 
 use decide::Decided;
 use decision::Decision;
-pub(crate) use disown::disowned_by;
 use gates::{Context, Record};
 pub use observed::Read;
 use owner::OwnerStatus;

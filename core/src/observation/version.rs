@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::id::Generation;
 use crate::keys;
-use crate::ownership::Described;
+use crate::observation::Described;
 
 /// One live object.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::destination::Destination;
-use crate::id::Generation;
+use crate::id::{Generation, GroupVersionKind};
+use crate::observation::satisfies;
 use crate::scope::Scope;
 use crate::task::Manifest;
 use crate::template::Tree;

@@ -34,7 +34,7 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
     });
     let annotations = json!({
         keys::OWNERSHIP_PROOF: null,
-        keys::DISOWNED_BY: disowned_by(stamp, resource),
+        keys::DISOWNED_BY: stamp.disowned_by(resource),
     });
     let mut metadata = Map::new();
     metadata.insert("labels".to_owned(), labels);
@@ -45,10 +45,4 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
         metadata.insert("ownerReferences".to_owned(), left);
     }
     json!({ "metadata": metadata })
-}
-
-/// Who disowned an object: the value of [`keys::DISOWNED_BY`].
-#[must_use]
-pub(crate) fn disowned_by(stamp: &Stamp, resource: &str) -> String {
-    format!("{}/{resource}", stamp.adapter)
 }

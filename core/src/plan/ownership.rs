@@ -3,10 +3,11 @@
 use super::decide::current;
 use super::decision::Failure;
 use super::{Planner, Slot};
+use crate::id::is_same_kind;
 use crate::keys;
 use crate::manifest::{Desired, Identity};
 use crate::observation::{Observation, QueryBy, Version};
-use crate::ownership::{CompetingSelector, Criteria, Owned, is_same_kind};
+use crate::ownership::{CompetingSelector, Criteria, Owned};
 use crate::scope::Scope;
 
 /// What of the objects found a resource owns.

@@ -4,9 +4,10 @@ use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
 use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
+use crate::observation::could_find;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
-use crate::ownership::{Owned, could_find};
+use crate::ownership::Owned;
 use crate::scope::Scope;
 use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 

@@ -12,8 +12,8 @@ use super::disown;
 use super::owner::{OwnerStatus, add_reference};
 use crate::keys;
 use crate::manifest::Desired;
+use crate::observation::could_find;
 use crate::observation::{Query, QueryBy, Version};
-use crate::ownership::could_find;
 
 /// What has to be so before a write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

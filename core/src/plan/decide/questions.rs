@@ -4,8 +4,8 @@
 //! decision answers when a row needs it.
 
 use crate::id::Generation;
+use crate::id::is_same_namespace;
 use crate::observation::Version;
-use crate::ownership::is_same_namespace;
 use crate::plan::decision::Failure;
 
 /// What is known of the live objects that belong to a resource.

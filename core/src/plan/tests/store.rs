@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::observation::could_find;
 use crate::observation::{Observation, Query, Version};
-use crate::ownership::could_find;
 use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// Kind, namespace and name.

@@ -7,8 +7,8 @@ use lifecycle_config::document::Path;
 
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
+use crate::id::is_same_kind;
 use crate::keys;
-use crate::ownership::is_same_kind;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
 use crate::template::{Part, Template, Tree};
 
