@@ -235,7 +235,7 @@ pub struct ResourceSpec {
     /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`.
     #[serde(default)]
     pub recreate_on_change: bool,
-    /// Asked before every write but deletion and release; false leaves the object alone on this event.
+    /// Asked before every write but deletion and disowning; false leaves the object alone on this event.
     #[schemars(extend("x-cure" = "write `when: {expression: \"…\"}`, or remove `when`"))]
     pub when: Option<WhenSpec>,
     /// The resource that its objects belong to, as their `ownerReferences` say: Kubernetes deletes them after it.
@@ -246,7 +246,7 @@ pub struct ResourceSpec {
     #[schemars(extend("x-cure" = "write `retention: {historyLimit: 3}`, `retention: {ttl: 24h}`, or both; without `retention`, a recreation \
         deletes the former version"))]
     pub retention: Option<RetentionSpec>,
-    /// When it is created, written, patched, replaced, released and deleted.
+    /// When it is created, written, patched, replaced, disowned and deleted.
     pub lifecycle: Option<LifecycleSpec>,
 }
 
@@ -329,7 +329,7 @@ pub struct NestedDiscoverySpec {
     pub discovery: DiscoverySpec,
 }
 
-/// When a resource is created, written, patched, replaced, released and deleted.
+/// When a resource is created, written, patched, replaced, disowned and deleted.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LifecycleSpec {
@@ -346,7 +346,7 @@ pub struct LifecycleSpec {
     /// Asked while the object is live; true replaces it by a new one, or adds a version with `retention`.
     #[schemars(extend("x-cure" = "write `recreate: {when: {expression: \"…\"}}`, or remove `recreate`"))]
     pub recreate: Option<GateSpec>,
-    /// Asked first; true releases the object: its management labels go, the object stays, and is never touched again.
+    /// Asked first; true disowns the object: its management labels go, the object stays, and is never touched again.
     #[schemars(extend("x-cure" = "write `orphan: {when: {expression: \"…\"}}`, or remove `orphan`"))]
     pub orphan: Option<GateSpec>,
     /// A synonym of `orphan`.
