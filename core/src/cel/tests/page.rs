@@ -92,7 +92,7 @@ fn the_page_names_the_limits_that_there_are() {
         ("operators", limits::MAX_ESTIMATE.to_string()),
         ("depth", limits::MAX_DEPTH.to_string()),
         ("loops within loops", limits::MAX_LOOPS.to_string()),
-        ("turns of all loops", format!("{} 000", meter::MAX_TURNS / 1000)),
+        ("iterations of all loops", format!("{} 000", meter::MAX_TURNS / 1000)),
         ("values copied or gone through", format!("{} MiB", cost::MAX_WORK >> 20)),
         ("a path of `dig`", "1 KiB".to_owned()),
     ] {
