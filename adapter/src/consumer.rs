@@ -129,12 +129,6 @@ impl Future for Settled {
     }
 }
 
-/// An error with its causes, on one line, as a sender or an operator reads it.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

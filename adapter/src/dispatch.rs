@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
+use lifecycle_service::logging::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::metrics::{InputMetrics, Invalid, NoMetrics};
 use self::work_queue::{Key, Offered, WorkQueue};
-use crate::consumer::{Disposition, Incoming, Settlement, with_causes};
+use crate::consumer::{Disposition, Incoming, Settlement};
 use crate::dependency::Intake;
 
 mod metrics;
@@ -174,7 +175,7 @@ impl<H: Handler> Dispatcher<H> {
         let event = match message.parse(MAX_EVENT_BYTES) {
             Ok(event) => event,
             Err(error) => {
-                let reason = with_causes(&error);
+                let reason = Chain(&error).to_string();
                 tracing::warn!(reason, "event refused, not to be tried again");
                 self.metrics.invalid(Invalid::Event);
                 return settlement.settle(Disposition::DeadLetter { reason });

@@ -70,7 +70,7 @@ pub struct Write {
     pub command: Command,
 }
 
-/// What a step is for.
+/// What a write is for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Purpose {
     /// What was decided about the resource.
@@ -265,7 +265,7 @@ impl<'t> Planner<'t> {
             stamp: &self.stamp,
             unknown,
             failed_earlier: self.failed_earlier(),
-            others_are_to_be_disowned: false,
+            others_are_to_be_disowned: &|| false,
             keeps_readings: self.keeps_readings,
         }
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use google_cloud_pubsub::client::{Subscriber, SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::subscriber::handler::Handler;
+use lifecycle_service::logging::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::setup::Admin;
 pub use self::setup::{PubSubError, SubscriptionPolicies};
-use super::{Disposition, Incoming, Input, InputState, Message, Settled, with_causes};
+use super::{Disposition, Incoming, Input, InputState, Message, Settled};
 use crate::backoff::Backoff;
 
 mod setup;
@@ -98,7 +99,7 @@ impl PubSubInput {
                     settling.spawn(settle(handler, settled));
                     let _ = inbox.send(incoming).await;
                 }
-                Some(Err(error)) => return Ended::Lost(with_causes(&error)),
+                Some(Err(error)) => return Ended::Lost(Chain(&error).to_string()),
                 None => return Ended::Lost("the stream of messages ended".to_owned()),
             }
             while settling.try_join_next().is_some() {}
@@ -123,7 +124,7 @@ impl PubSubInput {
             match self.admin.ensure(&self.options).await {
                 Ok(()) => return Some(()),
                 Err(error) => {
-                    let error = with_causes(&error);
+                    let error = Chain(&error).to_string();
                     tracing::warn!(waited_seconds = delay.as_secs_f64(), error, "subscription still out of reach");
                 }
             }

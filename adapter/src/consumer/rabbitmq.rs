@@ -16,6 +16,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use lapin::ExchangeKind;
+use lifecycle_service::logging::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -169,7 +170,7 @@ async fn reconnect(
         match Session::open(options).await {
             Ok(session) => return Some(session),
             Err(error) => {
-                let error = crate::consumer::with_causes(&error);
+                let error = Chain(&error).to_string();
                 state.send_replace(InputState::Disconnected);
                 tracing::warn!(broker = %options.url, waited_seconds = delay.as_secs_f64(), error, "broker still out of reach");
                 delay = backoff.delay(fastrand::f64());

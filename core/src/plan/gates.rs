@@ -36,8 +36,9 @@ pub(super) struct Context<'a> {
     /// The names in `resources` that could not be read.
     pub(super) unknown: &'a BTreeSet<&'a str>,
     pub(super) failed_earlier: bool,
-    /// Whether an object of another resource is still to be disowned, at the same destination.
-    pub(super) others_are_to_be_disowned: bool,
+    /// Whether an object of another resource is still to be disowned, at the same destination. Asked only by rows that delete,
+    /// because the answer takes the other resources' orphan gates.
+    pub(super) others_are_to_be_disowned: &'a dyn Fn() -> bool,
     /// Whether what the gates read is kept for explanations.
     pub(super) keeps_readings: bool,
 }
@@ -207,7 +208,7 @@ impl Questions for Examination<'_> {
     }
 
     fn others_are_to_be_disowned(&mut self) -> bool {
-        self.context.others_are_to_be_disowned
+        (self.context.others_are_to_be_disowned)()
     }
 
     fn retains_versions(&self) -> bool {

@@ -21,11 +21,9 @@ impl Planner<'_> {
         let owned = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position(), &owned.places);
-        // Only rows that delete ask for it.
-        let gates = &self.resource().gates;
-        let others_are_to_be_disowned = (gates.delete.is_some() || gates.recreate.is_some())
-            && self.others_are_to_be_disowned(self.position(), scope, &unknown);
-        let context = Context { others_are_to_be_disowned, ..self.context(self.position(), scope, &unknown) };
+        let others_are_to_be_disowned = || self.others_are_to_be_disowned(self.position(), scope, &unknown);
+        let context = self.context(self.position(), scope, &unknown);
+        let context = Context { others_are_to_be_disowned: &others_are_to_be_disowned, ..context };
         let seen = match &self.slots[self.position()].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),

@@ -9,9 +9,9 @@ use google_cloud_gax::error::rpc::Code;
 use google_cloud_pubsub::Error;
 use google_cloud_pubsub::client::{SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription};
+use lifecycle_service::logging::Chain;
 
 use super::PubSubOptions;
-use crate::consumer::with_causes;
 
 /// What a subscription that is created is given. What is absent is left to the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub enum PubSubError {
 
 impl PubSubError {
     pub(super) fn client(error: impl std::error::Error + 'static) -> Self {
-        Self::Client { reason: with_causes(&error) }
+        Self::Client { reason: Chain(&error).to_string() }
     }
 }
 

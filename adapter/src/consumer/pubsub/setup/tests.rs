@@ -90,7 +90,7 @@ async fn ensure(service: Service, options: &PubSubOptions) -> (Arc<Service>, Res
         topics: TopicAdmin::from_stub(Stub(Arc::clone(&service))),
         subscriptions: SubscriptionAdmin::from_stub(Stub(Arc::clone(&service))),
     };
-    let result = admin.ensure(options).await.map_err(|error| with_causes(&error));
+    let result = admin.ensure(options).await.map_err(|error| Chain(&error).to_string());
     (service, result)
 }
 
