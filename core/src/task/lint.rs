@@ -7,6 +7,7 @@
 
 mod discovery;
 mod discovery_reads;
+mod disowning;
 mod gates;
 mod literals;
 mod metadata;
@@ -14,7 +15,6 @@ mod names;
 mod nested;
 mod owners;
 mod patches;
-mod release;
 mod reports;
 mod selectors;
 mod status;
@@ -37,7 +37,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
     literals::lint(&mut linter);
-    release::lint(&mut linter);
+    disowning::lint(&mut linter);
     patches::lint(&mut linter);
     waits::lint(&mut linter);
     discovery::lint(&mut linter);

@@ -99,12 +99,15 @@ impl<'t> Entries<'t> {
                      `DiscoveryFailed`, and what comes after `{name}` is not created"
                 );
                 linter.warn(place, message, format!("list `{other_name}` before `{name}`"));
-            } else if other.gates.delete.is_some()
-                && (resource.gates.delete.is_some() || resource.gates.orphan.is_some())
-            {
+            } else if other.gates.delete.is_some() {
+                // The planner deletes no other object while it cannot read an object that it may have to disown.
+                let others = match resource.gates.orphan {
+                    Some(_) => ", and no other object of the task is deleted (`DisownPending`)",
+                    None => "",
+                };
                 let message = format!(
-                    "reads `resources.{read}`, which goes when `{other_name}` is deleted: `{name}` is unread from then on \
-                     (`DiscoveryFailed`), and no event reports `Finalized`"
+                    "reads `resources.{read}`, which goes when `{other_name}` is deleted: from the next event on, `{name}` is unread \
+                     (`DiscoveryFailed`), so that `Finalized` is not True{others}"
                 );
                 linter.warn(place, message, FROM_PARAMS.to_owned());
             }

@@ -61,7 +61,7 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             Kind::Create => format!("`{name}` is never created"),
             Kind::Patch => format!("this patch of `{name}` is never sent"),
             Kind::Recreate => format!("`{name}` is never recreated"),
-            Kind::Orphan => format!("`{name}` is never released"),
+            Kind::Orphan => format!("`{name}` is never disowned"),
             Kind::Delete => format!("`{name}` is never deleted"),
         };
         let is_meant = matches!(gate.kind, Kind::Create | Kind::Apply) && literals::is_retired(resource)
@@ -223,7 +223,7 @@ impl Gated<'_> {
             let effect = if gate.kind == Kind::Delete {
                 "what was deleted is created again by the next event"
             } else {
-                "an event that would release it creates it if it is not there"
+                "an event that would disown it creates it if it is not there"
             };
             let message = format!("cannot hold while `{name}` is absent: {effect}");
             let help = match places(gate).is_some_and(|places| places.is_empty()) {

@@ -21,7 +21,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             .delete
             .as_ref()
             .map(|_| "a deletion")
-            .or_else(|| gates.orphan.as_ref().map(|_| "a release"))
+            .or_else(|| gates.orphan.as_ref().map(|_| "a disowning"))
             .or_else(|| resource.retention.map(|_| "retention"))
         else {
             continue;

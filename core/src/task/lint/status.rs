@@ -192,16 +192,16 @@ fn no_status(linter: &mut Linter<'_>) {
                     resource's statuses"
             .to_owned();
         linter.warn(&PAYLOADS.iter().fold(Path::root(), |path, key| path.key(key)), message, help);
-        unreported_release(linter);
+        unreported_disowning(linter);
     }
 }
 
 /// That everything was let go of is added to a status, if there is one.
-fn unreported_release(linter: &mut Linter<'_>) {
+fn unreported_disowning(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.gates.orphan.is_some()) {
         let place = linter.either(&path.key("lifecycle"), ["orphan", "detach"]);
         let message = format!(
-            "nothing reports that `{}` was released: `Finalized` is added to an adapter's status, and no payload is one",
+            "nothing reports that `{}` was disowned: `Finalized` is added to an adapter's status, and no payload is one",
             resource.name
         );
         let help = "build a payload with `adapter` and `conditions`, and send it to the resource's statuses".to_owned();

@@ -60,8 +60,8 @@ fn gates_at_the_wrong_time() {
 }
 
 #[test]
-fn release_and_deletion() {
-    insta::assert_snapshot!(rendered(&lifecycle::release()));
+fn orphan_and_delete_gates_that_hold_together() {
+    insta::assert_snapshot!(rendered(&lifecycle::disowning()));
 }
 
 #[test]
@@ -117,6 +117,11 @@ fn conditions_that_ask_nothing() {
 #[test]
 fn deletions_that_wait_for_what_stays() {
     insta::assert_snapshot!(rendered(&waiting::waiting_deletions()));
+}
+
+#[test]
+fn disownings_that_wait_for_their_owner() {
+    insta::assert_snapshot!(rendered(&waiting::waiting_disownings()));
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! Versions: retention that keeps nothing, and selectors that take other API resources' objects for versions.
+//! Warns of retention that keeps nothing, and of selectors that find objects which the resource should not own.
 
 use std::collections::BTreeSet;
 
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path;
 
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
-use crate::task::{DiscoverBy, Manifest, Resource, Task};
+use crate::keys;
+use crate::task::{DiscoverBy, Manifest, Recreate, Resource, Task};
 use crate::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -49,33 +51,56 @@ fn fixed_name(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     linter.warn(&place, message, help.to_owned());
 }
 
-/// What is found for one API resource must not be what is found for all of them.
+/// Warns of a selector that finds objects of other API resources, or of others: the resource owns those that do not have the
+/// label `hyperfleet.io/resource`.
 fn shared_selector(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Labels(labels) = &resource.discovery.by else { return };
     let task = linter.task;
-    let gates = &resource.gates;
-    let effect = match resource.retention {
-        Some(_) => "the former versions are deleted",
-        // One object for all of them is meant to be found by all.
-        None if !has_particular_name(task, resource) => return,
-        None if gates.delete.is_some() => "all are deleted when one is",
-        None if gates.orphan.is_some() => "all are released when one is",
-        None => return,
-    };
-    let tells_apart = |template: &Template| is_particular(task, template);
-    let is_told_apart = labels.iter().any(|(key, value)| tells_apart(key) || tells_apart(value))
-        || resource.discovery.namespace.as_ref().is_some_and(tells_apart);
-    if is_told_apart {
+    let Some((effect, is_as_in_go)) = effect(resource) else { return };
+    let is_particular = |template: &Template| is_particular(task, template);
+    if labels.iter().any(|(key, value)| is_particular(key) || is_particular(value)) {
         return;
     }
+    let is_placed = resource.discovery.namespace.as_ref().is_some_and(is_particular);
+    let name = &resource.name;
+    let unlabelled = format!("of those without the label `{}` {effect}", keys::RESOURCE);
+    let (message, help) = if has_particular_name(task, resource) && !is_placed {
+        (
+            format!(
+                "finds the same objects for every API resource: gates may see another one's as `resources.{name}`, and {unlabelled}"
+            ),
+            format!("add a label that differs, such as `{}: \"{{{{ .event.id }}}}\"`", keys::RESOURCE_ID),
+        )
+    } else if labels.iter().any(|(key, _)| key.as_literal().is_some_and(|key| keys::OWNERSHIP_LABELS.contains(&key))) {
+        return;
+    } else {
+        (
+            format!("finds every object with these labels, whoever made it: {unlabelled}"),
+            format!(
+                "add `{}: {name}`, which the adapter sets on each object of `{name}`; objects that the Go adapter made do not have it",
+                keys::RESOURCE
+            ),
+        )
+    };
+    // The Go adapter recreates what it finds, too; in a namespace of the API resource, few others make objects.
+    let severity = if is_placed || is_as_in_go { Severity::Note } else { Severity::Warning };
     let place = path.key("discovery").key("by_selectors").key("label_selector");
-    let message = format!(
-        "finds the same objects for every API resource: gates may see another one's as `resources.{}`, and of those without the label \
-         `hyperfleet.io/resource` {effect}",
-        resource.name
-    );
-    let help = "add a label that differs, such as `hyperfleet.io/resource-id: \"{{ .event.id }}\"`".to_owned();
-    linter.warn(&place, message, help);
+    linter.report(severity, &place, message, help);
+}
+
+/// What the resource's gates do to objects that it should not own, and whether the Go adapter does the same.
+fn effect(resource: &Resource) -> Option<(&'static str, bool)> {
+    let gates = &resource.gates;
+    if resource.retention.is_some() {
+        Some(("the former versions are deleted", false))
+    } else if gates.delete.is_some() {
+        Some(("all are deleted when one is", false))
+    } else if gates.orphan.is_some() {
+        Some(("all are disowned when one is", false))
+    } else {
+        let is_on_change = |recreate: &Recreate| matches!(recreate, Recreate::OnChange);
+        gates.recreate.as_ref().map(|recreate| ("all are deleted when one is recreated", is_on_change(recreate)))
+    }
 }
 
 /// Whether each API resource certainly has an object of its own.

@@ -1,10 +1,11 @@
-//! Deletions that wait for another object to be gone, which stays.
+//! Warns of delete gates that wait for an object which nothing deletes, and of orphan gates that wait for the deletion of
+//! an owner.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lifecycle_config::document::Path;
 
-use super::{Kind, Linter, gates_of, is_created, is_in_circle, release, resources};
+use super::{Gate, Kind, Linter, disowning, gates_of, is_created, is_in_circle, resources};
 use crate::cel::{Expression, Presence, Prospect, ResourceReads};
 use crate::task::prospects::prospect;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
@@ -16,12 +17,20 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     let mut awaited: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); task.resources.len()];
     let mut places: Vec<Option<Path>> = vec![None; task.resources.len()];
     for (index, (path, resource)) in resources(task).enumerate() {
-        for gate in gates_of(linter, &path, resource).into_iter().filter(|gate| gate.kind == Kind::Delete) {
-            awaited[index] = absences(task, &names, index, gate.expression);
-            places[index] = Some(gate.path);
+        for gate in gates_of(linter, &path, resource) {
+            match gate.kind {
+                Kind::Delete => {
+                    awaited[index] = absences(task, &names, index, gate.expression);
+                    places[index] = Some(gate.path);
+                }
+                Kind::Orphan => {
+                    lost_with_owner(linter, resource, &gate, &absences(task, &names, index, gate.expression))
+                }
+                Kind::When | Kind::Create | Kind::Apply | Kind::Patch | Kind::Recreate => {}
+            }
         }
     }
-    let deleted = release::deleted_namespaces(task);
+    let deleted = disowning::deleted_namespaces(task);
     for (index, place) in places.iter().enumerate() {
         let Some(place) = place else { continue };
         let name = &task.resources[index].name;
@@ -45,6 +54,23 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             linter.warn(place, message, "let one of them be deleted first".to_owned());
         }
     }
+}
+
+/// Warns of an orphan gate that cannot hold before an owner is gone: Kubernetes deletes the object together with its owner.
+fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>, awaited: &BTreeSet<usize>) {
+    let task = linter.task;
+    let mut owners = std::iter::successors(resource.owner, |owner| task.resources[*owner].owner);
+    let Some(owner) = owners.find(|owner| awaited.contains(owner)) else { return };
+    let (name, owner) = (&resource.name, &task.resources[owner].name);
+    let message = format!(
+        "cannot hold while its owner `{owner}` is there, and Kubernetes deletes `{name}` together with `{owner}`: `{name}` is lost, \
+         not disowned"
+    );
+    let help = format!(
+        "write `resources.?{owner}.hasValue()` instead of the term that asks for the absence of `{owner}`, or leave that term out: \
+         the adapter deletes `{owner}` only after it disowned `{name}`"
+    );
+    linter.warn(&gate.path, message, help);
 }
 
 /// The resources by their names in `resources`, without names that a nested discovery has as well.

@@ -71,7 +71,7 @@ pub(super) fn gates() -> Vec<(&'static str, String)> {
             "an orphan gate that demands that its object is absent",
             with_gates(&[("orphan", "isDeleting && !has(resources.job)")]),
         ),
-        ("an orphan gate that fails without its object", with_gates(&[("orphan", "resources.job.released == true")])),
+        ("an orphan gate that fails without its object", with_gates(&[("orphan", "resources.job.disowned == true")])),
         ("a patch gate that demands that its object is absent", with_gates(&[("patch {a: 1}", "!has(resources.job)")])),
         (
             "a create gate that forbids every recreation",
@@ -89,7 +89,7 @@ pub(super) fn gates() -> Vec<(&'static str, String)> {
     ]
 }
 
-pub(super) fn release() -> Vec<(&'static str, String)> {
+pub(super) fn disowning() -> Vec<(&'static str, String)> {
     vec![
         (
             "an orphan gate within the delete gate",
@@ -185,7 +185,20 @@ pub(super) fn versions() -> Vec<(&'static str, String)> {
     let one_for_each = |more: &str| {
         with_params(selected("job", more).replace("metadata: {name: job", "metadata: {name: \"{{ .clusterId }}\""))
     };
+    let one_for_all = |more: &str| with_params(selected("job", more));
+    let on_change = "    recreate_on_change: true\n";
     vec![
+        ("a selector of others' objects, with a delete gate", one_for_all(&written(&[("delete", "isDeleting")]))),
+        ("a selector of others' objects, with an orphan gate", one_for_all(&written(&[("orphan", "isDeleting")]))),
+        ("a selector of others' objects, with a recreate gate", one_for_all(&recreate)),
+        ("a selector of others' objects that are recreated on change", one_for_all(on_change)),
+        ("a selector of every cluster's objects that are recreated on change", one_for_each(on_change)),
+        (
+            "a selector of others' objects in the namespace of a cluster",
+            one_for_all(&written(&[("delete", "isDeleting")]))
+                .replace("metadata: {name: job", "metadata: {namespace: \"{{ .clusterId }}\", name: job")
+                .replace("by_selectors:", "namespace: \"{{ .clusterId }}\", by_selectors:"),
+        ),
         ("a selector of every cluster's objects, with a delete gate", one_for_each(&written(&[("delete", "isDeleting")]))),
         ("a selector of every cluster's objects, with an orphan gate", one_for_each(&written(&[("orphan", "isDeleting")]))),
         ("a fixed name with a recreate gate", versions_named("job", OF_CLUSTER, &recreate)),
@@ -227,7 +240,7 @@ pub(super) fn owners() -> Vec<(&'static str, String)> {
             owned(&delete, &written(&[("patch {data: {a: x}}", "resources.secret.data.a != phase")])),
         ),
         (
-            "an object that is released in a namespace that is deleted",
+            "an object that is disowned in a namespace that is deleted",
             owned(&delete, &written(&[("orphan", "isDeleting")])),
         ),
     ]
@@ -338,7 +351,13 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
     let (left, right) = (own("left"), own("right"));
     let named = "app: \"{{ .clusterId }}\", hyperfleet.io/resource: job";
     let shared = "app: \"{{ .clusterId }}\"";
+    let by_mark = |key: &str, value: &str| {
+        with_params(selected("job", &delete))
+            .replace("label_selector: {app: x}", &format!("label_selector: {{app: x, {key}: {value}}}"))
+    };
     vec![
+        ("a selector of this entry's objects", by_mark("hyperfleet.io/resource", "job")),
+        ("a selector of this adapter's objects", by_mark("hyperfleet.io/adapter", "x")),
         ("selectors that find no object of each other", side_by_side((&left, &left), (&right, &right), &delete)),
         ("selectors that share a label, and each names its entry", side_by_side((shared, named), (shared, shared), &delete)),
         ("one selector for two entries that let go of nothing", side_by_side((shared, shared), (shared, shared), "")),
@@ -399,20 +418,20 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             with_gates(&[("create", "!isDeleting"), ("recreate", "resources.job.status.failed > 3")]),
         ),
         (
-            "release and deletion by policy",
+            "disowning and deletion by policy",
             with_gates(&[("orphan", "isDeleting && phase == 'Retain'"), ("delete", "isDeleting && phase != 'Retain'")]),
         ),
         (
-            "release and deletion by different policies",
+            "disowning and deletion by different policies",
             with_gates(&[("orphan", "isDeleting && phase == 'Retain'"), ("delete", "isDeleting && phase == 'Delete'")]),
         ),
-        ("release and deletion by a param", with_gates(&[("orphan", "handover"), ("delete", "isDeleting && !handover")])),
+        ("disowning and deletion by a param", with_gates(&[("orphan", "handover"), ("delete", "isDeleting && !handover")])),
         (
-            "release and deletion by what is and what is not a deletion",
+            "disowning and deletion by what is and what is not a deletion",
             with_gates(&[("detach", "!isDeleting && phase == 'Handover'"), ("delete", "isDeleting")]),
         ),
         (
-            "release and deletion of which nothing is known",
+            "disowning and deletion of which nothing is known",
             with_gates(&[("orphan", "phase == 'Handover'"), ("delete", "isDeleting")]),
         ),
         ("an orphan gate alone", with_gates(&[("orphan", "isDeleting")])),

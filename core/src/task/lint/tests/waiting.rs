@@ -41,6 +41,29 @@ pub(super) fn literals() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// `other`, owned by `job`, with the orphan gate; `of_job` are the gates of its owner.
+fn disowned_by(orphan: &str, of_job: &str) -> String {
+    let owner = "    owner: {resource: job}\n";
+    two(resource("job", of_job), resource("other", &format!("{owner}{}", written(&[("orphan", orphan)]))))
+}
+
+/// `other`, owned by an object that `job` owns.
+fn disowned_below(orphan: &str) -> String {
+    let middle = resource("middle", "    owner: {resource: job}\n");
+    disowned_by(orphan, &written(&[DELETE]))
+        .replace("  - name: other\n", &format!("{middle}  - name: other\n"))
+        .replace("owner: {resource: job}\n    lifecycle", "owner: {resource: middle}\n    lifecycle")
+}
+
+pub(super) fn waiting_disownings() -> Vec<(&'static str, String)> {
+    let gate = "isDeleting && !resources.?job.hasValue()";
+    vec![
+        ("a disowning that waits for the deletion of its owner", disowned_by(gate, &written(&[DELETE]))),
+        ("a disowning that waits for an owner that others delete", disowned_by(gate, "")),
+        ("a disowning that waits for the owner of its owner", disowned_below(gate)),
+    ]
+}
+
 pub(super) fn waiting_deletions() -> Vec<(&'static str, String)> {
     vec![
         ("a deletion that waits for what no gate deletes", waits_for("")),
@@ -85,6 +108,7 @@ pub(super) fn discoveries() -> Vec<(&'static str, String)> {
                 &delete,
             ),
         ),
+        ("a discovery of what has no gate that reads what is deleted", discovered("job", &delete, OF_JOB, "")),
         (
             "a discovery that reads what is inside of its own object",
             discovered(
@@ -152,7 +176,14 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             waits(&[("delete", "isDeleting && (phase == 'x' || !resources.?other.hasValue())")], ""),
         ),
         ("a discovery that reads what stays", discovered("job", "", OF_JOB, &delete)),
-        ("a discovery that reads what is deleted, of what is not", discovered("job", &delete, OF_JOB, "")),
+        (
+            "a disowning that waits for an object that does not own it",
+            two(
+                resource("job", &delete),
+                resource("other", &written(&[("orphan", "isDeleting && !resources.?job.hasValue()")])),
+            ),
+        ),
+        ("a disowning that does not wait for its owner", disowned_by("isDeleting", &delete)),
         (
             "a discovery that may pass over what it reads",
             discovered("{{ if .phase }}{{ .resources.other.a }}{{ end }}", "", "other", ""),

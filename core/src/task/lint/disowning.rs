@@ -1,5 +1,5 @@
-//! Release and deletion, which must not be asked for together: the orphan gate wins, and the object stays. Only the deletion
-//! of its namespace takes it along.
+//! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which the task
+//! deletes.
 
 use std::collections::HashMap;
 
@@ -19,10 +19,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace) {
             let name = &resource.name;
             let message = format!(
-                "releases `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes what is in a namespace with it"
+                "disowns `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes every object in a namespace with it"
             );
             let help = format!(
-                "take `delete` off `{namespace}`, release `{namespace}` as well, or keep `{name}` in another namespace"
+                "take `delete` off `{namespace}`, disown `{namespace}` as well, or keep `{name}` in another namespace"
             );
             linter.warn(&orphan.path, message, help);
         }
@@ -57,22 +57,22 @@ fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &
         Relation::Apart | Relation::Unrelated => return,
         Relation::Same => {
             let message =
-                format!("holds exactly when `orphan` holds, which is asked first: `{name}` is released, never deleted");
+                format!("holds exactly when `orphan` holds, which is asked first: `{name}` is disowned, never deleted");
             linter.warn(&delete.path, message, "keep one of the two gates".to_owned());
             return;
         }
         Relation::Around => {
             let message = format!(
-                "never decides: wherever it holds, `orphan` holds, too, and is asked first; `{name}` is released"
+                "never decides: wherever it holds, `orphan` holds, too, and is asked first; `{name}` is disowned"
             );
-            let help = format!("narrow `orphan` to the events that release `{name}`");
+            let help = format!("narrow `orphan` to the events that disown `{name}`");
             linter.warn(&delete.path, message, help);
             return;
         }
         Relation::Within => "wherever it holds, `delete` holds, too",
         Relation::Overlapping => "can hold together with `delete`: nothing in either keeps them apart",
     };
-    let message = format!("{message}; `{name}` is released then, not deleted, and the event warns of a `GateConflict`");
+    let message = format!("{message}; `{name}` is disowned then, not deleted, with the warning `gate_conflict`");
     let only = orphan.expression.source();
     let help = match only.contains('\n') {
         false => format!("add to `delete` what keeps the two apart: `&& !({only})`"),
