@@ -183,8 +183,9 @@ fn log_outcome(outcome: &Outcome) {
     for gate in &outcome.gates {
         let readings: Vec<String> =
             gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value)).collect();
+        let resource = gate.resource.as_ref().unwrap_or(&outcome.resource);
         let (gate, answer, read) = (&gate.name, gate.told(), readings.join("; "));
-        tracing::debug!(resource = outcome.resource, gate, answer, read, "gate asked");
+        tracing::debug!(resource, gate, answer, read, "gate asked");
     }
     let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);

@@ -54,6 +54,8 @@ pub struct Pruned {
 /// A gate that was asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateRecord {
+    /// The resource whose gate it is, if that is another one: a deletion evaluates the orphan gates of the others.
+    pub resource: Option<String>,
     /// Its name: its key below `lifecycle`, `when`, or `patch[0]` and so on.
     pub name: String,
     /// Its answer.

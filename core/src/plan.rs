@@ -55,6 +55,7 @@ use crate::write::{Command, Target};
 
 use decide::Decided;
 use decision::Decision;
+use disown_first::PendingDisowning;
 use gates::{Context, Record};
 pub use observed::Read;
 use owner::OwnerStatus;
@@ -265,7 +266,7 @@ impl<'t> Planner<'t> {
             stamp: &self.stamp,
             unknown,
             failed_earlier: self.failed_earlier(),
-            others_are_to_be_disowned: &|| false,
+            pending_disowning: &PendingDisowning::default,
             keeps_readings: self.keeps_readings,
         }
     }

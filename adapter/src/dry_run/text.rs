@@ -321,12 +321,13 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
 /// A gate that was asked. Why it failed is said by the resource's error.
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
+    let of = gate.resource.as_ref().map(|resource| format!(" of {resource}")).unwrap_or_default();
     match &gate.expression {
         Some(expression) => {
             let key = if gate.gate == "when" { "when".to_owned() } else { format!("{}.when", gate.gate) };
-            writeln!(f, "    Asked:    {key} {answer}: {}", styled(FAINT, expression))?;
+            writeln!(f, "    Asked:    {key}{of} {answer}: {}", styled(FAINT, expression))?;
         }
-        None => writeln!(f, "    Asked:    {} {answer}", gate.gate)?,
+        None => writeln!(f, "    Asked:    {}{of} {answer}", gate.gate)?,
     }
     for reading in &gate.readings {
         writeln!(f, "              {}", styled(FAINT, format_args!("{} = {}", reading.path, reading.value)))?;

@@ -221,6 +221,9 @@ pub struct PrunedTrace {
 /// A gate that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GateTrace {
+    /// The resource whose gate it is, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
     /// The gate.
     pub gate: String,
     /// Its answer.

@@ -117,8 +117,8 @@ impl Questions for Settled {
         Ok(true)
     }
 
-    fn others_are_to_be_disowned(&mut self) -> bool {
-        false
+    fn pending_disowning(&mut self) -> Option<String> {
+        None
     }
 
     fn retains_versions(&self) -> bool {

@@ -17,6 +17,7 @@ impl Planner<'_> {
         let resource = self.resource();
         self.note_status(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope);
+        let (expired, pending_prune) = self.wait_to_prune(expired, scope);
         let leaves_terminating = self
             .versions(self.position(), &pending.owned)
             .iter()
@@ -31,6 +32,7 @@ impl Planner<'_> {
             self.show(self.position(), None, scope);
         }
         let mut warnings = record.warnings;
+        warnings.extend(pending_prune);
         let is_due = is_due(&decided.decision, &result);
         if has_lifecycle || is_due {
             let look = self.look_inside(self.position(), scope);

@@ -101,8 +101,8 @@ fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Res
     if !holds(questions, Gate::Delete)? {
         return Ok(None);
     }
-    let has_to_wait = state == State::Live && questions.others_are_to_be_disowned();
-    Ok(Some(if has_to_wait { Decision::Wait(WaitReason::DisownPending) } else { decision }))
+    let pending = if state == State::Live { questions.pending_disowning() } else { None };
+    Ok(Some(pending.map_or(decision, |because| Decision::Wait(WaitReason::DisownPending(because)))))
 }
 
 /// Rows 10 to 12.
@@ -200,10 +200,8 @@ fn recreate(
     if sees(questions, NAMESAKE_TERMINATES, namesake.is_some_and(Version::is_terminating)) {
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
-    if questions.others_are_to_be_disowned() {
-        return Ok(Decision::Wait(WaitReason::DisownPending));
-    }
-    Ok(Decision::Recreate { from })
+    let pending = questions.pending_disowning();
+    Ok(pending.map_or(Decision::Recreate { from }, |because| Decision::Wait(WaitReason::DisownPending(because))))
 }
 
 /// What is there of a resource, taken together.

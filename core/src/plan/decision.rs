@@ -65,14 +65,15 @@ pub enum DisownReason {
 }
 
 /// What a resource waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     /// Deletion was asked for, and every version is on its way out.
     Deleting,
     /// Every version is on its way out: nothing is written into it, or created beside it.
     Terminating,
-    /// It is to be deleted, but an object of another resource is still to be disowned, and might be deleted with it.
-    DisownPending,
+    /// It is to be deleted, but an object of another resource is still to be disowned, and might be deleted with it. The text
+    /// names that object, and says why it counts as one to disown.
+    DisownPending(String),
 }
 
 /// Why there is nothing to do.
@@ -248,7 +249,7 @@ impl Decision {
             Self::Delete => "DeleteGateHolds",
             Self::Wait(WaitReason::Deleting) => "Deleting",
             Self::Wait(WaitReason::Terminating) => "Terminating",
-            Self::Wait(WaitReason::DisownPending) => "DisownPending",
+            Self::Wait(WaitReason::DisownPending(_)) => "DisownPending",
             Self::Skip(reason) => reason.as_str(),
             Self::Fail(failure) => failure.reason.as_str(),
         }
@@ -271,7 +272,7 @@ impl Decision {
             Self::Delete,
             Self::Wait(WaitReason::Deleting),
             Self::Wait(WaitReason::Terminating),
-            Self::Wait(WaitReason::DisownPending),
+            Self::Wait(WaitReason::DisownPending(String::new())),
             Self::Skip(SkipReason::Disowned),
             Self::Skip(SkipReason::NothingToDisown),
             Self::Skip(SkipReason::AlreadyAbsent),
@@ -309,7 +310,7 @@ impl Decision {
             Self::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
             Self::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
             Self::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
-            Self::Wait(WaitReason::DisownPending) => "another object has to be disowned first".to_owned(),
+            Self::Wait(WaitReason::DisownPending(because)) => because.clone(),
             Self::Wait(WaitReason::Terminating) => "the live object is terminating".to_owned(),
             Self::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
             Self::Skip(SkipReason::Disowned) => "it was disowned".to_owned(),

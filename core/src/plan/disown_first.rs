@@ -1,44 +1,88 @@
 //! Deletions wait until everything that is to be disowned is disowned.
 //!
 //! Kubernetes' garbage collector deletes what an object owns, and what that owns in turn, through objects that the task never
-//! reads, and whoever wrote the references. So before any object is deleted, recreated or pruned, the other resources' orphan
-//! gates are asked. An object whose gate or ownership cannot be told counts as one that is to be disowned.
+//! reads, and whoever wrote the references. So before any object is deleted, recreated or pruned, the planner evaluates the
+//! other resources' orphan gates. An object whose gate fails, or whose ownership is ambiguous, counts as one to disown.
 
 use std::collections::BTreeSet;
 
-use super::decide::{Gate, GateAnswer, Questions as _};
+use super::decide::{Gate, GateAnswer, Questions as _, current};
 use super::gates::Examination;
 use super::{Planner, Slot};
+use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
-use crate::outcome::OutcomeResult;
+use crate::outcome::{GateRecord, OutcomeResult};
 use crate::scope::Scope;
 
+/// Whether an object of another resource has to be disowned before an object is deleted.
+#[derive(Debug, Default)]
+pub(super) struct PendingDisowning {
+    /// Why a deletion has to wait, with the other resource and its object; none if nothing has to be disowned first.
+    pub(super) because: Option<String>,
+    /// The orphan gates that were evaluated to find out.
+    pub(super) gates: Vec<GateRecord>,
+}
+
 impl Planner<'_> {
-    /// Whether an object of another resource than the one at `index` is still to be disowned, at the same destination.
-    pub(super) fn others_are_to_be_disowned(&self, index: usize, scope: &Scope, unknown: &BTreeSet<&str>) -> bool {
+    /// Finds an object that has to be disowned first, at the same destination, of another resource than the one at `index`.
+    pub(super) fn pending_disowning(&self, index: usize, scope: &Scope, unknown: &BTreeSet<&str>) -> PendingDisowning {
+        let mut gates = Vec::new();
         let mut others = (0..self.slots.len()).filter(|other| *other != index && self.can_meet(*other, index));
-        others.any(|other| self.is_to_be_disowned(other, scope, unknown))
+        let because = others.find_map(|other| self.disowns_first(other, scope, unknown, &mut gates));
+        PendingDisowning { because, gates }
     }
 
-    fn is_to_be_disowned(&self, index: usize, scope: &Scope, unknown: &BTreeSet<&str>) -> bool {
+    /// Why the resource at `index` has an object to disown, if it has; adds to `gates` what was evaluated.
+    fn disowns_first(
+        &self,
+        index: usize,
+        scope: &Scope,
+        unknown: &BTreeSet<&str>,
+        gates: &mut Vec<GateRecord>,
+    ) -> Option<String> {
         if self.outcomes.get(index).is_some_and(|outcome| outcome.result == OutcomeResult::Disowned) {
-            return false;
+            return None;
         }
-        let has_gate = self.task.resources[index].gates.orphan.is_some();
-        let Slot { observation: Some(Observation::Found(found)), .. } = &self.slots[index] else { return has_gate };
+        let resource = &self.task.resources[index];
+        let (name, has_gate) = (&resource.name, resource.gates.orphan.is_some());
+        let unread = |cause: &str| {
+            has_gate.then(|| {
+                format!("resource {name} could not be read ({cause}), so an object of it may have to be disowned first")
+            })
+        };
+        let found = match &self.slots[index] {
+            Slot { observation: Some(Observation::Found(found)), .. } => found,
+            Slot { observation: Some(Observation::Unknown(cause)), .. } => return unread(cause),
+            Slot { observation: None, .. } => return unread("it was not discovered"),
+        };
         if !has_gate && !found.iter().any(|version| version.is_disowned()) {
-            return false;
+            return None;
         }
-        let Ok(owned) = self.ownership(index, scope) else { return has_gate };
+        let owned = match self.ownership(index, scope) {
+            Ok(owned) => owned,
+            Err(cause) => return unread(&cause),
+        };
         let versions = self.versions(index, &owned.places);
-        if !versions.iter().any(|version| !version.is_disowned() && !version.is_terminating()) {
-            return false;
+        let left = versions.iter().copied().filter(|version| !version.is_disowned() && !version.is_terminating());
+        let object = ObjectRef::of(current(left, self.stamp.generation)?.object());
+        if versions.iter().any(|version| version.is_disowned()) {
+            // Beside a disowned version, the others are disowned without a gate.
+            return Some(format!(
+                "{object} of resource {name} has to be disowned first: another of its versions was disowned"
+            ));
         }
-        // Beside a disowned version, the others are disowned without a gate.
-        versions.iter().any(|version| version.is_disowned())
-            || has_gate && {
-                let mut examination = Examination::new(self.context(index, scope, unknown), &versions, None, None);
-                examination.gate(Gate::Orphan) != GateAnswer::DoesNotHold
+        let mut examination = Examination::new(self.context(index, scope, unknown), &versions, None, None);
+        let answer = examination.gate(Gate::Orphan);
+        let asked = examination.into_parts().record.gates.into_iter();
+        gates.extend(asked.map(|gate| GateRecord { resource: Some(name.clone()), ..gate }));
+        match answer {
+            GateAnswer::DoesNotHold => None,
+            GateAnswer::Holds => {
+                Some(format!("{object} of resource {name} has to be disowned first: its orphan gate holds"))
             }
+            GateAnswer::Failed(cause) => {
+                Some(format!("{object} of resource {name} may have to be disowned first: {cause}"))
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::decide::{Gate, GateAnswer, Questions, Rendered, current};
 use super::decision::{FailReason, Failure};
+use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
@@ -36,9 +37,9 @@ pub(super) struct Context<'a> {
     /// The names in `resources` that could not be read.
     pub(super) unknown: &'a BTreeSet<&'a str>,
     pub(super) failed_earlier: bool,
-    /// Whether an object of another resource is still to be disowned, at the same destination. Asked only by rows that delete,
-    /// because the answer takes the other resources' orphan gates.
-    pub(super) others_are_to_be_disowned: &'a dyn Fn() -> bool,
+    /// Finds the object of another resource that has to be disowned first. Called only by rows that delete, because it
+    /// evaluates the other resources' orphan gates.
+    pub(super) pending_disowning: &'a dyn Fn() -> PendingDisowning,
     /// Whether what the gates read is kept for explanations.
     pub(super) keeps_readings: bool,
 }
@@ -152,7 +153,7 @@ impl<'a> Examination<'a> {
             GateAnswer::Failed(cause) => GateAnswer::Failed(format!("failed to evaluate the {name} gate: {cause}")),
             GateAnswer::Holds | GateAnswer::DoesNotHold => answer.clone(),
         };
-        self.record.gates.push(GateRecord { name, answer, readings });
+        self.record.gates.push(GateRecord { resource: None, name, answer, readings });
         told
     }
 }
@@ -207,8 +208,10 @@ impl Questions for Examination<'_> {
         self.owner.map_or(Ok(true), |owner| owner.owns(version))
     }
 
-    fn others_are_to_be_disowned(&mut self) -> bool {
-        (self.context.others_are_to_be_disowned)()
+    fn pending_disowning(&mut self) -> Option<String> {
+        let PendingDisowning { because, gates } = (self.context.pending_disowning)();
+        self.record.gates.extend(gates);
+        because
     }
 
     fn retains_versions(&self) -> bool {

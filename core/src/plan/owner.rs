@@ -43,7 +43,7 @@ impl OwnerStatus {
         let why = match result {
             OutcomeResult::Deleted | OutcomeResult::Deleting => Some("is being deleted"),
             OutcomeResult::Disowned => Some("was disowned"),
-            OutcomeResult::Waiting if *decision == Decision::Wait(WaitReason::DisownPending) => {
+            OutcomeResult::Waiting if matches!(decision, Decision::Wait(WaitReason::DisownPending(_))) => {
                 Some("is to be deleted")
             }
             OutcomeResult::Waiting => Some("is on its way out"),

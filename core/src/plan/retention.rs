@@ -88,13 +88,28 @@ impl Planner<'_> {
         };
         let spared: Vec<&str> = written.into_iter().chain(current).map(Version::uid).collect();
         let expired = expired(retention, &versions, &spared, desired, scope.now());
-        if !expired.is_empty() && self.others_are_to_be_disowned(self.position(), scope, &self.unknown()) {
-            return Vec::new();
-        }
         let pruned = |(version, because): (&Version, String)| {
             (target(query, version), Pruned { name: version.name().to_owned(), because })
         };
         expired.into_iter().map(pruned).collect()
+    }
+
+    /// Keeps former versions while an object of another resource has to be disowned first, and says so in a warning.
+    pub(super) fn wait_to_prune(
+        &self,
+        expired: Vec<(Target, Pruned)>,
+        scope: &Scope,
+    ) -> (Vec<(Target, Pruned)>, Option<Warning>) {
+        if expired.is_empty() {
+            return (expired, None);
+        }
+        let Some(because) = self.pending_disowning(self.position(), scope, &self.unknown()).because else {
+            return (expired, None);
+        };
+        let names: Vec<&str> = expired.iter().map(|(_, pruned)| pruned.name.as_str()).collect();
+        let message =
+            format!("former versions that retention would delete stay for now ({}): {because}", names.join(", "));
+        (Vec::new(), Some(Warning::new(WarningReason::PrunePending, message)))
     }
 }
 

@@ -21,9 +21,9 @@ impl Planner<'_> {
         let owned = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position(), &owned.places);
-        let others_are_to_be_disowned = || self.others_are_to_be_disowned(self.position(), scope, &unknown);
+        let pending_disowning = || self.pending_disowning(self.position(), scope, &unknown);
         let context = self.context(self.position(), scope, &unknown);
-        let context = Context { others_are_to_be_disowned: &others_are_to_be_disowned, ..context };
+        let context = Context { pending_disowning: &pending_disowning, ..context };
         let seen = match &self.slots[self.position()].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),

@@ -20,6 +20,8 @@ pub enum WarningReason {
     GateConflict,
     /// A former version could not be pruned.
     PruneFailed,
+    /// Former versions are not pruned yet, because an object of another resource has to be disowned first.
+    PrunePending,
     /// A nested discovery was left out.
     NestedLeftOut,
     /// A nested discovery could not be rendered: nobody knows whether its object is there.
@@ -28,8 +30,14 @@ pub enum WarningReason {
 
 impl WarningReason {
     /// Every reason, for metrics that start at zero.
-    pub const ALL: [Self; 5] =
-        [Self::StatusMissing, Self::GateConflict, Self::PruneFailed, Self::NestedLeftOut, Self::NestedUnread];
+    pub const ALL: [Self; 6] = [
+        Self::StatusMissing,
+        Self::GateConflict,
+        Self::PruneFailed,
+        Self::PrunePending,
+        Self::NestedLeftOut,
+        Self::NestedUnread,
+    ];
 
     /// The reason as metrics spell it.
     #[must_use]
@@ -38,6 +46,7 @@ impl WarningReason {
             Self::StatusMissing => "status_missing",
             Self::GateConflict => "gate_conflict",
             Self::PruneFailed => "prune_failed",
+            Self::PrunePending => "prune_pending",
             Self::NestedLeftOut => "nested_left_out",
             Self::NestedUnread => "nested_unread",
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use lifecycle_core::cel::one_line;
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::outcome::{Outcome, OutcomeResult};
+use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::plan::decision::{Decision, SkipReason, WaitReason};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
@@ -187,13 +187,16 @@ impl Recording<'_> {
     }
 
     fn decision(&self, outcome: &Outcome) -> DecisionTrace {
-        let resource = self.task.resources.iter().find(|resource| resource.name == outcome.resource);
+        let expression = |gate: &GateRecord| {
+            let name = gate.resource.as_ref().unwrap_or(&outcome.resource);
+            let resource = self.task.resources.iter().find(|resource| resource.name == *name);
+            resource.and_then(|resource| resource.gates.expression(&gate.name))
+        };
         let gates = outcome.gates.iter().map(|gate| GateTrace {
+            resource: gate.resource.clone(),
             gate: gate.name.clone(),
             answer: gate.told(),
-            expression: resource
-                .and_then(|resource| resource.gates.expression(&gate.name))
-                .map(|expression| one_line(expression.source())),
+            expression: expression(gate).map(|expression| one_line(expression.source())),
             readings: gate
                 .readings
                 .iter()
@@ -295,7 +298,7 @@ fn operation_word(decision: &Decision) -> &'static str {
         Decision::Disown(_) => "disown",
         Decision::Recreate { .. } => "recreate",
         Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending) | Decision::Skip(_) => "skip",
+        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_)) | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",
     }
 }

@@ -104,8 +104,9 @@ pub trait Questions {
     /// The owner is not available.
     fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure>;
 
-    /// Whether an object of another resource is still to be disowned, at the same destination: a deletion might delete it too.
-    fn others_are_to_be_disowned(&mut self) -> bool;
+    /// Why a deletion has to wait: an object of another resource at the same destination is still to be disowned, and the
+    /// deletion might delete that object, too. None if nothing has to be disowned first.
+    fn pending_disowning(&mut self) -> Option<String>;
 
     /// Whether former versions are kept, so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::owner::{owned, space};
 use super::passes::{config_map, gated, pass, selecting, task, version, with, yes};
 use super::store::Store;
+use crate::plan::decide::GateAnswer;
 
 #[test]
 fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
@@ -22,6 +23,34 @@ fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
         assert_eq!(second.results()[0].0, gate);
         assert_eq!(second.results()[1].1, "Disowned");
     }
+}
+
+#[test]
+fn wait_names_the_object_to_disown_and_its_gate() {
+    let child = gated(owned("child", "space"), "orphan", "deleting");
+    for gate in ["delete", "recreate"] {
+        let task = task(&[gated(space(), gate, "deleting"), child.clone()]);
+        let mut store = Store::new();
+        pass(&task, &mut store, 3, &[]);
+        let waiting = &pass(&task, &mut store, 3, &yes("deleting")).outcomes[0];
+        assert_eq!(
+            waiting.reason(),
+            "ConfigMap team/child of resource child has to be disowned first: its orphan gate holds"
+        );
+        let asked = waiting.gates.last().unwrap();
+        assert_eq!((asked.resource.as_deref(), asked.name.as_str()), (Some("child"), "orphan"));
+        assert_eq!(asked.answer, GateAnswer::Holds);
+    }
+}
+
+#[test]
+fn deletion_tells_which_other_orphan_gates_it_asked() {
+    let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "disowning")]);
+    let mut store = Store::new();
+    pass(&task, &mut store, 3, &[]);
+    let deleted = &pass(&task, &mut store, 3, &yes("deleting")).outcomes[0];
+    let asked = deleted.gates.last().unwrap();
+    assert_eq!((asked.resource.as_deref(), &asked.answer), (Some("child"), &GateAnswer::DoesNotHold));
 }
 
 #[test]
@@ -67,6 +96,10 @@ fn deletion_waits_for_an_unread_object_that_can_be_disowned() {
     store.unreadable = vec!["Secret".to_owned()];
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!((first.results()[0].1, first.results()[1].1), ("DisownPending", "DiscoveryFailed"));
+    assert_eq!(
+        first.outcomes[0].reason(),
+        "resource child could not be read (connection refused), so an object of it may have to be disowned first"
+    );
 }
 
 #[test]
@@ -76,8 +109,12 @@ fn prune_waits_for_an_object_that_is_to_be_disowned() {
     let mut store = Store::with([version("run", "old", 1, 1), version("run", "run-3", 3, 2)]);
     let without = super::passes::task(&[config_map("child")]);
     pass(&without, &mut store, 3, &[]);
-    assert!(pass(&task, &mut store, 3, &yes("deleting")).outcomes[0].pruned.is_empty());
+    let first = pass(&task, &mut store, 3, &yes("deleting"));
+    assert!(first.outcomes[0].pruned.is_empty());
     assert!(store.names().contains(&"old"));
+    let told: Vec<String> = first.outcomes[0].warnings.iter().map(ToString::to_string).collect();
+    let because = "ConfigMap team/child of resource child has to be disowned first: its orphan gate holds";
+    assert_eq!(told, [format!("former versions that retention would delete stay for now (old): {because}")]);
     pass(&task, &mut store, 3, &yes("deleting"));
     assert!(!store.names().contains(&"old"), "{:?}", store.log);
 }
@@ -91,6 +128,10 @@ fn an_owner_waits_where_nobody_can_tell() {
     pass(&unowned, &mut store, 3, &[]);
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!(first.results()[0].1, "DisownPending", "the gate that would tell has no answer");
+    let told = first.outcomes[0].reason();
+    let expected =
+        "ConfigMap team/child of resource child may have to be disowned first: failed to evaluate the orphan gate: ";
+    assert!(told.starts_with(expected), "{told}");
     assert_eq!(first.results()[1].1, "GateFailed");
 }
 
@@ -121,6 +162,10 @@ fn an_owner_waits_for_what_is_left_beside_a_released_version() {
     ));
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!((first.results()[0].1, first.results()[1].2), ("DisownPending", "disowned"));
+    assert_eq!(
+        first.outcomes[0].reason(),
+        "ConfigMap team/child-3 of resource child has to be disowned first: another of its versions was disowned"
+    );
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted");
 }
 

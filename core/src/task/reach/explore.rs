@@ -227,8 +227,10 @@ impl Questions for Explorer<'_, '_> {
         self.choose(Asks::Fact("does the object name its owner?"), replies).unwrap_or(Ok(true))
     }
 
-    fn others_are_to_be_disowned(&mut self) -> bool {
-        self.explored.others_can_be_disowned && self.yes_or_no("is an object of another resource still to be disowned?")
+    fn pending_disowning(&mut self) -> Option<String> {
+        let is_pending = self.explored.others_can_be_disowned
+            && self.yes_or_no("is an object of another resource still to be disowned?");
+        is_pending.then(String::new)
     }
 
     fn retains_versions(&self) -> bool {

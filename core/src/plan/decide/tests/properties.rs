@@ -105,36 +105,27 @@ fn situations() -> impl Strategy<Value = Situation> {
         1 => Just(Err(Failure::new(FailReason::OwnerUnavailable, "it is absent"))),
     ];
     let versions = prop_oneof![1 => Just(None), 9 => versions().prop_map(Some)];
-    (versions, gates, patches, rendered, owner, any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
-        .prop_map(
-            |(
+    let pending_disowning = prop::option::weighted(0.2, Just("ConfigMap b has to be disowned first".to_owned()));
+    (versions, gates, patches, rendered, owner, any::<bool>(), prop::bool::weighted(0.2), pending_disowning).prop_map(
+        |(versions, gates, patches, rendered, has_its_owner, retains_versions, failed_earlier, pending_disowning)| {
+            let (orphan, delete, when, create, apply, recreate) = gates;
+            Situation {
                 versions,
-                gates,
+                orphan,
+                delete,
+                when,
+                create,
+                apply,
+                recreate,
                 patches,
                 rendered,
                 has_its_owner,
+                pending_disowning,
                 retains_versions,
                 failed_earlier,
-                others_are_to_be_disowned,
-            )| {
-                let (orphan, delete, when, create, apply, recreate) = gates;
-                Situation {
-                    versions,
-                    orphan,
-                    delete,
-                    when,
-                    create,
-                    apply,
-                    recreate,
-                    patches,
-                    rendered,
-                    has_its_owner,
-                    others_are_to_be_disowned,
-                    retains_versions,
-                    failed_earlier,
-                }
-            },
-        )
+            }
+        },
+    )
 }
 
 /// What a decision would send, in a word; none if nothing.
@@ -183,7 +174,7 @@ proptest! {
         let verdict = situation.decide();
         let is_live = situation.versions.iter().flatten().any(|version| !version.terminating);
         if matches!(sends(&verdict.decided.decision), Some("delete" | "recreate")) {
-            prop_assert!(!situation.others_are_to_be_disowned);
+            prop_assert!(situation.pending_disowning.is_none());
         }
         match sends(&verdict.decided.decision) {
             Some("delete") => prop_assert!(is_live && situation.delete == GateAnswer::Holds),

@@ -253,16 +253,16 @@ fn row_19_nothing_is_written_into_a_namesake_on_its_way_out() {
 
 #[test]
 fn rows_5_and_14_what_owns_something_that_is_to_be_released_waits_for_the_release() {
-    let others_are_to_be_disowned = true;
-    let wait = Decision::Wait(WaitReason::DisownPending);
-    let deleted = Situation { delete: Holds, others_are_to_be_disowned, ..found([LIVE]) };
+    let pending_disowning = Some("ConfigMap b has to be disowned first".to_owned());
+    let wait = Decision::Wait(WaitReason::DisownPending("ConfigMap b has to be disowned first".to_owned()));
+    let deleted = Situation { delete: Holds, pending_disowning: pending_disowning.clone(), ..found([LIVE]) };
     check(&deleted, "5", &wait, &["orphan", "delete"]);
-    let recreated = Situation { recreate: Holds, others_are_to_be_disowned, ..found([LIVE]) };
+    let recreated = Situation { recreate: Holds, pending_disowning: pending_disowning.clone(), ..found([LIVE]) };
     check_live(&recreated, "14", &wait, &["recreate", "create"]);
     // What deletes nothing has nothing to wait for.
     let beside = Situation { retains_versions: true, recreate: Holds, ..found([LIVE.named("old")]) };
-    let beside = Situation { others_are_to_be_disowned, ..beside };
+    let beside = Situation { pending_disowning: pending_disowning.clone(), ..beside };
     check_live(&beside, "14", &Decision::CreateVersion(VersionReason::RecreateGateHolds), &["recreate"]);
-    let gone = Situation { delete: Holds, others_are_to_be_disowned, ..nothing() };
+    let gone = Situation { delete: Holds, pending_disowning, ..nothing() };
     check(&gone, "7", &Decision::Skip(SkipReason::AlreadyAbsent), &["orphan", "delete"]);
 }

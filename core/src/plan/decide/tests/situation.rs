@@ -78,7 +78,7 @@ pub(super) struct Situation {
     pub(super) patches: Result<Vec<usize>, Failure>,
     pub(super) rendered: Result<Rendered, Failure>,
     pub(super) has_its_owner: Result<bool, Failure>,
-    pub(super) others_are_to_be_disowned: bool,
+    pub(super) pending_disowning: Option<String>,
     pub(super) retains_versions: bool,
     pub(super) failed_earlier: bool,
 }
@@ -96,7 +96,7 @@ pub(super) fn nothing() -> Situation {
         patches: Ok(Vec::new()),
         rendered: Ok(Rendered { generation: Generation(3), namespace: String::new(), name: "a".to_owned() }),
         has_its_owner: Ok(true),
-        others_are_to_be_disowned: false,
+        pending_disowning: None,
         retains_versions: false,
         failed_earlier: false,
     }
@@ -189,8 +189,8 @@ impl Questions for Answers<'_> {
         self.situation.has_its_owner.clone()
     }
 
-    fn others_are_to_be_disowned(&mut self) -> bool {
-        self.situation.others_are_to_be_disowned
+    fn pending_disowning(&mut self) -> Option<String> {
+        self.situation.pending_disowning.clone()
     }
 
     fn retains_versions(&self) -> bool {
