@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
+use lifecycle_errors::Chain;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::version;
@@ -70,7 +71,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
         let served =
             crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;
         if let Err(error) = &served {
-            tracing::error!(error = %format!("{error:#}"), "adapter failed");
+            tracing::error!(error = %Chain(error.as_ref()), "adapter failed");
         }
         if let Some(exporter) = exporter {
             exporter.shutdown(FLUSH).await;

@@ -32,7 +32,7 @@ impl Method {
 
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Backoff {
+pub enum RetryBackoff {
     /// `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
@@ -60,7 +60,7 @@ pub struct ApiCall {
     /// Attempts in total; the client's own if none.
     pub retry_attempts: Option<u32>,
     /// The back-off; the client's own if none.
-    pub retry_backoff: Option<Backoff>,
+    pub retry_backoff: Option<RetryBackoff>,
     /// The body; never sent with GET and DELETE.
     pub body: Option<Template>,
     /// Headers, in order.
@@ -79,7 +79,7 @@ pub struct ApiRequest {
     /// See [`ApiCall::retry_attempts`].
     pub retry_attempts: Option<u32>,
     /// See [`ApiCall::retry_backoff`].
-    pub retry_backoff: Option<Backoff>,
+    pub retry_backoff: Option<RetryBackoff>,
     /// The rendered body.
     pub body: Option<String>,
     /// The rendered headers, in order.
