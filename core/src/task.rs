@@ -5,9 +5,9 @@
 //! is parsed again.
 
 pub mod compile;
+mod gate_values;
 pub(crate) mod kinds;
 pub mod lint;
-mod prospects;
 pub mod reach;
 pub mod spec;
 

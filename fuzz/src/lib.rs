@@ -88,7 +88,7 @@ pub fn expression(input: &[u8]) {
     let scope = scope();
     if let Ok(expression) = Expression::parse(&text) {
         for presence in [Presence::Unknown, Presence::Absent, Presence::Present] {
-            black_box(expression.prospect(&|_| presence));
+            black_box(expression.abstract_value(&|_| presence, &|_| None).possible());
         }
         let _ = black_box(expression.evaluate(&scope));
         black_box(expression.readings(&scope));
