@@ -3,6 +3,8 @@
 //! In: the task's preconditions and the event's [`Scope`]. Out: a [`Verdict`], what each precondition gave, and in the
 //! scope the responses and captures. The first one that is not met, or fails, ends the phase.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::condition;
@@ -196,9 +198,12 @@ fn take_captures(
     let response = Variable::from(response);
     let mut inner = Scope::new(scope.now());
     if !precondition.captures.is_empty() {
+        let read = members_read(&precondition.captures);
         if let Value::Object(members) = response.value() {
             for (key, member) in members {
-                inner.set(key, member.clone());
+                if read.as_ref().is_none_or(|read| read.contains(key.as_str())) {
+                    inner.set(key, member.clone());
+                }
             }
         }
         inner.share(&precondition.name, &response);
@@ -215,6 +220,15 @@ fn take_captures(
         scope.set_typed(&capture.name, value);
     }
     Ok(())
+}
+
+/// The members of a response that captures read: the others need not be copied. None if they may read any.
+fn members_read(captures: &[Capture]) -> Option<BTreeSet<&str>> {
+    let members = captures.iter().map(|capture| match &capture.source {
+        CaptureSource::Field(path) => path.prefix().first().copied(),
+        CaptureSource::Expression(_) => None,
+    });
+    members.collect()
 }
 
 fn captured(capture: &Capture, response: &Scope, warnings: &mut Vec<String>) -> Typed {

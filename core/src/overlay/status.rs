@@ -15,9 +15,11 @@ use serde_json::{Deserializer, Value};
 use crate::value;
 
 /// The members of a status whose key is matched regardless of case.
-const STATUS: [&str; 6] = ["adapter", "conditions", "data", "metadata", "observed_generation", "observed_time"];
+const STATUS: [&str; 6] =
+    ["\"adapter\"", CONDITIONS, "\"data\"", "\"metadata\"", "\"observed_generation\"", "\"observed_time\""];
+const CONDITIONS: &str = "\"conditions\"";
 /// The members of a condition whose key is matched regardless of case.
-const CONDITION: [&str; 4] = ["message", "reason", "status", "type"];
+const CONDITION: [&str; 4] = ["\"message\"", "\"reason\"", "\"status\"", "\"type\""];
 
 /// What the status of a condition may be.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -52,7 +54,7 @@ impl<'t> Status<'t> {
     pub(super) fn read(text: &'t str) -> Option<Self> {
         let mut members = object(text, &STATUS)?;
         members.get("\"adapter\"")?;
-        let Cow::Borrowed(conditions) = members.remove("\"conditions\"")? else { return None };
+        let Cow::Borrowed(conditions) = members.remove(CONDITIONS)? else { return None };
         let conditions = list(conditions)?.into_iter().map(|element| match object(element, &CONDITION) {
             Some(members) => Element::Condition(Condition(members)),
             None => Element::Other(element),
@@ -86,7 +88,7 @@ impl<'t> Status<'t> {
             Element::Other(text) => Cow::Borrowed(text),
         });
         let conditions = conditions.collect::<Vec<_>>().join(",");
-        self.members.insert(Cow::Borrowed("\"conditions\""), Cow::Owned(format!("[{conditions}]")));
+        self.members.insert(Cow::Borrowed(CONDITIONS), Cow::Owned(format!("[{conditions}]")));
         written(&self.members)
     }
 }
@@ -136,6 +138,9 @@ fn refused(status: &str) -> String {
 
 /// Whether the API's decoder takes a key for the one that it knows by the name `known`, which is in lower case.
 pub(crate) fn is_key(key: &str, known: &str) -> bool {
+    if key.is_ascii() {
+        return key.eq_ignore_ascii_case(known);
+    }
     // The two letters outside of ASCII that Unicode folds onto ASCII ones.
     let fold = |letter: char| match letter {
         '\u{17f}' => 's',
@@ -154,8 +159,9 @@ fn written(members: &Object<'_>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// The members of the object that the text begins with; whatever follows the object is ignored.
-fn object<'t>(text: &'t str, known: &[&str]) -> Option<Object<'t>> {
+/// The members of the object that the text begins with; whatever follows the object is ignored. The keys that the API
+/// knows are given as JSON text.
+fn object<'t>(text: &'t str, known: &[&'static str]) -> Option<Object<'t>> {
     let mut rest = text.trim_start_matches(SPACE).strip_prefix('{')?.trim_start_matches(SPACE);
     let mut members = Object::new();
     if rest.starts_with('}') {
@@ -164,15 +170,14 @@ fn object<'t>(text: &'t str, known: &[&str]) -> Option<Object<'t>> {
     loop {
         let (key, after) = first_value(rest).filter(|(key, _)| key.starts_with('"'))?;
         let (value, after) = first_value(after.strip_prefix(':')?)?;
-        // A key with half a surrogate pair is none that the API knows.
-        let name: Option<String> = serde_json::from_str(key).ok();
-        let known = known.iter().find(|known| name.as_deref().is_some_and(|name| is_key(name, known)));
+        let name = unquoted(key);
+        let known = known.iter().copied().find(|known| name.as_deref().is_some_and(|name| is_key(name, bare(known))));
         match known {
             // To Go's decoder null leaves a text as it was, and makes a list no list.
-            Some(known) if value == "null" && *known != "conditions" => {
-                members.entry(Cow::Owned(quoted(known))).or_insert(Cow::Borrowed(value));
+            Some(known) if value == "null" && known != CONDITIONS => {
+                members.entry(Cow::Borrowed(known)).or_insert(Cow::Borrowed(value));
             }
-            Some(known) => drop(members.insert(Cow::Owned(quoted(known)), Cow::Borrowed(value))),
+            Some(known) => drop(members.insert(Cow::Borrowed(known), Cow::Borrowed(value))),
             None => drop(members.insert(Cow::Borrowed(key), Cow::Borrowed(value))),
         }
         match after.strip_prefix(',') {
@@ -180,6 +185,16 @@ fn object<'t>(text: &'t str, known: &[&str]) -> Option<Object<'t>> {
             None => return after.starts_with('}').then_some(members),
         }
     }
+}
+
+/// The text of a JSON string; none for half a surrogate pair, which stands in no key that the API knows.
+fn unquoted(text: &str) -> Option<Cow<'_, str>> {
+    if text.contains('\\') { serde_json::from_str(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(bare(text))) }
+}
+
+/// A JSON string without its quotes.
+fn bare(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
 /// The elements of the list that the text is.
