@@ -68,8 +68,12 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
             }
         }
         let propagate = settings.propagate;
-        let served =
-            crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;
+        let setup = Setup { loaded, broker, environment, propagate, version: version::THIS };
+        // A task runs on the workers. Here it would run on the main thread, which every event would have to wake.
+        let served = match tokio::spawn(crate::serve::serve(setup)).await {
+            Ok(served) => served,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
         if let Err(error) = &served {
             tracing::error!(error = %Chain(error.as_ref()), "adapter failed");
         }

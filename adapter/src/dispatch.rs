@@ -215,8 +215,9 @@ impl<H: Handler> Dispatcher<H> {
         let event_id = event.event_id.clone();
         let handler = Arc::clone(&self.handler);
         let deadline = started_at + self.options.event_deadline;
-        // A task of its own: a panic in it ends the pass and nothing else.
-        let pass = self.passes.spawn(async move { handler.handle(event, deadline).await });
+        // A task of its own: a panic in it ends the pass and nothing else. The pass is boxed because its future is large,
+        // and a task's future is copied on its way into the runtime and at its end.
+        let pass = self.passes.spawn(Box::pin(async move { handler.handle(event, deadline).await }));
         self.running.insert(pass.id(), Running { key, event_id, settlement, started_at });
     }
 

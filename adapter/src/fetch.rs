@@ -3,7 +3,7 @@
 //! In: a [`Need`] of one phase. Out: its [`Answer`]. It never fails: what went wrong is the answer, and core decides
 //! what that means.
 
-use lifecycle_core::api_call::ApiRequest;
+use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, Stage};
@@ -83,12 +83,9 @@ impl<'a, A: Api> Fetcher<'a, A> {
     }
 
     async fn call(&mut self, request: ApiRequest) -> Result<String, CallError> {
-        // For errors, reports and traces, none of which may show credentials.
-        let url = shown_url(&self.api.resolve_url(&request.url));
         let answer = self.api.call(&request, &self.context).await;
-        let failure = failure_text(&request, &url, &answer);
-        let is_own = names_resource_of(self.event, &url);
-        if let Some(calls) = &mut self.calls {
+        let url = self.calls.is_some().then(|| self.shown(&request));
+        if let Some((calls, url)) = self.calls.as_mut().zip(url) {
             calls.push(CallRecord {
                 phase: self.phase,
                 method: request.method.as_str(),
@@ -98,13 +95,32 @@ impl<'a, A: Api> Fetcher<'a, A> {
                 response_body: answer.as_ref().ok().map(|response| response.body.clone()),
             });
         }
-        match (answer, failure) {
-            (Ok(response), None) => Ok(response.body),
-            (Ok(response), Some(failure)) if is_resource_not_found(response.status, &response.body) => {
-                Err(if is_own { CallError::Gone(failure) } else { CallError::ResourceNotFound(failure) })
-            }
-            (_, failure) => Err(CallError::Failed(failure.unwrap_or_default())),
+        // Most calls succeed: the words for a failure, and the URL in them, are made for the others alone.
+        match answer {
+            Ok(response) if response.is_success() => Ok(response.body),
+            answer => Err(self.failure(&request, &answer)),
         }
+    }
+
+    /// What a call that did not succeed means to core.
+    fn failure(&self, request: &ApiRequest, answer: &Result<ApiResponse, ApiFailure>) -> CallError {
+        let url = self.shown(request);
+        let text = failure_text(request, &url, answer).unwrap_or_default();
+        match answer {
+            Ok(response) if is_resource_not_found(response.status, &response.body) => {
+                if names_resource_of(self.event, &url) {
+                    CallError::Gone(text)
+                } else {
+                    CallError::ResourceNotFound(text)
+                }
+            }
+            Ok(_) | Err(_) => CallError::Failed(text),
+        }
+    }
+
+    /// The URL of a request for errors, reports and traces, none of which may show credentials.
+    fn shown(&self, request: &ApiRequest) -> String {
+        shown_url(&self.api.resolve_url(&request.url))
     }
 }
 
@@ -141,7 +157,7 @@ mod tests {
 
     use std::time::Duration;
 
-    use lifecycle_core::api_call::{ApiFailure, ApiResponse, Method};
+    use lifecycle_core::api_call::Method;
     use lifecycle_core::id::Generation;
 
     use super::*;
