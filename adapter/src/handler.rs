@@ -184,7 +184,7 @@ fn log_outcome(outcome: &Outcome) {
         let readings: Vec<String> =
             gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value)).collect();
         let resource = gate.resource.as_ref().unwrap_or(&outcome.resource);
-        let (gate, answer, read) = (&gate.name, gate.told(), readings.join("; "));
+        let (gate, answer, read) = (&gate.name, gate.answer_text(), readings.join("; "));
         tracing::debug!(resource, gate, answer, read, "gate asked");
     }
     let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());

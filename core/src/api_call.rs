@@ -1,4 +1,4 @@
-//! An HTTP call that a task asks for: compiled, then rendered, then answered.
+//! An HTTP call of a param, precondition or post action: as compiled, as rendered, and its response.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method as it stands in a request line.
+    /// Returns the method's name in a request line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Method {
 
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RetryBackoff {
+pub enum Backoff {
     /// `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
@@ -42,28 +42,29 @@ pub enum RetryBackoff {
     Constant,
 }
 
-/// The attempts that a file asks for; none, which is the client's own number, if it asks for zero or fewer, as in the Go adapter.
+/// Reads a configured number of attempts. Zero and negative numbers mean none, so that the client's own
+/// number counts, as in the Go adapter.
 #[must_use]
 pub fn attempts(written: i64) -> Option<u32> {
     (written > 0).then(|| u32::try_from(written).unwrap_or(u32::MAX))
 }
 
-/// A call as the task defines it.
+/// A call, before its templates are rendered.
 #[derive(Debug, Clone)]
 pub struct ApiCall {
     /// The method.
     pub method: Method,
-    /// The URL, absolute or relative to the API's base.
+    /// The URL: absolute, or relative to the base URL of the HyperFleet API.
     pub url: UrlTemplate,
-    /// The time for one attempt; the client's own if none.
+    /// The time limit of one attempt; none for the client's own.
     pub timeout: Option<Duration>,
-    /// Attempts in total; the client's own if none.
+    /// Attempts in total; none for the client's own number.
     pub retry_attempts: Option<u32>,
-    /// The back-off; the client's own if none.
-    pub retry_backoff: Option<RetryBackoff>,
-    /// The body; never sent with GET and DELETE.
+    /// The growth of the delay between attempts; none for the client's own.
+    pub retry_backoff: Option<Backoff>,
+    /// The body. GET and DELETE requests are sent without it.
     pub body: Option<Template>,
-    /// Headers, in order.
+    /// The headers, in order.
     pub headers: Vec<(String, Template)>,
 }
 
@@ -79,14 +80,14 @@ pub struct ApiRequest {
     /// See [`ApiCall::retry_attempts`].
     pub retry_attempts: Option<u32>,
     /// See [`ApiCall::retry_backoff`].
-    pub retry_backoff: Option<RetryBackoff>,
+    pub retry_backoff: Option<Backoff>,
     /// The rendered body.
     pub body: Option<String>,
     /// The rendered headers, in order.
     pub headers: Vec<(String, String)>,
 }
 
-/// What the API answered, whatever its status.
+/// The response to a call, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiResponse {
     /// The HTTP status code.
@@ -97,7 +98,7 @@ pub struct ApiResponse {
     pub attempts: u32,
 }
 
-/// A call that got no answer at all.
+/// A call whose attempts all ended without a response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no response after {attempts} attempt(s): {message}")]
 pub struct ApiFailure {
@@ -119,7 +120,8 @@ impl ApiCall {
     /// Renders every template of the call.
     ///
     /// # Errors
-    /// The first template that fails, or the URL if a value does not fit into it.
+    /// The first template that fails; or a value would change the structure of the URL, such as `..` in its
+    /// path.
     pub fn render(&self, scope: &Scope) -> Result<ApiRequest, RenderError> {
         let body = match (&self.body, self.method) {
             (Some(body), Method::Post | Method::Put | Method::Patch) => Some(body.render(scope)?.into_owned()),

@@ -1,12 +1,14 @@
 //! The structured conditions of preconditions: a field, an operator and a value.
 //!
-//! A condition and the variables of an event go in; whether it is met comes out, with the value that
-//! was found. A field that is not there is null, and never an error; a comparison that makes no sense
-//! is an error, and never "not met". How the results of several conditions combine is not decided here.
+//! In: one condition and the [`Scope`] of an event. Out: whether the condition is met, and the value that its
+//! field had. A missing field reads as null. Fails if the operator does not apply to the types of the two
+//! values; such a condition has no result, and does not count as "not met". The caller combines the results of
+//! several conditions.
 //!
-//! Equality includes the type of a number, as in Go: an API's `5` is a double and not equal to the
-//! integer `5` of a task file. The task file's integers equal those of `type: int` params and of
-//! Kubernetes objects; in the Go adapter not even they do, so that no condition on an integer could be met.
+//! Equality compares the types of numbers too, as Go does: a number in an API response decodes as a double, so
+//! it does not equal the integer `5` of a task file. The task file's integers do equal `type: int` params and
+//! integers of Kubernetes objects. In the Go adapter they equalled nothing, so no condition on an integer could
+//! be met.
 
 use serde_json::Value;
 
@@ -15,52 +17,52 @@ use crate::scope::Scope;
 use crate::task::{Condition, Operator};
 use crate::value;
 
-/// What became of a condition.
+/// The result of an evaluated condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConditionResult {
     /// Whether it is met.
     pub matched: bool,
-    /// What the field holds; null if it is not there.
+    /// The field's value; null if the field is missing.
     pub actual: Value,
 }
 
-/// A condition that has no answer.
+/// Why a condition could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// An order was asked of something that is not a number.
+    /// `greaterThan` or `lessThan` has an operand that is not a number.
     #[error("`{field}` {operator}: cannot compare {side} {value} as a number")]
     NotANumber {
         /// The field.
         field: String,
         /// The operator.
         operator: &'static str,
-        /// Which side it is: `field` or `expected`.
+        /// Which operand is not a number: `field` or `expected`.
         side: &'static str,
-        /// Its text.
+        /// The operand's text.
         value: String,
     },
-    /// Text or keys were searched for something that is not text.
+    /// `contains` searches a text or a mapping for a value that is not text.
     #[error("`{field}` contains: needle {value} is not a string")]
     NeedleNotText {
         /// The field.
         field: String,
-        /// The needle's text.
+        /// The searched value's text.
         value: String,
     },
-    /// The field is nothing that contains.
+    /// `contains` is applied to a field that is no text, list or mapping.
     #[error("`{field}` contains: {value} is neither a string, a list nor a map")]
     NotAContainer {
         /// The field.
         field: String,
-        /// The field's text.
+        /// The text of the field's value.
         value: String,
     },
-    /// The field is no path.
+    /// The field is not a valid path.
     #[error("`{field}`: {fault}")]
     Malformed {
         /// The field.
         field: String,
-        /// Why it does not parse.
+        /// Why the path does not parse.
         fault: FieldPathError,
     },
     /// The expected value of `in` or `notIn` is not a list.
@@ -78,7 +80,8 @@ pub enum ConditionError {
 /// Evaluates one condition.
 ///
 /// # Errors
-/// The operator makes no sense for the field or for the expected value.
+/// The field is no valid path, or the operator does not apply to the types of the field or of the expected
+/// value.
 pub fn evaluate(condition: &Condition, scope: &Scope) -> Result<ConditionResult, ConditionError> {
     if let Some(fault) = condition.field.fault() {
         return Err(ConditionError::Malformed { field: condition.field.source().to_owned(), fault: fault.clone() });
@@ -101,12 +104,14 @@ pub fn evaluate(condition: &Condition, scope: &Scope) -> Result<ConditionResult,
     Ok(ConditionResult { matched, actual })
 }
 
-/// Says of a condition that is not met what was found instead: `a.b equals x (actual: y)`. Where both look alike, the types
-/// say what differs: `a.b equals 5 (actual: 5 as text; write "5")`.
+/// Explains why a condition is not met, with the field's actual value: `a.b equals x (actual: y)`.
+///
+/// If actual and expected value print alike, the text names their types: `a.b equals 5 (actual: 5 as text;
+/// write "5")`.
 #[must_use]
 pub fn not_met(condition: &Condition, result: &ConditionResult) -> String {
     let actual = value::text(&result.actual);
-    let types = look_alike(condition, &result.actual).map(|expected| types(expected, &result.actual));
+    let types = expected_printing_like(condition, &result.actual).map(|expected| types(expected, &result.actual));
     format!(
         "{} {} {} (actual: {actual}{})",
         condition.field.source(),
@@ -116,8 +121,8 @@ pub fn not_met(condition: &Condition, result: &ConditionResult) -> String {
     )
 }
 
-/// The expected value that has the text of what was found, and is not it.
-fn look_alike<'c>(condition: &'c Condition, actual: &Value) -> Option<&'c Value> {
+/// Returns the expected value that prints like the actual one although the two differ in type.
+fn expected_printing_like<'c>(condition: &'c Condition, actual: &Value) -> Option<&'c Value> {
     let candidates = match (condition.operator, &condition.value) {
         (Operator::Equals, value) => std::slice::from_ref(value),
         (Operator::In, Value::Array(values)) => values.as_slice(),
@@ -135,7 +140,7 @@ fn look_alike<'c>(condition: &'c Condition, actual: &Value) -> Option<&'c Value>
     candidates.iter().find(|candidate| value::text(candidate) == value::text(actual))
 }
 
-/// How two values differ that have the same text, and what to write for the one that was found.
+/// Names the types of two values that print alike, and says how to write the actual one in a task file.
 fn types(expected: &Value, actual: &Value) -> String {
     let written = match actual {
         Value::String(text) => format!("; write {text:?}"),
@@ -158,7 +163,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The operator as the task file spells it.
+/// Returns the operator's name as task files spell it.
 #[must_use]
 pub fn operator_name(operator: Operator) -> &'static str {
     match operator {
@@ -206,7 +211,8 @@ fn number(condition: &Condition, side: &'static str, value: &Value) -> Result<f6
     })
 }
 
-/// Zero and false exist; nothing, blank text and empty collections do not.
+/// Zero and false exist; null, empty text and empty collections do not. [`FieldPath`](crate::field::FieldPath)
+/// reads blank text as null, so that does not exist either.
 fn exists(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_answer() -> Result<(), FieldPathError> {
+    fn operators_compare_field_with_expected_value() -> Result<(), FieldPathError> {
         use Operator::{Contains, Equals, Exists, GreaterThan, In, LessThan, NotEquals, NotIn};
         let cases = [
             ("equal text", "cluster.phase", Equals, json!("Ready"), true),
@@ -261,7 +267,7 @@ mod tests {
             ("the type counts in lists too", "cluster.replicas", In, json!([4, 5]), false),
             ("no element", "cluster.phase", NotIn, json!(["Pending"]), true),
             ("a missing field is in no list", "cluster.missing", NotIn, json!(["x"]), true),
-            ("but in one that has null", "cluster.missing", NotIn, json!([null]), false),
+            ("a missing field is in a list that has null", "cluster.missing", NotIn, json!([null]), false),
             ("a part of the text", "cluster.phase", Contains, json!("ead"), true),
             ("a key of the mapping", "cluster.labels", Contains, json!("env"), true),
             ("not a value of the mapping", "cluster.labels", Contains, json!("prod"), false),
@@ -288,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_without_sense_is_an_error() -> Result<(), FieldPathError> {
+    fn comparison_of_unsuitable_types_is_an_error() -> Result<(), FieldPathError> {
         use Operator::{Contains, GreaterThan, In, LessThan};
         let cases = [
             (
@@ -325,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_is_not_met_says_what_was_found() -> Result<(), Box<dyn std::error::Error>> {
+    fn unmet_condition_reports_the_actual_value() -> Result<(), Box<dyn std::error::Error>> {
         let scope = scope();
         let cases = [
             ("cluster.phase", Operator::Equals, json!("Done"), "cluster.phase equals Done (actual: Ready)"),

@@ -1,16 +1,17 @@
-//! Where an object lives.
+//! The cluster in which an object lives.
 //!
-//! Reads and writes name their destination, and whoever does the I/O picks the transport by it. Objects at two destinations
-//! never meet: neither owns the other, no selector finds both, and both can have the same name.
+//! Each read and each write names its destination, and the adapter picks the transport by it. Objects in two
+//! destinations are unrelated: they may have the same name, neither can own the other, and no label selector
+//! finds both.
 
 use std::fmt;
 
-/// Where an object lives.
+/// The cluster in which an object lives.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {
-    /// The cluster that the Kubernetes transport talks to.
+    /// The cluster whose API server the Kubernetes transport is connected to.
     ThisCluster,
-    /// A Maestro consumer, by its name.
+    /// The remote cluster of a Maestro consumer with this name.
     Consumer(String),
 }
 

@@ -1,11 +1,11 @@
 //! A CloudEvent about an API resource, after validation.
 //!
 //! In: the bytes of one CloudEvents 1.0 (or 0.3) event, in structured or binary mode. Out: a [`LifecycleEvent`],
-//! or an [`EventError`] that names what is wrong. Whatever fails here can never succeed later, so its
-//! sender's message must not be tried again.
+//! or an [`EventError`] that names the fault. The same bytes fail every time, so the consumer must not have the
+//! broker redeliver them.
 //!
-//! It does not look at the event's type, source, age or order: an event is a hint that a resource wants
-//! a look, and what it says beyond its `data` is for logs and traces.
+//! Type, source, age and order of events do not matter: an event only says that a resource may need work.
+//! Everything a task can read is in its `data`; the attributes are for logs and traces.
 
 mod parse;
 
@@ -13,10 +13,11 @@ use serde_json::Value;
 
 use crate::id::Generation;
 
-/// The largest event that an input should accept, in bytes: far above any real one, far below what hurts.
+/// The largest event that the adapter accepts, in bytes. Real events have a few kilobytes; 1 MiB each cannot
+/// exhaust the memory.
 pub const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// One event. Everything that a task can read of it is in `data`.
+/// One validated event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleEvent {
     /// The CloudEvent's `id`.
@@ -41,11 +42,12 @@ pub struct LifecycleEvent {
     pub generation: Generation,
     /// `data.owner_references`, if present.
     pub owner: Option<OwnerReference>,
-    /// The whole of `data`. Every number is a double, as the Go adapter decodes JSON.
+    /// All of `data`, the only part that a task can read. Every number is a double, as in the Go adapter's
+    /// decoding of JSON.
     pub data: Value,
 }
 
-/// The API resource that owns the event's one.
+/// The API resource that owns the event's resource, such as the cluster of a node pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as on the wire")]
 pub struct OwnerReference {
@@ -54,24 +56,24 @@ pub struct OwnerReference {
     pub href: String,
 }
 
-/// An event that cannot be used, now or later.
+/// Why an event is unusable, however often it is delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    /// It is larger than the input accepts.
+    /// The event exceeds the size limit.
     #[error("event of {bytes} bytes exceeds the limit of {limit} bytes; send what is large by reference")]
     TooLarge {
-        /// Its size.
+        /// The event's size.
         bytes: usize,
-        /// The most that is accepted.
+        /// The limit.
         limit: usize,
     },
     /// The body of a structured event is not JSON.
     #[error("event is not valid JSON; a structured CloudEvent is one JSON object")]
     NotJson(#[source] serde_json::Error),
-    /// The body of a structured event is JSON, but no object.
+    /// The body of a structured event is JSON, but not an object.
     #[error("event is {found}; a structured CloudEvent is one JSON object")]
     NotAnObject {
-        /// What was found, with its article.
+        /// The type that was found, with its article.
         found: &'static str,
     },
     /// A required attribute is absent or empty.
@@ -80,51 +82,51 @@ pub enum EventError {
         /// The attribute's name.
         attribute: &'static str,
     },
-    /// An attribute has another type than CloudEvents give it.
+    /// An attribute has another type than the CloudEvents specification gives it.
     #[error("CloudEvent attribute `{attribute}` is {found}; it must be a string")]
     AttributeType {
         /// The attribute's name.
         attribute: &'static str,
-        /// What was found, with its article.
+        /// The type that was found, with its article.
         found: &'static str,
     },
-    /// The event follows a CloudEvents version that is not known.
+    /// The event names an unknown version of CloudEvents.
     #[error("CloudEvents version {found:?} is not supported; send `specversion` \"1.0\" (or \"0.3\")")]
     SpecVersion {
-        /// The version it names.
+        /// The version in `specversion`.
         found: String,
     },
-    /// Two bodies, and no rule that says which one counts.
+    /// The event has both `data` and `data_base64`; CloudEvents does not say which one counts.
     #[error("event has both `data` and `data_base64`; send one of them")]
     TwoBodies,
-    /// The body is announced as base64 and is not.
+    /// The event marks its body as base64, but it is not.
     #[error("event data is not valid base64; use the standard alphabet with padding")]
     Base64(#[source] base64::DecodeError),
-    /// The envelope is sound, what it carries is not.
+    /// The attributes are valid, but `data` is not.
     #[error("failed to parse event data")]
     Data(#[source] EventDataError),
 }
 
-/// What is wrong with an event's data.
+/// Why an event's `data` is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum EventDataError {
     /// It is not JSON.
     #[error("data is not valid JSON")]
     NotJson(#[source] serde_json::Error),
-    /// It is JSON, but no object.
+    /// It is JSON, but not an object.
     #[error("data is {found}; it must be an object, or absent")]
     NotAnObject {
-        /// What was found, with its article.
+        /// The type that was found, with its article.
         found: &'static str,
     },
-    /// A member with a fixed meaning has the wrong type.
+    /// A member that the adapter reads has the wrong type.
     #[error("`{path}` is {found}; it must be {expected}")]
     Member {
-        /// Where, below `data`.
+        /// The member's path, beginning with `data`.
         path: &'static str,
-        /// What was found, with its article.
+        /// The type that was found, with its article.
         found: &'static str,
-        /// What is accepted.
+        /// The accepted type.
         expected: &'static str,
     },
 }

@@ -1,4 +1,5 @@
-//! How the pass went so far: `adapter.executionStatus` and its neighbours, for phase 4.
+//! The results of phases 1 to 3, which post actions read as `adapter.executionStatus`, `adapter.outcomes` and
+//! so on.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +12,23 @@ use crate::precondition::Verdict;
 use crate::scope::Scope;
 use crate::stage::{Phase, PhaseError};
 
-/// The account of phases 1 to 3.
+/// Collects the results of phases 1 to 3.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Execution {
     /// The failures so far, in order.
     pub errors: Vec<PhaseError>,
-    /// Whether the resources, or one of them, were skipped.
+    /// Whether a precondition or a create gate kept at least one resource from being created.
     pub resources_skipped: bool,
-    /// Why; empty if they were not.
+    /// The first reason for that; empty if `resources_skipped` is false.
     pub skip_reason: String,
-    /// The resources that failed, by name.
+    /// The failures of resources, by the resource's name in the task.
     pub resource_errors: BTreeMap<String, PhaseError>,
-    /// `adapter.outcomes`.
+    /// The value of `adapter.outcomes`.
     pub outcomes: Map<String, Value>,
 }
 
 impl Execution {
-    /// Takes the verdict of phase 2 into the account.
+    /// Records the verdict of the preconditions (phase 2).
     pub fn note_verdict(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Met => {}
@@ -47,11 +48,11 @@ impl Execution {
         }
     }
 
-    /// Takes the outcomes of phase 3 into the account.
+    /// Records the outcomes of the resources (phase 3).
     pub fn note_outcomes(&mut self, outcomes: &[Outcome]) {
         for outcome in outcomes {
             self.outcomes.insert(outcome.resource.clone(), outcome.to_value());
-            if is_held_back(&outcome.decision) {
+            if counts_as_skipped(&outcome.decision) {
                 self.resources_skipped = true;
                 if self.skip_reason.is_empty() {
                     self.skip_reason = format!("{}: {}", outcome.resource, outcome.reason());
@@ -75,7 +76,7 @@ impl Execution {
         self.errors.is_empty()
     }
 
-    /// Puts the account into the scope, as `adapter`.
+    /// Sets the variable `adapter` of the scope.
     pub fn publish(&self, host: &Host, scope: &mut Scope) {
         let error =
             |error: &PhaseError| json!({ "phase": error.phase.as_str(), "step": error.step, "message": error.message });
@@ -107,9 +108,10 @@ impl Execution {
     }
 }
 
-/// Whether a gate keeps something from being made that is wanted. Only the create gate does, as in the Go adapter: `when` and
-/// `apply` leave a resource as it was found. A debounced object is not missing, and where `when` does not hold during a
-/// deletion, what is absent is gone: `resourcesSkipped` would keep statuses from saying so for ever.
-fn is_held_back(decision: &Decision) -> bool {
+/// Whether the decision counts as "skipped" for `adapter.resourcesSkipped`: only a create gate that does not
+/// hold does, as in the Go adapter. `when` and `apply` leave a live resource as it is; and during a deletion an
+/// absent resource is finished, so counting it would keep statuses that read `resourcesSkipped` from ever
+/// reporting `Finalized`.
+fn counts_as_skipped(decision: &Decision) -> bool {
     matches!(decision, Decision::Skip(SkipReason::CreateGateFalse))
 }

@@ -1,12 +1,13 @@
-//! `field:` paths: Kubernetes JSON path over JSON values.
+//! `field:` paths: the JSON path dialect of Kubernetes, applied to JSON values.
 //!
-//! Text goes in and is parsed once; a value, a list of values or nothing comes out. The dialect is that
-//! of `kubectl` (client-go), which is older than RFC 9535 and differs from it where a configuration can
-//! see it: a missing key, an index out of bounds and a comparison between types make the whole path
-//! find nothing, while a filter that matches nothing gives null. So it has its own parser and its own
-//! evaluator; a plain dotted path, which most are, is followed without either.
+//! In: the text of a path, parsed once, and a JSON value. Out: the value found, the list of several, or
+//! [`Found::Missing`]. The dialect is that of `kubectl` (client-go). It is older than RFC 9535 and differs in
+//! ways that authors notice: a missing key, an index out of bounds or a comparison between types makes the
+//! whole path find nothing, while a filter without a match gives null. So this module has a parser and an
+//! evaluator of its own; most paths are plain dotted keys, and are followed without the evaluator.
 //!
-//! It does not print: a path finds values, not text. Wildcards give the values of a mapping by key.
+//! Unlike in client-go, a path gives values, not printed text; a wildcard gives the values of a mapping in
+//! the order of its keys.
 
 use std::borrow::Cow;
 
@@ -28,24 +29,25 @@ pub struct FieldPath {
 enum Plan {
     /// Keys only.
     Keys(Vec<String>),
-    /// Whatever else.
+    /// Any other path.
     Query(Vec<Block>),
-    /// The text does not parse: whoever looks the path up has to ask for the [`fault`](FieldPath::fault) first.
+    /// The text does not parse. Lookups find nothing, so callers must check [`fault`](FieldPath::fault)
+    /// first.
     Malformed(FieldPathError),
 }
 
-/// A part of a path at its outermost level.
+/// A part of a path outside of any other: text, braces, or a range.
 #[derive(Debug, Clone, PartialEq)]
 enum Block {
     /// Text outside braces.
     Text(String),
-    /// What stands in one pair of braces.
+    /// The steps in one pair of braces.
     Steps(Vec<Step>),
     /// `{range …}` up to its `{end}`.
     Range(Vec<Step>, Vec<Block>),
 }
 
-/// One step: from the values found so far to the next ones.
+/// One step, which selects the next values from those found so far.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Field(String),
@@ -58,11 +60,11 @@ enum Step {
     Text(String),
     /// A number or a boolean.
     Literal(Value),
-    /// A word that is neither.
+    /// A word that is no string, number or boolean.
     Identifier(String),
 }
 
-/// `[start:end:step]`, or `[index]` with the end derived from it.
+/// `[start:end:step]`; of `[index]`, the end is `index + 1` and marked as derived.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Slice {
     start: Option<i64>,
@@ -77,27 +79,27 @@ enum Filter {
     Compare { left: Vec<Step>, operator: String, right: Vec<Step> },
 }
 
-/// A path that does not parse.
+/// Why a path does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("JSONPath parse error: {0}")]
 pub struct FieldPathError(pub String);
 
-/// What a path found.
+/// The result of looking a path up.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// Nothing is there.
+    /// The path leads to nothing.
     Missing,
-    /// One value, or the list of several. Null or a blank string is [`Value::Null`].
+    /// The value found, or the list of several. [`Value::Null`] stands for null and for blank strings.
     Value(Value),
 }
 
 impl FieldPath {
-    /// Parses a path; text that does not start with `{` is wrapped: `a.b` is `{.a.b}`.
+    /// Parses a path. Text without a leading `{` is wrapped: `a.b` becomes `{.a.b}`.
     ///
     /// As in the Go adapter, `$.a` becomes `{.$.a}`, which finds nothing ([`finds_nothing`](Self::finds_nothing)).
     ///
     /// # Errors
-    /// It is not a JSON path.
+    /// The text is not a JSON path.
     pub fn parse(source: &str) -> Result<Self, FieldPathError> {
         let text = source.trim();
         let blocks = if text.starts_with('{') {
@@ -110,13 +112,14 @@ impl FieldPath {
         Ok(Self { source: source.to_owned(), plan: Plan::of(blocks) })
     }
 
-    /// A path that does not parse. As in the Go adapter, which parses a path when an event looks it up, the event fails.
+    /// Keeps a path that does not parse, with the error. As in the Go adapter, which parses paths when an
+    /// event reads them, the task loads and the event fails.
     #[must_use]
     pub fn malformed(source: &str, fault: FieldPathError) -> Self {
         Self { source: source.to_owned(), plan: Plan::Malformed(fault) }
     }
 
-    /// Why the path cannot be looked up, if it does not parse.
+    /// Returns why the path does not parse, if so.
     #[must_use]
     pub fn fault(&self) -> Option<&FieldPathError> {
         match &self.plan {
@@ -125,7 +128,8 @@ impl FieldPath {
         }
     }
 
-    /// Whether the path begins with the empty key, as `$.a`, `[0]` and the empty path do: client-go finds nothing there.
+    /// Whether the path begins with an empty key, as `$.a`, `[0]` and the empty path do: client-go finds
+    /// nothing there.
     #[must_use]
     pub fn finds_nothing(&self) -> bool {
         let first = match &self.plan {
@@ -141,13 +145,14 @@ impl FieldPath {
         first == Some("")
     }
 
-    /// The text it was parsed from.
+    /// Returns the text that was parsed.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The keys below which it looks, whatever it finds there: `a`, `b` for `{.a.b[0]}`. None if it may look anywhere.
+    /// Returns the keys with which the path begins: `a`, `b` for `{.a.b[0]}`. Empty if the path can read
+    /// anything.
     #[must_use]
     pub fn prefix(&self) -> Vec<&str> {
         match &self.plan {
@@ -186,7 +191,7 @@ impl FieldPath {
                     let Some((Step::Field(name), steps)) = steps.split_first() else { return Found::Missing };
                     scope.get(name).map_or(Found::Missing, |value| found(evaluate::steps(steps, value)))
                 }
-                // A path that may start anywhere needs all of the variables as one value.
+                // A path that does not begin with a key reads all variables as one value.
                 blocks => {
                     let root = scope.variables().map(|(name, value)| (name.to_owned(), value.clone())).collect();
                     found(evaluate::blocks(blocks, &Value::Object(root)))

@@ -1,28 +1,29 @@
-//! What a task can read of the process that runs it.
+//! The variables that describe the adapter's process to a task: `config`, `env` and parts of `adapter`.
 
 use serde_json::json;
 
 use crate::event::LifecycleEvent;
 use crate::scope::{Scope, Variable};
 
-/// The adapter as its task sees it. Made once, at load; what events read of it, they share.
+/// The process as its task sees it. Built once, at load; the scopes of all events share its variables.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     /// `adapter.name`.
     pub name: String,
-    /// `adapter.version`: the version that the deployment file names, or nothing. The program's own version is in metrics and logs.
+    /// `adapter.version`: the version in the deployment file, or empty. Metrics and logs carry the version of
+    /// the program instead.
     pub version: String,
-    /// The merged configuration, secrets redacted: `config` in expressions and templates.
+    /// `config`: the merged configuration, with secrets redacted.
     pub config: Variable,
-    /// The merged configuration as it is. Only a param that names a path of it (`source: config.…`) reads it.
+    /// The merged configuration with its secrets. Only a param with `source: config.…` reads it.
     pub config_unredacted: Variable,
-    /// `env`: an object of the environment variables that the task names; no other one is here.
+    /// `env`: the environment variables that the task names, and no others.
     pub environment: Variable,
 }
 
 impl Host {
-    /// Puts the built-in variables of one event into its scope: all but `adapter`, which is the account of the pass
-    /// ([`Execution::publish`](crate::execution::Execution::publish)).
+    /// Sets the variables that exist before the first param: `config`, `env`, `event` and an empty `resources`.
+    /// The variable `adapter` follows later, from [`Execution::publish`](crate::execution::Execution::publish).
     pub fn introduce(&self, event: &LifecycleEvent, scope: &mut Scope) {
         scope.share("config", &self.config);
         scope.share("env", &self.environment);

@@ -1,12 +1,13 @@
-//! Newtypes for the identifiers that must not be mixed up.
+//! Types for generations and for the kinds of Kubernetes objects.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The revision of an API resource's desired state, as Kubernetes' `metadata.generation` counts it.
+/// The revision of an API resource's specification: the API raises it with each change, as Kubernetes does with
+/// `metadata.generation`.
 ///
-/// Zero stands for "none": an absent, blank or unreadable annotation is older than every event.
+/// Zero means that an object carries no generation: such an object is older than every event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Generation(pub i64);
@@ -36,7 +37,7 @@ impl GroupVersionKind {
         Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
     }
 
-    /// The `apiVersion` as manifests write it.
+    /// Returns the `apiVersion`, as a manifest has it.
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
@@ -49,13 +50,15 @@ impl fmt::Display for GroupVersionKind {
     }
 }
 
-/// Whether two kinds have the same objects: one object is served in every version of its group.
+/// Whether two kinds name the same objects. Versions do not matter: the API server serves each object in every
+/// version of its group.
 #[must_use]
 pub fn is_same_kind(a: &GroupVersionKind, b: &GroupVersionKind) -> bool {
     a.group == b.group && a.kind == b.kind
 }
 
-/// Whether two namespaces can be one. A cluster-scoped object has none, whatever a task gives its kind.
+/// Whether two namespaces can be the same one. An empty namespace equals any: the object may be cluster-scoped,
+/// and then the namespace that a task wrote for it is ignored.
 #[must_use]
 pub fn is_same_namespace(a: &str, b: &str) -> bool {
     a.is_empty() || b.is_empty() || a == b

@@ -1,9 +1,8 @@
-//! Every label, annotation and field-manager name, once.
+//! The labels and annotations that the adapter sets on objects.
 //!
-//! The adapter writes them, the sweeper selects on them, and people read them: a change here is a
-//! change of an interface.
+//! The sweeper selects objects by them and people read them, so renaming one breaks both.
 
-/// What every key of ours begins with.
+/// The prefix of all labels and annotations of HyperFleet.
 pub const PREFIX: &str = "hyperfleet.io/";
 /// Label: the name of the adapter that manages the object.
 pub const ADAPTER: &str = "hyperfleet.io/adapter";
@@ -11,13 +10,14 @@ pub const ADAPTER: &str = "hyperfleet.io/adapter";
 pub const RESOURCE_ID: &str = "hyperfleet.io/resource-id";
 /// Label: the name of the entry in the task's `resources` that made the object.
 pub const RESOURCE: &str = "hyperfleet.io/resource";
-/// The labels that tell whose an object is. A stamped object has a value for each.
+/// The labels that name an object's owner: adapter, API resource and task entry. A stamped object has all
+/// three.
 pub const OWNERSHIP_LABELS: [&str; 3] = [ADAPTER, RESOURCE_ID, RESOURCE];
 /// Annotation: the generation last applied. Missing or unreadable means "older than any".
 pub const GENERATION: &str = "hyperfleet.io/generation";
-/// Label: the object was released on purpose; its value is the resource id it belonged to.
+/// Label: the adapter disowned the object; the value is the id of the API resource that had owned it.
 pub const DISOWNED: &str = "hyperfleet.io/disowned";
-/// Annotation: which adapter and which entry of its task released the object, as `adapter/resource`.
+/// Annotation: the adapter and task entry that disowned the object, as `adapter/resource`.
 pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
 /// Annotation: proof that a holder of the signing key stamped the object's labels.
 pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";

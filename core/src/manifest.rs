@@ -1,8 +1,8 @@
-//! The desired object: a manifest rendered for one event, then stamped.
+//! Renders a resource's manifest for one event and stamps it: the desired object.
 //!
-//! In: a compiled [`Manifest`], the event's [`Scope`] and the [`Stamp`]. Out: a [`Desired`] object that is
-//! ready to be written. It fails if the manifest does not render to an object with a kind and a name, or if
-//! a stamped label or annotation has no valid value.
+//! In: a compiled [`Manifest`], the event's [`Scope`] and the [`Stamp`]. Out: a [`Desired`] object, ready to
+//! be written. Fails if the manifest does not render to an object with a kind and a name, or if the value of
+//! a stamped label or annotation is invalid.
 
 use std::borrow::Cow;
 
@@ -20,30 +20,30 @@ use crate::scope::Scope;
 use crate::task::{Manifest, Resource, kinds};
 use crate::template::Tree;
 
-/// What is stamped on every object, where its author left a gap.
+/// The labels and the annotation that every object gets, unless its author wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
     /// The adapter's name.
     pub adapter: String,
     /// The id of the API resource; empty if it could not be rendered.
     pub resource_id: String,
-    /// Why the id could not be rendered; none if it was.
+    /// Why the id could not be rendered, if so.
     pub resource_id_fault: Option<String>,
     /// The event's generation.
     pub generation: Generation,
-    /// Proves the labels, if a signing key is configured.
+    /// Signs the ownership labels, if a signing key is configured.
     pub signer: Option<Signer>,
 }
 
 impl Stamp {
-    /// Who disowns an object of a resource: the value of [`keys::DISOWNED_BY`].
+    /// Returns the value of [`keys::DISOWNED_BY`] on objects of this resource that the adapter disowns.
     #[must_use]
     pub(crate) fn disowned_by(&self, resource: &str) -> String {
         format!("{}/{resource}", self.adapter)
     }
 }
 
-/// An object as it shall be.
+/// A rendered and stamped object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     /// The stamped object.
@@ -54,18 +54,18 @@ pub struct Desired {
     pub name: String,
     /// Its namespace, if it names one.
     pub namespace: Option<String>,
-    /// The generation that it carries: the author's if there is one, else the event's.
+    /// The generation in its annotation: the author's if there is one, else the event's.
     pub generation: Generation,
 }
 
 impl Desired {
-    /// A label's value.
+    /// Returns the value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.object.pointer("/metadata/labels")?.get(key)?.as_str()
     }
 
-    /// Whether a live object is the one of the rendered name.
+    /// Whether a live object has the rendered name and namespace.
     #[must_use]
     pub fn is_named_as(&self, version: &Version) -> bool {
         let namespace = self.namespace.as_deref().unwrap_or_default();
@@ -73,18 +73,19 @@ impl Desired {
     }
 }
 
-/// The reasons for which a manifest cannot be rendered and stamped.
+/// The reasons with which rendering and stamping can fail.
 pub(crate) const FAILURES: [FailReason; 3] =
     [FailReason::RenderFailed, FailReason::InvalidLabel, FailReason::InvalidGeneration];
 
-/// The fields of a manifest that decide ownership: its name, its namespace, and ownership labels that its author wrote.
+/// The fields of a manifest that decide ownership: name, namespace, and the ownership labels if the author
+/// wrote them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     metadata: Value,
 }
 
 impl Identity {
-    /// The paths of these fields.
+    /// The paths of those fields.
     const PATHS: [&[&str]; 4] = [
         &["metadata", "name"],
         &["metadata", "namespace"],
@@ -92,8 +93,8 @@ impl Identity {
         &["metadata", "labels", keys::RESOURCE_ID],
     ];
 
-    /// The part of a manifest that has to be rendered: a manifest whose other parts do not render must not block a deletion.
-    /// Text without a structure before it is rendered is such a part as a whole.
+    /// Reduces a manifest to these fields, so that an error in another field does not block a deletion. A
+    /// text manifest without a structure of its own ([`Manifest::structure`]) stays complete.
     pub(crate) fn part_of(manifest: &Manifest) -> Cow<'_, Manifest> {
         match manifest.structure() {
             Some(tree) => Cow::Owned(Manifest::Inline(tree.keep(&Self::PATHS))),
@@ -101,7 +102,7 @@ impl Identity {
         }
     }
 
-    /// Renders it.
+    /// Renders a reduced manifest.
     ///
     /// # Errors
     /// [`FailReason::RenderFailed`].
@@ -114,13 +115,13 @@ impl Identity {
         Ok(identity)
     }
 
-    /// A label's value.
+    /// Returns the value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.metadata.get("labels")?.get(key)?.as_str()
     }
 
-    /// Whether a live object is the one of the rendered name.
+    /// Whether a live object has the rendered name and namespace.
     #[must_use]
     pub fn is_named_as(&self, version: &Version) -> bool {
         self.text("name") == version.name() && is_same_namespace(self.text("namespace"), version.namespace())
@@ -132,8 +133,9 @@ impl Identity {
 }
 
 impl Manifest {
-    /// The structure that a manifest has before it is rendered. Text has one if it is YAML whose templates all stand in keys
-    /// and values: an action in a comment or between the lines can change the structure.
+    /// Returns the manifest as a tree of templates. A text manifest has one only if the text is YAML and
+    /// every template action is within a key or a value: an action in a comment or between lines can change
+    /// the structure.
     pub(crate) fn structure(&self) -> Option<Cow<'_, Tree>> {
         let text = match self {
             Self::Inline(tree) => return Some(Cow::Borrowed(tree)),
@@ -150,7 +152,7 @@ impl Manifest {
 /// Renders and stamps a resource's manifest.
 ///
 /// # Errors
-/// The manifest does not render, its stamp is no label or generation, or it renders to a disowned object.
+/// The manifest does not render, a stamped value is invalid, or the manifest writes the label `disowned`.
 pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;
@@ -190,26 +192,26 @@ fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
     }
 }
 
-/// Parses a manifest that was rendered as text, by the rules of Kubernetes' own YAML parser.
+/// Parses a rendered text manifest by the rules of Kubernetes' own YAML parser.
 ///
-/// An error names its line and never quotes it: a rendered manifest may be a Secret.
+/// An error names the line but never quotes it: the manifest may be a Secret.
 fn parse(text: &str) -> Result<Value, Failure> {
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
     let document = Document::parse_secret("the rendered manifest", text).map_err(|diagnostics| {
         let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-        let told = errors.map(|diagnostic| match diagnostic.line {
+        let messages = errors.map(|diagnostic| match diagnostic.line {
             Some(line) => format!("line {line}: {}", diagnostic.message),
             None => diagnostic.message.clone(),
         });
-        let told = told.collect::<Vec<_>>().join("; ");
-        render_failure(format!("failed to parse rendered manifest as YAML: {told}"))
+        let messages = messages.collect::<Vec<_>>().join("; ");
+        render_failure(format!("failed to parse rendered manifest as YAML: {messages}"))
     })?;
     document
         .root()
         .to_manifest()
-        .map_err(|told| render_failure(format!("failed to parse rendered manifest as YAML: {told}")))
+        .map_err(|messages| render_failure(format!("failed to parse rendered manifest as YAML: {messages}")))
 }
 
 fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
@@ -246,8 +248,8 @@ fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Gene
         }
     }
     let annotations = mapping_in(metadata, "annotations")?;
-    let written = annotations.entry(keys::GENERATION).or_insert_with(|| Value::from(stamp.generation.to_string()));
-    let generation = match &*written {
+    let annotation = annotations.entry(keys::GENERATION).or_insert_with(|| Value::from(stamp.generation.to_string()));
+    let generation = match &*annotation {
         Value::String(text) => text.trim().parse().ok(),
         Value::Number(number) => number.as_i64(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
@@ -255,15 +257,16 @@ fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Gene
     let Some(generation) = generation else {
         return Err(Failure::new(
             FailReason::InvalidGeneration,
-            format!("the annotation `{}` is {written}, which is not a whole number", keys::GENERATION),
+            format!("the annotation `{}` is {annotation}, which is not a whole number", keys::GENERATION),
         ));
     };
-    // A manifest that wrote a bare number would be refused by the server: annotations are strings.
-    *written = Value::from(generation.to_string());
+    // Annotations are strings: the API server would refuse the number that an author wrote.
+    *annotation = Value::from(generation.to_string());
     Ok(Generation(generation))
 }
 
-/// Signs what the labels say by now, the author's own included.
+/// Signs the object's final labels, including those that its author wrote, and adds the proof unless there is
+/// one.
 fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
@@ -272,7 +275,8 @@ fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
         resource_id: label(keys::RESOURCE_ID).unwrap_or_default(),
         group: &kind.group,
         kind: &kind.kind,
-        // The server drops what is written there of a kind without namespaces, and the proof is read off the live object.
+        // The API server drops the namespace of a cluster-scoped object, and the proof is verified against
+        // the live object.
         namespace: if kinds::is_namespaced(kind) == Some(false) { "" } else { text("/metadata/namespace") },
         name: text("/metadata/name"),
     });

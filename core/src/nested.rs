@@ -1,4 +1,4 @@
-//! Objects inside a discovered one: the manifests of a `ManifestWork`, promoted to `resources.<name>`.
+//! Nested discovery: finds a manifest inside a discovered `ManifestWork`, which becomes `resources.<name>`.
 
 use serde_json::Value;
 
@@ -6,10 +6,13 @@ use crate::id::Generation;
 use crate::observation::satisfies;
 use crate::observation::{QueryBy, Version};
 
-/// Finds the embedded manifest of the latest generation in this namespace, if one is given, and by this name or these labels.
-/// Adds what the parent's status says of the manifest.
+/// Returns the manifest in `spec.workload.manifests` of `parent` that has the given name or labels.
 ///
-/// Embedded manifests stand at `spec.workload.manifests`. An embedded manifest can be of any kind.
+/// If a namespace is given, the manifest has to be in it. Of several manifests, returns the one of the
+/// highest generation. Adds `statusFeedback` and `conditions` from the parent's status entry for that
+/// manifest.
+///
+/// The manifest can be of any kind.
 #[must_use]
 pub fn find(parent: &Value, namespace: Option<&str>, by: &QueryBy) -> Option<Value> {
     let manifests = parent.pointer("/spec/workload/manifests")?.as_array()?;
@@ -26,7 +29,8 @@ pub fn find(parent: &Value, namespace: Option<&str>, by: &QueryBy) -> Option<Val
     Some(object)
 }
 
-/// Adds `statusFeedback` and `conditions` of the parent's status entry for this very manifest.
+/// Copies `statusFeedback` and `conditions` from the parent's status entry with the object's namespace and
+/// name.
 fn enrich(parent: &Value, object: &mut Value) {
     let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let name = text(object, "/metadata/name").unwrap_or_default();

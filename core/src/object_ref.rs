@@ -1,4 +1,4 @@
-//! Which object is meant: its kind, namespace and name, in the words that error texts and spans use.
+//! The kind, namespace and name of an object, printed in error texts and spans.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use crate::write::Target;
 pub struct ObjectRef {
     /// Its kind.
     pub kind: GroupVersionKind,
-    /// Its namespace; none for a cluster-scoped object, and for a list of all namespaces. Never empty.
+    /// Its namespace; `None` for a cluster-scoped object and for a list over all namespaces. Never empty.
     pub namespace: Option<String>,
-    /// Its name; empty for a list, and for an object that has no name yet.
+    /// Its name; empty for a list, and for an object whose name the API server will generate.
     pub name: String,
 }
 
 impl ObjectRef {
-    /// Names every object of a kind in one namespace, or without one in all of them.
+    /// Refers to all objects of a kind: in one namespace, or everywhere if there is none.
     #[must_use]
     pub fn all(kind: GroupVersionKind, namespace: Option<&str>) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty()).map(str::to_owned);
@@ -41,7 +41,7 @@ impl ObjectRef {
         }
     }
 
-    /// Whether a target has this namespace and name.
+    /// Whether the target has this name, and a namespace that can be the same.
     #[must_use]
     pub fn is_named_as(&self, target: &Target) -> bool {
         let namespace = |namespace: &Option<String>| namespace.clone().unwrap_or_default();
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn object_ref_is_printed_as_people_name_objects() {
+    fn object_ref_prints_kind_namespace_and_name() {
         let named = |metadata: Value| {
             ObjectRef::of(&json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata })).to_string()
         };

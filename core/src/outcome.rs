@@ -1,4 +1,4 @@
-//! What became of each resource, in the past tense.
+//! The outcome of each resource in a pass: its decision, and the result of carrying it out.
 
 use serde_json::{Value, json};
 
@@ -9,36 +9,36 @@ use crate::plan::decision::{Decision, FailReason, Failure};
 use crate::plan::row::Row;
 use crate::plan::warning::Warning;
 
-/// What became of one resource.
+/// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The resource's name in the task.
     pub resource: String,
     /// The kind of its objects.
     pub kind: GroupVersionKind,
-    /// The namespace of the object written or looked at; empty if cluster-scoped or not known.
+    /// The namespace of the object written or read; empty if cluster-scoped or unknown.
     pub namespace: String,
-    /// The name of the object written or looked at; empty if not known.
+    /// The name of the object written or read; empty if unknown.
     pub name: String,
-    /// How many live objects belonged to it when it was looked at, those on their way out included.
+    /// How many live objects the resource owned at the decision, terminating ones included.
     pub versions: usize,
     /// The row of the decision table that matched.
     pub row: Row,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// What came of it.
+    /// The result of carrying the decision out.
     pub result: OutcomeResult,
-    /// Whether it has an orphan gate.
+    /// Whether the resource has an orphan gate.
     pub can_be_disowned: bool,
-    /// Whether it has a delete gate.
+    /// Whether the resource has a delete gate.
     pub can_be_deleted: bool,
-    /// Whether this pass needs nothing more to consider the resource gone or disowned.
+    /// Whether nothing of the resource is left to delete or disown.
     pub finalized: bool,
-    /// The gates that were asked, in order, with their answers.
+    /// The gates that were evaluated, in order, with their answers.
     pub gates: Vec<GateRecord>,
-    /// The former versions that were deleted because retention says so.
+    /// The former versions that retention deleted.
     pub pruned: Vec<Pruned>,
-    /// What the author should know, although it did not fail.
+    /// Problems that did not fail the resource, but that the task's author should see.
     pub warnings: Vec<Warning>,
 }
 
@@ -47,27 +47,28 @@ pub struct Outcome {
 pub struct Pruned {
     /// Its name.
     pub name: String,
-    /// Which limits it exceeded, in words.
+    /// The retention limits that the version exceeded, in words.
     pub because: String,
 }
 
-/// A gate that was asked.
+/// One evaluated gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateRecord {
-    /// The resource whose gate it is, if that is another one: a deletion evaluates the orphan gates of the others.
+    /// The other resource that the gate belongs to: a deletion evaluates the orphan gates of all others.
+    /// None for the outcome's own resource.
     pub resource: Option<String>,
-    /// Its name: its key below `lifecycle`, `when`, or `patch[0]` and so on.
+    /// The gate's name: `when`, a key below `lifecycle`, or `patch[0]` and so on.
     pub name: String,
-    /// Its answer.
+    /// The gate's answer.
     pub answer: GateAnswer,
-    /// What it read, if that was to be kept.
+    /// The variables that the gate read, with their values; empty unless a trace was asked for.
     pub readings: Vec<Reading>,
 }
 
 impl GateRecord {
-    /// The answer in words.
+    /// Returns the answer in words, for logs and traces.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn answer_text(&self) -> String {
         match &self.answer {
             GateAnswer::Holds => "holds".to_owned(),
             GateAnswer::DoesNotHold => "does not hold".to_owned(),
@@ -76,33 +77,33 @@ impl GateRecord {
     }
 }
 
-/// What came of a decision.
+/// The result of carrying out a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutcomeResult {
-    /// Created, beside others or alone.
+    /// The adapter created an object.
     Created,
-    /// Brought to the desired state.
+    /// The adapter updated the object to its manifest.
     Updated,
-    /// Written in part.
+    /// The adapter sent the patches whose gates hold.
     Patched,
-    /// Deleted, and created anew.
+    /// The adapter deleted the object and created it again.
     Recreated,
-    /// Disowned: every version is disowned.
+    /// The adapter disowned every version.
     Disowned,
     /// Every version is gone.
     Deleted,
-    /// Deletion was accepted, but something still stands.
+    /// The API server accepted the deletion, but at least one version still exists.
     Deleting,
-    /// Nothing was done, and nothing has to be.
+    /// Nothing was done, because nothing has to be done.
     Skipped,
-    /// Nothing was done yet; the next event looks again.
+    /// Nothing was done yet; the next event decides again.
     Waiting,
-    /// It could not be done.
+    /// The decision could not be made or carried out.
     Failed(Failure),
 }
 
 impl OutcomeResult {
-    /// The result as logs and traces spell it.
+    /// Returns the result's name in logs and traces.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -121,7 +122,7 @@ impl OutcomeResult {
 }
 
 impl Outcome {
-    /// The failure, if it failed.
+    /// Returns the failure, if there is one.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match &self.result {
@@ -138,14 +139,14 @@ impl Outcome {
         }
     }
 
-    /// Why it came so, in a sentence for logs and traces.
+    /// Explains the outcome in a sentence for logs and traces.
     #[must_use]
     pub fn reason(&self) -> String {
         self.failure().map_or_else(|| self.decision.sentence(), Failure::to_string)
     }
 
-    /// What would have to differ for a later row of the table to match; none if its row is the last one, or if what failed
-    /// says so itself.
+    /// Says what would have to change for a later row of the decision table to match. Returns none for the last
+    /// row, and for failures whose own text says it.
     #[must_use]
     pub fn otherwise(&self) -> Option<&'static str> {
         let Decision::Fail(failure) = &self.decision else { return self.row.otherwise() };
@@ -155,7 +156,7 @@ impl Outcome {
         self.row.otherwise().filter(|_| failure.reason == FailReason::DiscoveryFailed)
     }
 
-    /// `adapter.outcomes.<name>` as expressions and templates see it.
+    /// Returns `adapter.outcomes.<name>`, as expressions and templates read it.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let reason = self.failure().map_or_else(|| self.decision.reason(), |failure| failure.reason.as_str());

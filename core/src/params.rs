@@ -1,8 +1,8 @@
-//! Phase 1: the variables of an event.
+//! Phase 1 of a pass: resolves the task's params to variables.
 //!
-//! In: the task's params, the [`Host`] and the event's [`Scope`]. Out: the same scope with a variable for each param
-//! that has a value. It fails if a required param has none; any other param is simply absent then. It ends the event if
-//! the API says that the event's own resource does not exist.
+//! In: the task's params, the [`Host`] and the event's [`Scope`]. Out: the scope, with a variable for each
+//! param that has a value. Fails if a required param has no value; an optional one is then absent from the
+//! scope. Ends the pass if the API answers that the event's own resource does not exist.
 
 use serde_json::Value;
 
@@ -13,13 +13,13 @@ use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage};
 use crate::task::{Param, ParamSource, Task};
 use crate::value::{self, Typed};
 
-/// Why the phase ended before its end.
+/// Why the params were not resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolved {
     /// A required param has no value.
     #[error(transparent)]
     Failed(#[from] PhaseError),
-    /// The API says that the event's own resource does not exist, so there is nothing to do and nothing to report on.
+    /// The API answered that the event's own resource does not exist: nothing is left to do or to report on.
     #[error("{0}")]
     Gone(String),
 }
@@ -34,16 +34,16 @@ pub struct Resolver<'t> {
 }
 
 impl<'t> Resolver<'t> {
-    /// Begins with the first param.
+    /// Starts before the first param.
     #[must_use]
     pub fn new(task: &'t Task, host: &'t Host) -> Self {
         Self { host, params: task.params.iter(), waiting: None, has_fetched: false }
     }
 
-    /// Whether something was fetched on the way.
+    /// Whether a param called the API or read a file.
     ///
-    /// A failure without that follows from the event and the configuration alone, and will come again with the same
-    /// event; any other may not.
+    /// If none did, a failure follows from the event and the configuration alone, and the same event would
+    /// fail again.
     #[must_use]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
@@ -58,7 +58,7 @@ impl Stage for Resolver<'_> {
             if let Answer::Called(Err(CallError::Gone(message))) = answer {
                 return Progress::Done(Err(Unresolved::Gone(message)));
             }
-            if let Err(error) = settle(param, fetched(param, answer).map(Typed::from), scope) {
+            if let Err(error) = set_variable(param, fetched(param, answer).map(Typed::from), scope) {
                 return Progress::Done(Err(error.into()));
             }
         }
@@ -69,8 +69,8 @@ impl Stage for Resolver<'_> {
                     self.has_fetched = true;
                     return Progress::Needs(need);
                 }
-                Extraction::Gave(extracted) => {
-                    if let Err(error) = settle(param, extracted, scope) {
+                Extraction::Value(extracted) => {
+                    if let Err(error) = set_variable(param, extracted, scope) {
                         return Progress::Done(Err(error.into()));
                     }
                 }
@@ -80,9 +80,10 @@ impl Stage for Resolver<'_> {
     }
 }
 
+/// The result of extracting a param's value: known at once, or after a call or a file is read.
 enum Extraction {
     Needs(Need),
-    Gave(Result<Typed, String>),
+    Value(Result<Typed, String>),
 }
 
 fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
@@ -90,13 +91,13 @@ fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
         ParamSource::Environment(name) => {
             host.environment.value().get(name).cloned().ok_or_else(|| format!("environment variable {name} is not set"))
         }
-        ParamSource::Event(path) => in_event(path, scope),
+        ParamSource::Event(path) => event_value(path, scope),
         ParamSource::Config(path) => found(host.config_unredacted.value(), path),
         ParamSource::Path(path) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             match scope.lookup(first, rest) {
-                Some(value) => return Extraction::Gave(value.map_err(|error| error.to_string())),
-                None => in_event(path, scope),
+                Some(value) => return Extraction::Value(value.map_err(|error| error.to_string())),
+                None => event_value(path, scope),
             }
         }
         ParamSource::ApiCall(call) => match call.render(scope) {
@@ -105,14 +106,14 @@ fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
         },
         ParamSource::Expression(expression) => {
             let answer = expression.evaluate_typed(scope).map(Option::unwrap_or_default);
-            return Extraction::Gave(answer.map_err(|error| error.to_string()));
+            return Extraction::Value(answer.map_err(|error| error.to_string()));
         }
         ParamSource::File { path, .. } => return Extraction::Needs(Need::File(path.clone())),
     };
-    Extraction::Gave(extracted.map(Typed::from))
+    Extraction::Value(extracted.map(Typed::from))
 }
 
-fn in_event(path: &str, scope: &Scope) -> Result<Value, String> {
+fn event_value(path: &str, scope: &Scope) -> Result<Value, String> {
     scope.get("event").map_or_else(|| Err("there is no event".to_owned()), |event| found(event, path))
 }
 
@@ -136,8 +137,8 @@ fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
     }
 }
 
-/// Applies default and type, and sets the variable.
-fn settle(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) -> Result<(), PhaseError> {
+/// Applies the param's default and type, and sets its variable.
+fn set_variable(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) -> Result<(), PhaseError> {
     let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
     let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
     let not_extracted = |error: &str| {
@@ -168,7 +169,7 @@ fn settle(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) ->
 }
 
 fn convert(param: &Param, value: Typed) -> Result<Typed, String> {
-    let has_a_type = match param.source {
+    let applies_type = match param.source {
         ParamSource::ApiCall(_) | ParamSource::Expression(_) => false,
         ParamSource::Environment(_)
         | ParamSource::Event(_)
@@ -177,7 +178,7 @@ fn convert(param: &Param, value: Typed) -> Result<Typed, String> {
         | ParamSource::File { .. } => true,
     };
     match &param.kind {
-        Some(kind) if has_a_type && !value.value.is_null() => {
+        Some(kind) if applies_type && !value.value.is_null() => {
             value::convert(&value.value, kind).map(Typed::from).map_err(|error| error.to_string())
         }
         Some(_) | None => Ok(value),

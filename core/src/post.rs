@@ -1,8 +1,9 @@
-//! Phase 4: builds the payloads, then runs the actions.
+//! Phase 4 of a pass: builds the payloads, then runs the post actions.
 //!
-//! In: the task's payloads and actions, the event's [`Scope`] with the account of the pass, and the [`Account`] for the
-//! [`overlay`]. Out: a [`PostReport`]. All payloads are built before the first action. A payload that cannot be built fails
-//! the actions whose body reads it, and the others run. Any other failure of an action ends the phase.
+//! In: the task's payloads and actions, the event's [`Scope`] with the variable `adapter`, and the
+//! [`Account`] of the pass, from which the [`overlay`] corrects conditions. Out: a [`PostReport`]. All
+//! payloads are built before the first action runs. If a payload cannot be built, the actions whose body
+//! reads it fail, and the others run. Any other failure of an action ends the phase.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,38 +17,38 @@ use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, 
 use crate::task::{Action, Payload, Task};
 use crate::value;
 
-/// What phase 4 did.
+/// The result of phase 4.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PostReport {
-    /// Each action that was reached, in order.
+    /// The result of each action up to the one that ended the phase, in order.
     pub actions: Vec<ActionResult>,
-    /// Why the phase failed, if it did.
+    /// The first failure of an action, if one failed.
     pub error: Option<PhaseError>,
-    /// Whether an action met a resource that does not exist any more, which ended the phase.
+    /// Whether the phase ended because an API resource that an action named does not exist.
     pub resource_not_found: bool,
-    /// The API's words, if that was the event's own resource.
+    /// The API's error message, if that was the event's own resource.
     pub gone: Option<String>,
-    /// What the author should know.
+    /// Problems that the task's author should see.
     pub warnings: Vec<String>,
 }
 
-/// What became of an action.
+/// The result of one action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionResult {
-    /// Its name.
+    /// The action's name.
     pub name: String,
-    /// How it ended.
+    /// Its end.
     pub end: ActionEnd,
 }
 
-/// How an action ended.
+/// The end of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionEnd {
-    /// It ran.
+    /// The action ran.
     Executed,
-    /// It did not have to run.
+    /// The action did not run, for this reason.
     Skipped(String),
-    /// It failed.
+    /// The action failed, with this message.
     Failed(String),
 }
 
@@ -64,7 +65,7 @@ pub struct Reporter<'t> {
     report: PostReport,
 }
 
-/// What the current action does next.
+/// The next step of the current action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Gate,
@@ -73,7 +74,7 @@ enum Step {
 }
 
 impl<'t> Reporter<'t> {
-    /// Begins phase 4 with what phases 2 and 3 came to.
+    /// Starts phase 4, after the outcomes of phases 2 and 3 in `account`.
     #[must_use]
     pub fn new(task: &'t Task, account: Account<'t>) -> Self {
         Self {
@@ -104,7 +105,7 @@ impl<'t> Reporter<'t> {
         }
     }
 
-    /// A payload's JSON text; none if its `when` is false.
+    /// Builds a payload's JSON text; none if its `when` is false.
     fn payload_text(&mut self, payload: &Payload, scope: &Scope) -> Result<Option<String>, String> {
         if let Some(when) = &payload.when
             && !when.matches(scope).map_err(|error| error.to_string())?
@@ -118,7 +119,7 @@ impl<'t> Reporter<'t> {
         Ok(Some(overlay::apply(value::json::to_string(&built), self.account)))
     }
 
-    /// Why an action does not have to run, if so.
+    /// Returns why the action is skipped, or none if it runs.
     fn reason_to_skip(&self, action: &Action, scope: &Scope) -> Result<Option<String>, String> {
         if let Some(payload) = action.body_payloads.iter().find(|name| self.skipped_payloads.contains(name.as_str())) {
             return Ok(Some(format!("referenced payload '{payload}' was skipped")));
@@ -128,19 +129,19 @@ impl<'t> Reporter<'t> {
         Ok((!holds).then(|| format!("when condition evaluated to false: {}", when.source())))
     }
 
-    /// Why the body of an action cannot be rendered, if it reads a payload that could not be built.
+    /// Returns the error of a payload that the action's body reads and that could not be built.
     fn payload_fault(&self, action: &Action) -> Option<String> {
         action.body_payloads.iter().find_map(|name| self.failed_payloads.get(name.as_str()).cloned())
     }
 
-    /// Notes how the current action ended, and goes on with the next one.
+    /// Records the end of the current action, and moves on to the next one.
     fn end_action(&mut self, action: &Action, end: ActionEnd) {
         self.report.actions.push(ActionResult { name: action.name.clone(), end });
         self.position += 1;
         self.step = Step::Gate;
     }
 
-    /// Notes that the current action failed. The first failure is the phase's.
+    /// Records the failure of the current action. The first failure of an action is the failure of the phase.
     fn note_failure(&mut self, action: &Action, message: String) {
         let error = PhaseError { phase: Phase::PostActions, step: action.name.clone(), message: message.clone() };
         self.report.error.get_or_insert(error);
@@ -153,11 +154,12 @@ impl<'t> Reporter<'t> {
     }
 }
 
-/// Why a report is not sent.
+/// The failure of an action whose status report names no generation.
 const NO_GENERATION: &str = "the status has no `observed_generation`, so the API would refuse it; \
                              give the payload `observed_generation: {expression: event.generation}`";
 
-/// Why the API must refuse a request that reports a status. A service of somebody else's may take such a body.
+/// Returns why the API would reject a status report: no JSON, or no generation. Checks only URLs that end in
+/// `/statuses`, because another service may accept any body.
 fn refusal(request: &ApiRequest) -> Option<String> {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
     let body = request.body.as_deref().filter(|_| path.trim_end_matches('/').ends_with("/statuses"))?;
@@ -201,7 +203,8 @@ impl Stage for Reporter<'_> {
                     if let Some(call) = &action.api_call {
                         match call.render(scope) {
                             Ok(mut request) => {
-                                // A body need not come from a payload.
+                                // The overlay corrects payloads too, but a body may also be written without a
+                                // payload.
                                 request.body = request.body.map(|body| overlay::apply(body, self.account));
                                 if let Some(refusal) = refusal(&request) {
                                     return self.fail_action(action, refusal);

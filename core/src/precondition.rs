@@ -1,7 +1,8 @@
-//! Phase 2: whether the event's resources are to be touched at all.
+//! Phase 2 of a pass: evaluates the preconditions, which decide whether the pass writes to resources.
 //!
-//! In: the task's preconditions and the event's [`Scope`]. Out: a [`Verdict`], what each precondition gave, and in the
-//! scope the responses and captures. The first one that is not met, or fails, ends the phase.
+//! In: the task's preconditions and the event's [`Scope`]. Out: a [`Verdict`], a result for each
+//! precondition, and in the scope the API's responses and the captures. The first precondition that is not
+//! met or fails ends the phase.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +15,31 @@ use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, 
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
 use crate::value::{self, Typed};
 
-/// How the phase ended.
+/// The result of all preconditions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Every precondition is met.
     Met,
-    /// One is not met; the reason names it and says why.
+    /// A precondition is not met; the text names it and says why.
     NotMet(String),
-    /// One could not be evaluated.
+    /// A precondition could not be evaluated.
     Failed(PhaseError),
-    /// The API says that the resource of a precondition does not exist: there is nothing to do or to report.
+    /// The API answered that a precondition's resource does not exist: nothing is left to do or to report on.
     ResourceNotFound(String),
 }
 
-/// What one precondition gave.
+/// The result of one precondition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreconditionResult {
-    /// Its name.
+    /// The precondition's name.
     pub name: String,
     /// Whether it is met.
     pub met: bool,
-    /// Why it could not be evaluated.
+    /// The error, if the precondition could not be evaluated.
     pub error: Option<String>,
-    /// What it captured, in order.
+    /// The captured values, by name, in order.
     pub captures: Vec<(String, Value)>,
-    /// What its author should know.
+    /// Problems that the task's author should see.
     pub warnings: Vec<String>,
 }
 
@@ -51,7 +52,7 @@ pub struct Evaluator<'t> {
     results: Vec<PreconditionResult>,
 }
 
-/// What the current precondition does next.
+/// The next step of the current precondition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Log,
@@ -60,13 +61,13 @@ enum Step {
 }
 
 impl<'t> Evaluator<'t> {
-    /// Begins with the first precondition.
+    /// Starts before the first precondition.
     #[must_use]
     pub fn new(task: &'t Task) -> Self {
         Self { preconditions: &task.preconditions, position: 0, step: Step::Log, results: Vec::new() }
     }
 
-    /// What each precondition gave that was evaluated so far.
+    /// Returns the results of the preconditions that were evaluated.
     #[must_use]
     pub fn into_results(self) -> Vec<PreconditionResult> {
         self.results
@@ -120,7 +121,7 @@ impl Stage for Evaluator<'_> {
                     match answer.take() {
                         Some(Answer::Called(Ok(body))) => {
                             let taken = response(&body)
-                                .and_then(|response| take_captures(precondition, response, scope, &mut result));
+                                .and_then(|response| set_captures(precondition, response, scope, &mut result));
                             if let Err(message) = taken {
                                 return self.end(&precondition.name, &failure(message));
                             }
@@ -155,7 +156,7 @@ impl Stage for Evaluator<'_> {
     }
 }
 
-/// The object that an API call is answered with. Captures read its members, and nothing is met by an answer without any.
+/// Parses the JSON object in the body of a response. Captures read its members, so any other JSON fails.
 pub(crate) fn response(body: &str) -> Result<Value, String> {
     match serde_json::from_str(body) {
         Ok(Value::Object(object)) => Ok(value::as_go_numbers(Value::Object(object))),
@@ -164,7 +165,7 @@ pub(crate) fn response(body: &str) -> Result<Value, String> {
     }
 }
 
-/// Says what is not met, if anything.
+/// Says why a precondition is not met; none if it is.
 fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
     match check {
         Check::CallSucceeds => Ok(None),
@@ -186,10 +187,11 @@ fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
     }
 }
 
-/// Sets the response and the captures as variables. Captures see the response alone, not the event's variables.
+/// Sets the response and the captures as variables. A capture reads the response alone, not the variables of
+/// the event.
 ///
-/// The first capture whose path does not parse ends the precondition.
-fn take_captures(
+/// A capture whose path does not parse fails the precondition.
+fn set_captures(
     precondition: &Precondition,
     response: Value,
     scope: &mut Scope,

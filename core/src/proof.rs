@@ -1,17 +1,18 @@
-//! Proof that an object's labels were written by a holder of the signing key.
+//! Ownership proofs: signatures which show that a holder of the signing key wrote an object's labels.
 //!
-//! In: the key, and a [`Claim`] about one object. Out: a text for the annotation [`OWNERSHIP_PROOF`], and whether such a
-//! text proves a claim. Only a key that is too short can fail.
+//! In: the signing key, and a [`Claim`] about one object. Out: the value of the annotation
+//! [`OWNERSHIP_PROOF`], and whether such a value proves a claim. Fails only if the key is too short.
 //!
-//! Labels are anybody's to write: whoever may label a Secret could hand it to the sweeper for deletion. A proof takes the
-//! key, and binds the labels to one very place in the cluster: copied onto another object, it proves nothing.
+//! Whoever may label a Secret could otherwise have the sweeper delete it. A proof needs the key, and covers
+//! the object's kind, namespace and name, so a copy of it on another object proves nothing.
 //!
 //! # Format
 //!
-//! `hex(HMAC-SHA-256(key, field(tag) ‖ field(adapter) ‖ … ‖ field(name)))` with the tag `hyperfleet.io/ownership-proof/v1`,
-//! the fields in [`Claim`]'s order, and `field(text) = length in bytes, in decimal ‖ ":" ‖ text ‖ ","`. The lengths make
-//! the encoding unambiguous: the name `b/c` in a namespace `a` and the name `c` in `a/b` differ, whatever the characters
-//! in them. The tag keeps what the same key signs elsewhere, or in a later format, from proving anything here.
+//! `hex(HMAC-SHA-256(key, field(tag) ‖ field(adapter) ‖ … ‖ field(name)))` with the tag
+//! `hyperfleet.io/ownership-proof/v1`, the fields in [`Claim`]'s order, and `field(text) = length in bytes,
+//! in decimal ‖ ":" ‖ text ‖ ","`. The lengths make the encoding unambiguous: the name `b/c` in the namespace
+//! `a` differs from the name `c` in `a/b`. The tag separates proofs from other signatures by the same key,
+//! and from later formats.
 //!
 //! [`OWNERSHIP_PROOF`]: crate::keys::OWNERSHIP_PROOF
 
@@ -20,44 +21,45 @@ use std::fmt::{self, Write as _};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// What the authenticated text begins with. Another format has another tag.
+/// The beginning of the signed text; another format needs another tag.
 const TAG: &str = "hyperfleet.io/ownership-proof/v1";
 
-/// The fewest bytes of a key: as many as the hash has, below which a key is weaker than the proof.
+/// The least length of a key: that of a SHA-256 hash. A shorter key is easier to guess than the proof.
 pub const MIN_KEY_BYTES: usize = 32;
 
-/// What a proof says: this adapter made the object at this place for that API resource.
+/// The statement that a proof signs: this adapter made this object for that API resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The adapter's name, as in the label.
     pub adapter: &'a str,
     /// The id of the API resource, as in the label.
     pub resource_id: &'a str,
-    /// The API group of the object; empty for the core group. Its version is left out: one object is served in several.
+    /// The API group of the object; empty for the core group. The version is left out, because the API server
+    /// serves one object in several.
     pub group: &'a str,
-    /// Its kind.
+    /// The object's kind.
     pub kind: &'a str,
-    /// Its namespace; empty if it is cluster-scoped.
+    /// The object's namespace; empty if it is cluster-scoped.
     pub namespace: &'a str,
-    /// Its name.
+    /// The object's name.
     pub name: &'a str,
 }
 
-/// Signs and verifies claims with one key. Neither printing nor debugging shows the key.
+/// Signs and verifies claims with one key. `Debug` does not print the key.
 #[derive(Clone)]
 pub struct Signer(Hmac<Sha256>);
 
-/// A key with which nothing is signed.
+/// The error for a key that is too short to sign with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the key has {bytes} bytes; it needs at least {MIN_KEY_BYTES}")]
 pub struct KeyTooShort {
-    /// How many it has, a closing line break not counted.
+    /// The key's length in bytes, without a line break at its end.
     pub bytes: usize,
 }
 
 impl Signer {
-    /// Takes a key: any bytes, best random ones. Of a text, a line break at the end does not count, so that a file written
-    /// by an editor and one written by a program hold the same key.
+    /// Makes a signer from any bytes, best random ones. Drops the line break at the end of a text, because
+    /// editors add one to a file and programs often do not.
     ///
     /// # Errors
     /// [`KeyTooShort`] below [`MIN_KEY_BYTES`].
@@ -71,16 +73,17 @@ impl Signer {
         Hmac::new_from_slice(key).map(Self).map_err(|_| too_short)
     }
 
-    /// The proof of a claim: 64 hexadecimal digits, in lower case.
+    /// Signs a claim, as 64 hexadecimal digits in lower case.
     #[must_use]
     pub fn sign(&self, claim: &Claim<'_>) -> String {
         hexadecimal(&self.authenticate(claim).finalize().into_bytes())
     }
 
-    /// Whether a text is the proof of a claim. How long it takes does not tell how much of it is right.
+    /// Whether a text is the proof of a claim. Compares in constant time, so that the time does not reveal a
+    /// correct beginning.
     #[must_use]
     pub fn verify(&self, claim: &Claim<'_>, proof: &str) -> bool {
-        bytes(proof).is_some_and(|code| self.authenticate(claim).verify_slice(&code).is_ok())
+        parse_hexadecimal(proof).is_some_and(|code| self.authenticate(claim).verify_slice(&code).is_ok())
     }
 
     fn authenticate(&self, claim: &Claim<'_>) -> Hmac<Sha256> {
@@ -89,7 +92,8 @@ impl Signer {
 }
 
 impl PartialEq for Signer {
-    /// Whether both sign alike: compares, in constant time, what they make of one text that is no claim.
+    /// Whether two signers have the same key. Compares the codes of an empty text, in constant time; `Claim`
+    /// never encodes to it.
     fn eq(&self, other: &Self) -> bool {
         self.0.clone().finalize() == other.0.clone().finalize()
     }
@@ -106,7 +110,7 @@ impl fmt::Debug for Signer {
 fn without_line_break(key: &[u8]) -> &[u8] {
     let Some(text) = key.strip_suffix(b"\n") else { return key };
     let text = text.strip_suffix(b"\r").unwrap_or(text);
-    // A random key may end in the byte of a line break.
+    // Random bytes may end in 0x0A, which then belongs to the key.
     let is_text = text.iter().all(|byte| matches!(byte, b' '..=b'~'));
     if is_text { text } else { key }
 }
@@ -119,14 +123,14 @@ fn encoding(claim: &Claim<'_>) -> String {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing into a String does not fail.
+        // Writing into a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// Reads what [`hexadecimal`] writes, and nothing else: a proof has one spelling.
-fn bytes(text: &str) -> Option<Vec<u8>> {
+/// Parses lower-case hexadecimal digits only, so that each proof has exactly one valid text.
+fn parse_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

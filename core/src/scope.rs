@@ -1,9 +1,9 @@
-//! What the expressions and templates of one event can read.
+//! The variables that the expressions and templates of one event read.
 //!
-//! In go variables as JSON, and the event's one clock reading. Expressions read the variables where
-//! they are; templates need a copy in their own engine's values, which is made of each variable when
-//! a template first reads it and kept until the variable is replaced. What is the same for every event is
-//! one [`Variable`] that their scopes share, the copy included. Nothing here can fail.
+//! In: variables as JSON, and one reading of the clock per event. Expressions read the JSON itself. Templates
+//! need the values of their own engine: the scope converts each variable when a template first reads it, and
+//! keeps the copy until the variable changes. Values that are the same for every event are one [`Variable`]
+//! that all scopes share, with its copy. Never fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,51 +21,49 @@ mod variable;
 
 pub use self::variable::Variable;
 
-/// The variables of one event, and its one clock reading.
-///
-/// Expressions (CEL) and templates read the same names. A value is converted for either engine at
-/// most once, when something first reads it.
+/// The variables of one event, and its one reading of the clock.
 pub struct Scope {
     now: Timestamp,
     now_text: String,
     variables: BTreeMap<Arc<str>, Variable>,
-    /// Every variable, for templates; rebuilt from the variables' own copies after a change.
+    /// All variables as template values; cleared by each change, and rebuilt from the copies that the
+    /// variables keep.
     template_data: OnceLock<gotmpl::Value>,
 }
 
 impl Scope {
-    /// An empty scope of an event that is taken to happen at `now`.
+    /// Makes an empty scope whose clock reads `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let now_text = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         Self { now, now_text, variables: BTreeMap::new(), template_data: OnceLock::new() }
     }
 
-    /// The instant that `now()` and `{{ .now }}` give throughout the event.
+    /// Returns the instant that `now()` and `{{ .now }}` give throughout the event.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// That instant as expressions and templates see it: RFC 3339, whole seconds, UTC.
+    /// Returns [`now`](Self::now) as expressions and templates see it: RFC 3339, whole seconds, UTC.
     #[must_use]
     pub fn now_text(&self) -> &str {
         &self.now_text
     }
 
-    /// Sets a top-level variable, replacing what it was.
+    /// Sets a top-level variable, or replaces it.
     ///
-    /// Any name will do; one that is a reserved word of CEL cannot be read by expressions.
+    /// The name can be any text, but expressions cannot read a name that is a reserved word of CEL.
     pub fn set(&mut self, name: &str, value: Value) {
         self.put(name, value.into());
     }
 
-    /// Sets a top-level variable to what an expression made, with the types of its parts.
+    /// Sets a top-level variable to the result of an expression, with the CEL types that JSON lacks.
     pub fn set_typed(&mut self, name: &str, value: Typed) {
         self.put(name, value.into());
     }
 
-    /// Sets a top-level variable to what other scopes have, too: nothing is copied or converted again.
+    /// Sets a top-level variable that other scopes have too, without copying or converting it.
     pub fn share(&mut self, name: &str, variable: &Variable) {
         self.put(name, variable.clone());
     }
@@ -84,8 +82,8 @@ impl Scope {
         self.variables.remove(name);
     }
 
-    /// Sets (or with `None` removes) one key of a top-level object, making the object if needed:
-    /// `set_member("resources", "job", …)`. Its siblings are not converted again.
+    /// Sets (or with `None` removes) one key of a top-level object, and creates the object if needed:
+    /// `set_member("resources", "job", …)`. The object's other keys keep their converted copies.
     pub fn set_member(&mut self, name: &str, key: &str, value: Option<Value>) {
         self.template_data.take();
         if let Some(variable) = self.variables.get_mut(name) {
@@ -95,39 +93,40 @@ impl Scope {
         }
     }
 
-    /// A top-level variable.
+    /// Returns a top-level variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.variables.get(name).map(Variable::value)
     }
 
-    /// The value at a dotted path below a top-level variable, with the types of its parts; none if there is no such
-    /// variable.
+    /// Returns the value at a dotted path below a top-level variable, with the CEL types that JSON lacks;
+    /// none if there is no such variable.
     #[must_use]
     pub fn lookup(&self, name: &str, path: &str) -> Option<Result<Typed, LookupError>> {
         let variable = self.variables.get(name)?;
         Some(lookup_typed(variable.value(), variable.kinds(), path))
     }
 
-    /// The parts of variables that are of a type which JSON lacks, by their addresses.
+    /// Returns the CEL types that JSON lacks, by the address of each value that has one.
     pub(crate) fn kinds(&self) -> BTreeMap<usize, Kind> {
         let typed = self.variables.values().filter(|variable| !variable.kinds().is_empty());
         typed.flat_map(|variable| addresses(variable.value(), variable.kinds())).collect()
     }
 
-    /// Every variable, by name.
+    /// Returns all variables with their names.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.variables.iter().map(|(name, variable)| (&**name, variable.value()))
     }
 
-    /// The map that templates read: every variable, and unless variables have these names, `now` and `date`.
+    /// Returns the map that templates read: all variables, and `now` and `date` unless variables have those
+    /// names.
     pub(crate) fn template_data(&self) -> &gotmpl::Value {
         self.template_data
             .get_or_init(|| self.template_data_of(self.variables.keys().map(|name| &**name).chain(["now", "date"])))
     }
 
-    /// As [`template_data`](Self::template_data), but only the named variables: what a template does
-    /// not read need not be converted for it. Names that are not set are left out.
+    /// Returns only the named variables, as [`template_data`](Self::template_data) has them, so that unread
+    /// variables are not converted. Omits names that are not set.
     pub(crate) fn template_data_of<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> gotmpl::Value {
         let values = names.into_iter().filter_map(|name| {
             if let Some((name, variable)) = self.variables.get_key_value(name) {
@@ -148,7 +147,7 @@ impl Scope {
     }
 }
 
-/// Names only: values may be secret, and are large.
+/// Prints names only, because values are large and may be secret.
 impl fmt::Debug for Scope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.variables.keys().collect();

@@ -1,7 +1,7 @@
-//! How a stage of a pass asks for what core cannot do itself.
+//! The interface between a stage of a pass in core and the adapter, which does the I/O for it.
 //!
-//! A stage runs until it needs something from outside, yields a [`Need`], and goes on when it is resumed with the
-//! [`Answer`]. The order of everything stays in core, where it can be tested without a server.
+//! A stage runs until it needs I/O, returns a [`Need`], and continues when it is resumed with the [`Answer`].
+//! So core decides the order of all I/O, and tests need no server.
 
 use std::fmt;
 
@@ -9,32 +9,32 @@ use crate::api_call::ApiRequest;
 use crate::scope::Scope;
 use crate::task::LogLevel;
 
-/// A part of a pass that may need something from outside.
+/// A part of a pass that may need I/O.
 pub trait Stage {
-    /// What the stage ends in.
+    /// The stage's result.
     type Done;
 
-    /// Goes on: first with no answer, then with the answer to the last need.
+    /// Continues the stage: first without an answer, then with the answer to the last need.
     fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done>;
 }
 
-/// Where a stage stands.
+/// What a stage returned: a need, or its result.
 #[derive(Debug)]
 pub enum Progress<T> {
-    /// Do this, then resume with the answer.
+    /// The stage needs I/O: the caller does it, then resumes the stage with the answer.
     Needs(Need),
     /// The stage has ended.
     Done(T),
 }
 
-/// Something that only the outside can do.
+/// I/O that a stage needs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
     /// Make an HTTP call. Answered by [`Answer::Called`].
     Call(ApiRequest),
     /// Read a file. Answered by [`Answer::Read`].
     File(String),
-    /// Log a line that the task asks for. Answered by [`Answer::Logged`].
+    /// Log a line of the task's `log`. Answered by [`Answer::Logged`].
     Log {
         /// The level.
         level: LogLevel,
@@ -46,9 +46,9 @@ pub enum Need {
 /// The answer to a [`Need`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The body of a successful response, or why there is none.
+    /// The body of a successful response, or the error.
     Called(Result<String, CallError>),
-    /// The file's content, or why it could not be read.
+    /// The file's content, or the error.
     Read(Result<String, String>),
     /// The line was logged.
     Logged,
@@ -57,10 +57,10 @@ pub enum Answer {
 /// An HTTP call without a successful response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The API says that the event's own resource does not exist.
+    /// The API answered that the event's own resource does not exist.
     #[error("{0}")]
     Gone(String),
-    /// A server says that some other resource does not exist. (A wrong URL is an ordinary failure.)
+    /// A server answered that another resource does not exist. (A 404 for a wrong URL is a plain failure.)
     #[error("{0}")]
     ResourceNotFound(String),
     /// Any other failure.
@@ -68,7 +68,7 @@ pub enum CallError {
     Failed(String),
 }
 
-/// The phases of a pass, as errors, metrics and traces spell them.
+/// The phases of a pass, whose identifiers appear in errors, metrics and traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "named as on the wire")]
 pub enum Phase {
@@ -99,7 +99,7 @@ impl Phase {
 pub struct PhaseError {
     /// The phase.
     pub phase: Phase,
-    /// The param, precondition, resource, payload or action.
+    /// The name of the failed param, precondition, resource, payload or action.
     pub step: String,
     /// What went wrong.
     pub message: String,
@@ -111,7 +111,7 @@ impl fmt::Display for PhaseError {
     }
 }
 
-/// Renders a task's log line; an empty one is not logged.
+/// Renders a task's log line. Returns none for an empty text, which is not logged.
 pub(crate) fn log_need(line: &crate::task::LogLine, scope: &Scope) -> Option<Need> {
     let message = line.message.render(scope).map(std::borrow::Cow::into_owned).map_err(|error| error.to_string());
     match message {

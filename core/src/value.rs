@@ -1,14 +1,14 @@
-//! Go's conventions for dynamic values, over JSON values.
+//! Go's rules for values without a static type, applied to JSON values.
 //!
-//! Configurations were written against an adapter in Go, and what they can observe of a number's type
-//! or text is part of the contract: `5.0` encodes as `5`, a large number prints with an exponent, a
-//! number out of an API response is a double. The three number types of [`serde_json::Number`] stand
-//! for Go's: an `f64` for `float64`, an `i64` or `u64` for the integers.
+//! Existing configurations were written for an adapter in Go and depend on its number types and texts: `5.0`
+//! encodes as `5`, a large number prints with an exponent, and a number in an API response is a double. The
+//! three kinds of [`serde_json::Number`] stand for Go's types: an `f64` for `float64`, an `i64` or `u64` for
+//! the integers.
 //!
-//! * [`as_go_numbers`] makes of parsed JSON what Go makes of it: every number a double.
-//! * [`json`] writes JSON as `encoding/json` does.
-//! * [`text()`] writes any value as the verb `%v` does.
-//! * [`convert()`] is the `type:` of a param.
+//! * [`as_go_numbers`] turns every number of parsed JSON into a double, as Go does.
+//! * [`json`] encodes JSON as `encoding/json` does.
+//! * [`text()`] prints any value as the verb `%v` does.
+//! * [`convert()`] converts a param's value to its `type:`.
 //! * [`lookup`] follows a dotted path.
 
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub use convert::{ConvertError, convert};
 pub use text::text;
 pub use typed::{Kind, Typed};
 
-/// Makes every number a double, as Go decodes JSON whose type it does not know.
+/// Turns every number into a double, as Go does when it decodes JSON into `any`.
 #[must_use]
 pub fn as_go_numbers(value: Value) -> Value {
     match value {
@@ -33,10 +33,10 @@ pub fn as_go_numbers(value: Value) -> Value {
     }
 }
 
-/// A dotted path that leads nowhere.
+/// Why a dotted path leads to no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// A key is not there.
+    /// A mapping on the path lacks the next key.
     #[error("field `{key}` not found in path `{path}`")]
     Missing {
         /// The key.
@@ -44,10 +44,10 @@ pub enum LookupError {
         /// The whole path.
         path: String,
     },
-    /// Something on the way is not a mapping.
+    /// A value on the path is not a mapping.
     #[error("`{parent}` is not a map in path `{path}`")]
     NotAMap {
-        /// The part of the path that was followed; empty for the root.
+        /// The path to that value; empty for the root.
         parent: String,
         /// The whole path.
         path: String,
@@ -56,10 +56,10 @@ pub enum LookupError {
 
 /// Follows a dotted path through mappings; empty segments are dropped.
 ///
-/// There is no escape for a dot inside a key, and no index into a list.
+/// A dot inside a key cannot be escaped, and lists have no index.
 ///
 /// # Errors
-/// A key is missing, or a segment stands below something that is not a mapping.
+/// A key is missing, or a value on the path is not a mapping.
 pub fn lookup<'value>(root: &'value Value, path: &str) -> Result<&'value Value, LookupError> {
     let segments = || path.split('.').filter(|segment| !segment.is_empty());
     let mut value = root;
@@ -81,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_of_parsed_json_is_a_double() {
+    fn as_go_numbers_turns_every_number_into_a_double() {
         let value = as_go_numbers(json!({"a": 1, "b": [2, {"c": -3}], "d": "4", "e": 18_446_744_073_709_551_615_u64}));
         assert_eq!(value, json!({"a": 1.0, "b": [2.0, {"c": -3.0}], "d": "4", "e": 18_446_744_073_709_551_615.0}));
-        assert_ne!(value["a"], json!(1), "an integer is another type");
+        assert_ne!(value["a"], json!(1), "an integer differs from a double");
     }
 
     #[test]
-    fn a_dotted_path_goes_through_mappings_only() {
+    fn dotted_path_follows_mappings_only() {
         let root = json!({"a": {"b": {"c": 1}, "n": null, "l": [1]}});
         let found = |path: &str| lookup(&root, path).cloned();
         let missing = |key: &str, path: &str| Err(LookupError::Missing { key: key.into(), path: path.into() });

@@ -1,4 +1,4 @@
-//! What an executor is told to write, and what it says became of it.
+//! Commands that the planner gives to the executor, and their results.
 
 use serde_json::Value;
 
@@ -9,55 +9,57 @@ use crate::task::PropagationPolicy;
 
 /// A write, or a short fenced sequence of writes, for one resource.
 ///
-/// The executor does what it says, in order, once: it never chooses and never retries.
+/// The executor carries a command out once, in order: it makes no choices and never retries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// POST the object. If its name is taken, read that name and answer [`Executed::NameTaken`].
+    /// POST the object. If the name is taken, read the object of that name and return
+    /// [`Executed::NameTaken`].
     Create {
-        /// Where the object is created.
+        /// The destination in which the object is created.
         destination: Destination,
         /// The stamped object.
         desired: Value,
     },
-    /// Server-side apply, forced, onto the very object of that UID.
+    /// Forced server-side apply to the object with the target's UID.
     Update {
         /// The stamped object, without `metadata.uid`.
         desired: Value,
         /// The fence.
         target: Target,
-        /// The live object: a transport may have to migrate its managed fields first.
+        /// The live object, because a transport may have to migrate its managed fields first.
         live: Version,
     },
-    /// A dry-run POST that has to be accepted or answered "already exists"; then delete every target, the last one when
-    /// none of the others was refused; and if all are gone, POST the object.
+    /// Send a dry-run POST, which the server must accept or answer with "already exists"; then delete the
+    /// targets, the last one only if the server refused no other; then, if all are gone, POST the object.
     Recreate {
-        /// Where the object is created.
+        /// The destination in which the object is created.
         destination: Destination,
         /// The stamped object.
         desired: Value,
-        /// What is to go first, with its UIDs.
+        /// The objects to delete before the creation.
         targets: Vec<Target>,
     },
-    /// Delete every target, each fenced. One that is already gone counts as deleted.
+    /// Delete every target, each with its fence. A target that is already gone counts as deleted.
     Delete {
-        /// What is to go.
+        /// The objects to delete.
         targets: Vec<Target>,
-        /// How dependents go.
+        /// What the API server does with dependents.
         propagation: PropagationPolicy,
     },
-    /// Send the JSON merge patches (RFC 7396) in order, each onto the version that the one before it made; the first failure ends it.
+    /// Send the JSON merge patches (RFC 7396) in order, each fenced by the resource version that the one
+    /// before returned. Stop at the first failure.
     Patch {
-        /// The fence of the first.
+        /// The fence of the first patch.
         target: Target,
         /// The patches; at least one.
         documents: Vec<Value>,
     },
-    /// Send each former object its patch, at the same time; if none failed, send the last one its own.
-    /// An object that is gone counts as disowned.
+    /// Send the patches of all former objects at the same time; if none failed, send the patch of the last
+    /// one. An object that is already gone counts as disowned.
     Disown {
-        /// What is disowned first.
+        /// The objects that are disowned first.
         former: Vec<Disowning>,
-        /// What is disowned when all those are.
+        /// The object that is disowned once all former ones are.
         last: Disowning,
     },
 }
@@ -67,14 +69,14 @@ pub enum Command {
 pub struct Disowning {
     /// The fence.
     pub target: Target,
-    /// The JSON merge patch that takes the adapter's marks off.
+    /// The JSON merge patch that removes the adapter's labels and adds the label `disowned`.
     pub patch: Value,
 }
 
-/// One very object.
+/// The fenced reference to one live object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Where it lives.
+    /// The object's destination.
     pub destination: Destination,
     /// Its kind.
     pub kind: GroupVersionKind,
@@ -82,51 +84,52 @@ pub struct Target {
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// Its UID: a namesake created since is left alone.
+    /// Its UID: the API server refuses the write if another object has the same name by now.
     pub uid: String,
-    /// Its resource version when it was looked at; empty if not known. A write or deletion that somebody else's write
-    /// came before is refused: what was decided then may not be what is wanted now.
+    /// Its resource version when it was read; empty if unknown. The API server refuses a write or deletion if
+    /// the object changed since, because the decision was made about an older state.
     pub resource_version: String,
 }
 
-/// What became of a [`Command`].
+/// The result of a [`Command`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Executed {
-    /// The object was created; the server's answer.
+    /// The object was created, as the server returned it.
     Created(Value),
-    /// Its name is taken by this object (read back), or by one that was gone again when read.
+    /// The name is taken by this object, or by one that was gone when read back.
     NameTaken(Option<Value>),
-    /// The object was updated; the server's answer.
+    /// The object was updated, as the server returned it.
     Updated(Value),
-    /// What was there is gone, and the object was created; the server's answer.
+    /// The targets are gone and the object was created, as the server returned it.
     Recreated(Value),
-    /// What was there is gone, and the object was not created in its place.
+    /// The targets are gone, but the object was not created.
     DeletedNotCreated(NotCreated),
-    /// Deletion began, but these still stand.
+    /// Deletion began, but these targets still exist.
     Deleting(Vec<Version>),
     /// Every target is gone.
     Deleted,
-    /// Some targets were not deleted. What became of the others is kept: nothing is undone.
+    /// Some targets were not deleted. Deletions of other targets are not undone.
     DeleteFailed {
-        /// Those whose deletion began, and which still stand.
+        /// The targets whose deletion began and which still exist.
         remaining: Vec<Version>,
-        /// Those that were not deleted, and why; at least one.
+        /// The targets that were not deleted, with the errors; at least one.
         failures: Vec<(Target, WriteError)>,
     },
-    /// Every patch was taken; the server's last answer.
+    /// Every patch was accepted; the object as the server returned it last.
     Patched(Value),
-    /// A patch was not taken, nor were those after it.
+    /// A patch failed, and the ones after it were not sent.
     PatchFailed {
-        /// The server's answer to the one before, if there was one.
+        /// The object as the patch before returned it, if there was one.
         object: Option<Value>,
-        /// Why.
+        /// Why the patch failed.
         error: WriteError,
     },
-    /// Every object that still existed was disowned; the server's answers, the last object's at the end.
+    /// Every object that still existed was disowned; the objects as the server returned them, the last one at
+    /// the end.
     Disowned(Vec<Version>),
-    /// Some objects were not disowned. What became of the others is kept: nothing is undone.
+    /// Some objects were not disowned. Patches of other objects are not undone.
     DisownFailed {
-        /// Those that were not disowned, and why; at least one.
+        /// The targets that were not disowned, with the errors; at least one.
         failures: Vec<(Target, WriteError)>,
     },
     /// The write failed.
@@ -136,34 +139,34 @@ pub enum Executed {
 /// Why a recreation did not create its object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotCreated {
-    /// Its name is taken by this object (read back), or by one that was gone again when read.
+    /// The name is taken by this object, or by one that was gone when read back.
     NameTaken(Option<Value>),
     /// The creation failed.
     Failed(WriteError),
 }
 
-/// A call that the server refused, or that did not reach it.
+/// A request that the API server refused, or that did not reach it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to {call}: {message}")]
 pub struct WriteError {
-    /// What kind of refusal it was.
+    /// The kind of refusal.
     pub kind: WriteErrorKind,
-    /// The call: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
+    /// The request: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
     pub call: String,
     /// The HTTP status, if the server answered.
     pub status: Option<u16>,
-    /// The server's or the network's words.
+    /// The error message of the server or of the network.
     pub message: String,
 }
 
-/// The kinds of refusal that decisions and reports tell apart.
+/// The kinds of refusal that lead to different decisions or reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteErrorKind {
-    /// 404 or 410: the object, its kind or its namespace is not there.
+    /// 404 or 410: the object, its kind or its namespace does not exist.
     NotFound,
     /// 409 `AlreadyExists`.
     AlreadyExists,
-    /// 409 Conflict, or the 422 that names `metadata.uid`: the object is no longer the one that was looked at.
+    /// 409 Conflict, or 422 that names `metadata.uid`: the object is no longer the one that was read.
     Conflict,
     /// 400 and 422: the server does not accept the object.
     Invalid,

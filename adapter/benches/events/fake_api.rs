@@ -1,8 +1,7 @@
-//! A minimal fake of the HyperFleet API, so that it takes little CPU time away from the adapter.
+//! A fake of the API that does as little as possible, so that it takes little of the two cores.
 //!
-//! Every cluster exists, with the same document of 1.3 kB except for its id. Every report is accepted;
-//! reports with a condition that is not `True` are counted. The duration of a pass is measured from the read
-//! of its cluster to its report.
+//! Every cluster exists, with the same 1.3 kB but for its id. Every report is accepted; a report that says that something is not
+//! `True` is counted. A pass is timed from the read of its cluster to its report.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +23,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-/// A running fake API; dropping it stops the server.
+/// The API; it ends when it is dropped.
 pub(crate) struct FakeApi {
     address: SocketAddr,
     counts: Arc<Counts>,
@@ -39,7 +38,7 @@ struct Counts {
     passes: Mutex<Passes>,
 }
 
-/// The begin of each pass that has not ended, by the cluster's id, and the durations of ended passes.
+/// The passes, by the id of their cluster.
 #[derive(Default)]
 struct Passes {
     begun: HashMap<String, Instant>,
@@ -70,27 +69,27 @@ impl FakeApi {
         format!("http://{}", self.address)
     }
 
-    /// The number of reads of a cluster so far.
+    /// How often a cluster was read.
     pub(crate) fn reads(&self) -> u64 {
         self.counts.reads.load(Ordering::Relaxed)
     }
 
-    /// The number of reports so far.
+    /// How many reports came.
     pub(crate) fn reports(&self) -> u64 {
         *self.counts.reports.borrow()
     }
 
-    /// The number of reports with a condition that is not `True`.
+    /// How many of them had a condition that is not `True`.
     pub(crate) fn unhappy(&self) -> u64 {
         self.counts.unhappy.load(Ordering::Relaxed)
     }
 
-    /// The durations of the passes that have ended since the last call.
+    /// How long the passes took that ended since the last call.
     pub(crate) fn take_passes(&self) -> Vec<Duration> {
         std::mem::take(&mut self.counts.passes().took)
     }
 
-    /// Waits for a total number of reports; fails if no report arrives for longer than `patience`.
+    /// Waits for so many reports in all, as long as they keep coming.
     pub(crate) async fn await_reports(&self, wanted: u64, patience: Duration) -> anyhow::Result<()> {
         let mut reports = self.counts.reports.subscribe();
         loop {
@@ -114,7 +113,7 @@ async fn cluster(State(counts): State<Arc<Counts>>, Path(id): Path<String>) -> i
     ([(CONTENT_TYPE, "application/json")], document)
 }
 
-/// The conditions of a cluster without reports.
+/// The conditions of a cluster that waits for its first report.
 const CONDITIONS: &str = r#"{"type":"Reconciled","status":"False","reason":"MissingReports","message":"1 of 2 required adapters have not reported on this generation","observed_generation":1,"created_time":"2026-01-01T12:00:00Z","last_updated_time":"2026-01-01T12:00:00Z","last_transition_time":"2026-01-01T12:00:00Z"},{"type":"LastKnownReconciled","status":"False","reason":"MissingReports","message":"1 of 2 required adapters have not reported on this generation","observed_generation":1,"created_time":"2026-01-01T12:00:00Z","last_updated_time":"2026-01-01T12:00:00Z","last_transition_time":"2026-01-01T12:00:00Z"}"#;
 
 async fn report(State(counts): State<Arc<Counts>>, Path(id): Path<String>, body: Bytes) -> impl IntoResponse {

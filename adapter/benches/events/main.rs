@@ -1,12 +1,11 @@
-//! Measures the cost of an event for the adapter, from outside of its process and with real servers.
+//! What an event costs the adapter, measured from outside, against real servers.
 //!
-//! Run it with `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane
-//! and a minimal fake API run on the same machine; the adapter is the release binary. CPU time and memory
-//! come from the kernel, and the numbers of calls from the adapter's metrics. The report compares each figure
-//! with the Go adapter's, measured with the same shape of task on two cores, and with the target.
-//! `adapter/benches/README.md` explains the figures.
+//! `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane and a minimal API run
+//! on the same machine; the adapter is the release binary. Its CPU time and memory are the kernel's account of
+//! it, its calls are its own metrics'. Beside each figure stand the Go adapter's, on the same shape of task on two cores,
+//! the ratio, and the target. `adapter/benches/README.md` says how to read them.
 //!
-//! The benchmark fails if a pass failed or calls are missing; it never fails because of slowness.
+//! Fails if the adapter did not do what it was timed for; never for being slow.
 
 use std::time::Duration;
 
@@ -32,13 +31,13 @@ use process::{Usage, busy_time};
 use report::{Idle, Measured, Memory, Phase};
 
 const SUBSCRIPTION: &str = "bench";
-/// How many events are published concurrently.
+/// How many events are on their way to the broker at once.
 const PUBLISHING: usize = 64;
-/// How long a phase may make no progress before the benchmark fails.
+/// How long nothing may happen before a phase counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time for the adapter's work after its last report: an acknowledgement and a log line.
+/// How long the adapter gets for what follows its last report: an acknowledgement and a log line.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How long the CPU use of the idle adapter is measured.
+/// How long idle CPU is watched.
 const IDLE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
@@ -89,13 +88,13 @@ impl Bench<'_> {
         Ok(Measured { create, steady, memory: Memory { idle, loaded }, idle_cpu: at_rest.cpu })
     }
 
-    /// Waits until this number of events is reported in all, and returns the resident memory at that moment.
+    /// Waits until so many events in all are reported, and looks at the memory then.
     async fn resident_after(&self, events: usize) -> anyhow::Result<(usize, u64)> {
         self.api.await_reports(events as u64, PATIENCE).await?;
         Ok((events, self.adapter.process().usage()?.resident))
     }
 
-    /// Publishes this number of events, about the same resources in each phase, and waits for their reports.
+    /// Sends so many events, over the same resources each time, and waits until each is reported.
     async fn phase(&self, events: usize) -> anyhow::Result<Phase> {
         let (calls, usage, busy) = self.snapshot().await?;
         let (reads, reports) = (self.api.reads(), self.api.reports());
@@ -104,7 +103,7 @@ impl Bench<'_> {
         let reported = self.api.await_reports(reports + events as u64, PATIENCE);
         let took = tokio::try_join!(published, async { reported.await.map(|()| start.elapsed()) })?.1;
         sleep(SETTLE).await;
-        // Read the CPU time before the metrics: the adapter's answer to that request is not part of an event.
+        // The clock of CPU time is read before the metrics are: answering is not part of an event.
         let (usage_after, busy_after) = (self.adapter.process().usage()?, busy_time()?);
         let calls = self.adapter.calls().await? - calls;
         let cpu = usage_after.cpu - usage.cpu;
@@ -144,13 +143,13 @@ impl Bench<'_> {
     }
 }
 
-/// The 99th percentile of the durations of passes.
+/// The time that 99 of 100 passes did not exceed.
 fn p99(mut took: Vec<Duration>) -> Duration {
     took.sort_unstable();
     took.get(took.len() * 99 / 100).copied().unwrap_or_default()
 }
 
-/// Waits for a future, at most for [`PATIENCE`].
+/// Waits for a future that gives up when nothing has happened for too long.
 async fn patiently<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let ended = timeout(PATIENCE, work).await;
     ensure!(ended.is_ok(), "gave up waiting for {what}");

@@ -1,49 +1,49 @@
-//! The command line options of the benchmark.
+//! What is measured.
 
-/// Measures the cost of an event for the adapter, with real servers.
+/// Measures what an event costs the adapter, against real servers.
 #[derive(Debug, clap::Parser)]
 pub(crate) struct Options {
-    /// Number of resources; each phase sends one event about each. Memory is measured half-way through the
-    /// first phase and after the second.
+    /// How many resources; each phase sends one event for each. Memory is looked at half-way through the first phase
+    /// and after the second.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..))]
     events: u32,
-    /// Number of further events before the last measurement of memory.
+    /// How many more events are sent before memory is looked at again.
     #[arg(long, default_value_t = 6000)]
     soak: u32,
-    /// The task that the adapter runs.
+    /// The task.
     #[arg(long, value_enum, default_value_t = Shape::Captures)]
     pub(crate) shape: Shape,
-    /// Number of concurrent passes; the Go adapter was measured with 10.
+    /// Passes at once; the Go adapter was measured with 10.
     #[arg(long, default_value_t = 10)]
     pub(crate) parallelism: u16,
     /// The adapter's log level.
     #[arg(long, default_value = "info")]
     pub(crate) log_level: String,
-    /// Measure this binary instead of the one just built.
+    /// Another binary than the one just built.
     #[arg(long)]
     pub(crate) binary: Option<std::path::PathBuf>,
-    /// Cargo passes this flag to every benchmark.
+    /// Given by cargo.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 impl Options {
-    /// The number of resources, which is the number of events per phase.
+    /// How many resources there are.
     pub(crate) fn events(&self) -> usize {
         self.events as usize
     }
 
-    /// The number of events after both phases.
+    /// How many events come after both phases.
     pub(crate) fn soak(&self) -> usize {
         self.soak as usize
     }
 }
 
-/// The shape of the task.
+/// The task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shape {
-    /// An API call in a precondition, with three captures; the ConfigMap is discovered by name.
+    /// A precondition's call with three captures; the ConfigMap is found by name.
     Captures,
-    /// An API call in a param, and five params in CEL; the ConfigMap is discovered by label.
+    /// A param's call and five params in CEL; the ConfigMap is found by a label.
     Expressions,
 }

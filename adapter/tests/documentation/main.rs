@@ -1,9 +1,8 @@
-//! Compares the pages under `docs/` with the program.
+//! What the pages under `docs/` say about the interface, compared with the program.
 //!
-//! The program writes the tables between `<!-- generated: NAME -->` and `<!-- end -->`: `UPDATE_DOCS=1 cargo
-//! test -p hyperfleet-adapter --test documentation` rewrites them, and without the variable a difference
-//! fails the test. In text written by people, the tests check names: each name of the program must have its
-//! line, and each line must have a name of the program.
+//! Tables between `<!-- generated: NAME -->` and `<!-- end -->` are written by the program: `UPDATE_DOCS=1 cargo test
+//! -p hyperfleet-adapter --test documentation` rewrites them, and without the variable a difference fails. Of what
+//! people write, names are checked: every name of the program has its line, and every line has its name.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -29,7 +28,7 @@ mod recipe;
 
 use page::{Page, pages, root};
 
-/// Compares the generated tables of a page with the program's, or rewrites them.
+/// Compares the generated tables of a page with what they should be, or rewrites them.
 fn check_generated(page: &str, tables: &[(&str, String)]) {
     let mut page = Page::read(page);
     let names: BTreeSet<_> = tables.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -66,7 +65,7 @@ fn configuration_has_every_key_flag_and_variable() {
     );
 }
 
-/// The table of commands with their arguments, without the flags that set configuration keys.
+/// Every command with its own arguments; those that set keys are in another table.
 fn commands_table() -> String {
     let of_keys: BTreeSet<_> = DEPLOYMENT.settings.iter().filter_map(|setting| setting.flag).collect();
     let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
@@ -106,9 +105,9 @@ fn operations_explains_every_reason() {
     assert_eq!(page.first_column("Warning"), warnings, "the table of warnings");
 }
 
-/// Compares each quoted log sentence with the source up to the sentence's first variable part.
+/// Sentences that operators search for are compared up to their first variable part.
 #[test]
-fn operations_quotes_existing_log_sentences() {
+fn operations_quotes_what_is_logged() {
     let sources = ["adapter/src", "api-client/src", "service/src"].map(page::sources).concat();
     for sentence in Page::read("docs/operations.md").first_column("Sentence") {
         let fixed = sentence.split(['…', '{']).next().unwrap_or_default().to_owned();
@@ -116,9 +115,9 @@ fn operations_quotes_existing_log_sentences() {
     }
 }
 
-/// Each claim of docs/cel.md names its proof: a test, a rule of `.ci/run`, or a file.
+/// A claim about expressions names what proves it: a test, a rule of `.ci/run`, or a file.
 #[test]
-fn every_proof_named_in_docs_cel_exists() {
+fn every_proof_of_a_claim_about_expressions_is_there() {
     let page = Page::read("docs/cel.md");
     let sources: String = ["core/src", "core/tests", "adapter/src", "adapter/tests"].map(page::sources).concat();
     let rules = fs::read_to_string(root().join(".ci/run")).unwrap();
@@ -131,13 +130,13 @@ fn every_proof_named_in_docs_cel_exists() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// Whether code in backticks is the name of a test: such names are sentences, with at least three underscores.
+/// The names of tests are sentences; nothing else in backticks is.
 fn is_sentence(code: &str) -> bool {
     code.matches('_').count() > 2 && code.chars().all(|character| character.is_ascii_lowercase() || character == '_')
 }
 
 #[test]
-fn every_dependency_is_listed() {
+fn every_dependency_has_its_line() {
     let metadata = std::process::Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--locked"])
         .current_dir(root())
@@ -156,12 +155,10 @@ fn every_dependency_is_listed() {
     assert_eq!(Page::read("docs/dependencies.md").first_column("Crate"), dependencies);
 }
 
-/// Loads the example files of all pages.
-///
-/// A code block marked `yaml task`, `yaml adapter` or `yaml broker` is a whole file. A block marked `yaml
-/// resources` is completed with the params of the page's block `yaml params`.
+/// The blocks whose info string is `yaml task`, `yaml adapter` or `yaml broker` are whole files; `yaml resources` is a part
+/// of a task whose params are the page's `yaml params`.
 #[test]
-fn example_files_load_without_diagnostics() {
+fn every_file_loads_without_a_remark() {
     let mut loaded = BTreeMap::new();
     for page in pages() {
         let mut params = String::new();
@@ -207,7 +204,7 @@ fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
 }
 
 #[test]
-fn relative_links_lead_to_existing_files_and_headings() {
+fn every_relative_link_leads_somewhere() {
     let mut broken = Vec::new();
     for page in pages() {
         let directory = page.path.parent().unwrap_or(Path::new(".")).to_owned();

@@ -1,8 +1,7 @@
-//! User journeys: the real adapter program with real servers.
+//! What people do with an adapter, done to the real program before real servers.
 //!
-//! Each file is one thing that a user does or that happens to the adapter; `adapter`, `task` and `world` are
-//! shared. Every test has its own namespace, API, exchange and adapters, so that all tests can run at the
-//! same time.
+//! One file is one thing that somebody does or suffers; `adapter`, `task` and `world` are what they share. Every test
+//! has a namespace, an API, an exchange and adapters of its own, so all of them run at the same time.
 
 mod adapter;
 mod task;
@@ -16,7 +15,6 @@ mod create;
 mod custom_kinds;
 mod deletion;
 mod dependencies;
-mod disown;
 mod foreign_objects;
 mod history;
 mod http_input;
@@ -27,6 +25,7 @@ mod ordering;
 mod owner;
 mod patch;
 mod recreate;
+mod release;
 mod replicas;
 mod scale;
 mod shutdown;

@@ -1,4 +1,4 @@
-//! The adapter's memory after reconnections and large messages.
+//! What the adapter keeps of memory after reconnections and large messages.
 
 use anyhow::Result;
 use lapin::BasicProperties;
@@ -6,15 +6,13 @@ use lapin::BasicProperties;
 use crate::task::{SETTINGS, task};
 use crate::world::World;
 
-/// The size of a message in bytes: far above the limit of an event, which is checked after the message was
-/// received.
+/// Far above the limit of an event: refused, but read whole first.
 const LARGE: usize = 5_000_000;
 const ROUNDS: usize = 5;
-/// The tolerance: one more large message may be in memory at the time of measurement.
+/// One message more than before is not let go of yet when the memory is looked at.
 const FLAT_KIB: u64 = 5 * 1024;
 
-/// Without this setting, glibc keeps 4 MiB of freed memory for each thread that held a large buffer, in most
-/// rounds.
+/// By default the C library keeps what was freed, once for each thread that held a large buffer: 4 MiB at most rounds.
 #[tokio::test(flavor = "multi_thread")]
 async fn documented_allocator_setting_keeps_memory_flat() -> Result<()> {
     let world = World::new().await?;

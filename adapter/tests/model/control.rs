@@ -1,7 +1,7 @@
-//! Controls the calls of one replica: injects faults, and pauses the pass before a chosen call.
+//! Steers the calls of one replica: which of them meets a fault, and before which its pass stands still.
 //!
-//! A crash is a call that never returns; the pass begins no further call, and the driver drops the pass after
-//! [`Signal::Crashed`]. A pause is a call that waits until the driver calls [`Control::go_on`].
+//! A crash is a call that never returns, after which no other call of the pass is begun: the driver, who is told, drops the
+//! pass. A pause is a call that waits until the driver lets it go on.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -11,21 +11,21 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::sequence::Fault;
 
-/// A message to the driver of the pass.
+/// What the driver has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Crashed,
     Paused,
 }
 
-/// Controls the calls of one replica; see the module's documentation.
+/// See the module's doc.
 pub(crate) struct Control {
     plan: Mutex<Plan>,
     signals: mpsc::UnboundedSender<Signal>,
     go_on: Semaphore,
 }
 
-/// The faults and the pause of one pass; its calls are counted from 1.
+/// What becomes of the calls of one pass, counted from 1.
 #[derive(Default)]
 struct Plan {
     pass: usize,
@@ -42,23 +42,22 @@ impl Control {
         (Arc::new(Self { plan: Mutex::default(), signals, go_on: Semaphore::new(0) }), receiver)
     }
 
-    /// Begins a pass with these faults, by the number of the call.
+    /// Begins a pass.
     pub(crate) fn begin(&self, pass: usize, faults: BTreeMap<usize, Fault>, pause: Option<usize>) {
         *self.plan() = Plan { pass, faults, pause, ..Plan::default() };
     }
 
-    /// Resumes the paused call.
+    /// Lets the paused call go on.
     pub(crate) fn go_on(&self) {
         self.go_on.add_permits(1);
     }
 
-    /// The number of faults that were injected in this pass.
+    /// How many faults of the pass came true.
     pub(crate) fn hits(&self) -> usize {
         self.plan().hits
     }
 
-    /// Counts a call, and waits while the pass is paused or crashed. Returns the number of the pass and the
-    /// call's fault.
+    /// Counts a call in. Returns the number of its pass and its fault when, and if, it may be made.
     pub(crate) async fn admit(&self) -> (usize, Option<Fault>) {
         let (pass, fault, pauses, crashed) = {
             let mut plan = self.plan();
@@ -81,7 +80,7 @@ impl Control {
         (pass, fault)
     }
 
-    /// Crashes the pass, and never returns.
+    /// Ends the process.
     pub(crate) async fn crash(&self) {
         self.plan().crashed = true;
         self.signal(Signal::Crashed);
@@ -89,7 +88,7 @@ impl Control {
     }
 
     fn signal(&self, signal: Signal) {
-        // A failed send means that the driver is gone, and with it the pass.
+        // Without a driver there is no pass, and nobody to tell.
         let _ = self.signals.send(signal);
     }
 

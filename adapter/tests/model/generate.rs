@@ -1,6 +1,6 @@
-//! Strategies for random sequences.
+//! Random sequences.
 //!
-//! In: the ground's [`Profile`]. Out: strategies that shrink towards few resources, few steps and no faults.
+//! In: what the ground can do ([`Profile`]). Out: strategies that shrink towards few resources, few steps and no faults.
 
 mod tasks;
 
@@ -18,12 +18,11 @@ use crate::shape::{Flag, Kind, Naming, TaskShape};
 
 pub(crate) use tasks::{is_confluent, takes_late_events, tasks};
 
-/// The ground for which sequences are generated.
+/// What the ground can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     Memory,
-    /// A real server: its clock cannot be set, its calls take real time, and its garbage collector reacts
-    /// with a delay.
+    /// Its clock cannot be set, it takes real time to give no answer, and its garbage collector learns slowly.
     Server,
 }
 
@@ -36,7 +35,7 @@ pub(crate) fn sequences(profile: Profile) -> impl Strategy<Value = Sequence> {
             }
             let names_by_clock = task.resources.iter().any(|resource| resource.naming == Naming::Clock);
             for delivery in &mut disturbances {
-                // I5 does not apply to some combinations, so they are generated in the past only.
+                // What makes I5 say nothing is left to the past.
                 if !takes_late_events(&task) {
                     delivery.late = 0;
                 }
@@ -49,8 +48,7 @@ pub(crate) fn sequences(profile: Profile) -> impl Strategy<Value = Sequence> {
     )
 }
 
-/// Replaces widgets with owners or dependents, because the garbage collector discovers a new kind only after
-/// a while.
+/// The garbage collector learns of a new kind only after a while, so that it is given none to collect.
 fn without_collected_widgets(task: &mut TaskShape) {
     let owners: Vec<usize> = task.resources.iter().filter_map(|resource| resource.owner).collect();
     for (place, resource) in task.resources.iter_mut().enumerate() {
@@ -94,7 +92,7 @@ fn step(profile: Profile) -> impl Strategy<Value = Step> {
     prop_oneof![3 => event.boxed(), 2 => act(profile).prop_map(Step::Act).boxed()]
 }
 
-/// The delivery of an event in the past; anything may happen during it.
+/// How events of the past are delivered: anything may come in between.
 fn delivery(profile: Profile) -> impl Strategy<Value = Delivery> {
     let meanwhile = prop_oneof![
         2 => (option::of(event()), faults(profile, 0..2)).prop_map(|(event, faults)| Meanwhile::Event(event, faults)).boxed(),
@@ -105,8 +103,7 @@ fn delivery(profile: Profile) -> impl Strategy<Value = Delivery> {
     (0..2_usize, faults, pause).prop_map(|(replica, faults, pause)| Delivery { replica, faults, pause, late: 0 })
 }
 
-/// A delivery of the last event with disturbances; during it, only the same event may be handled by the other
-/// replica.
+/// How the last event is delivered before it is left in peace: only the event itself may come in between.
 fn disturbance(profile: Profile) -> impl Strategy<Value = Delivery> {
     let itself = faults(profile, 0..2).prop_map(|faults| vec![Meanwhile::Event(None, faults)]);
     let pause = weighted(0.3, (1..8_usize, itself));
@@ -144,8 +141,8 @@ fn act(profile: Profile) -> impl Strategy<Value = Act> {
     let waits = if profile == Profile::Memory { 2 } else { 1 };
     prop_oneof![
         3 => pick().prop_map(Act::Delete).boxed(),
-        3 => pick().prop_map(Act::AddFinalizer).boxed(),
-        2 => pick().prop_map(Act::RemoveFinalizer).boxed(),
+        3 => pick().prop_map(Act::Hold).boxed(),
+        2 => pick().prop_map(Act::LetGo).boxed(),
         2 => pick().prop_map(Act::Edit).boxed(),
         1 => (pick(), generation).prop_map(|(pick, generation)| Act::SetGeneration(pick, generation)).boxed(),
         1 => pick().prop_map(Act::StripLabels).boxed(),

@@ -1,4 +1,4 @@
-//! The server that the model runs on: in memory, or real.
+//! The server under a model: in memory, or real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,35 +10,34 @@ use crate::journal::Journal;
 use crate::sequence::Fault;
 use crate::shape::TaskShape;
 
-/// A server for one sequence.
+/// A server.
 pub(crate) trait Ground {
     type Transport: Transport;
 
-    /// The server, for the model's own reads and writes.
+    /// The server as nobody in particular.
     fn store(&self) -> Arc<Self::Transport>;
 
-    /// The server as a replica accesses it.
+    /// The server as a replica reaches it.
     fn wire(&self, replica: usize) -> Arc<Self::Transport>;
 
     /// The namespace of all objects.
     fn namespace(&self) -> &str;
 
-    /// The API group of the custom kind.
+    /// Where the custom kind lives.
     fn group(&self) -> &str;
 
-    /// Sets the server's clock, if that is possible.
+    /// Sets the server's clock, as far as it can be set.
     fn set_now(&self, now: Timestamp);
 
-    /// Injects faults into the connection of a replica before a pass. Returns the faults that it cannot
-    /// inject, which the watching transport injects instead.
+    /// Has the wire do what faults it can before a pass; gives back the others, which the watching transport then does.
     fn inject(&self, replica: usize, faults: BTreeMap<usize, Fault>) -> BTreeMap<usize, Fault>;
 
-    /// Removes the injected faults; returns how many of them were hit.
+    /// Ends what `inject` began; says how many faults came true.
     fn heal(&self, replica: usize) -> usize;
 
-    /// Waits until the garbage collector and the other controllers have nothing left to do.
+    /// Lets the garbage collector, and other controllers, do all that they have to do.
     async fn settle(&self, journal: &Journal<Self::Transport>) -> anyhow::Result<()>;
 
-    /// Whether controllers may write to objects of the task at any time.
+    /// Whether controllers write to objects of the task whenever they like.
     fn is_busy(&self, task: &TaskShape) -> bool;
 }

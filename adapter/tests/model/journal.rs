@@ -1,4 +1,4 @@
-//! Records every call to one server, with the objects right before and after each write.
+//! Every call that was made to one server, with the objects right before and right after a write.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::shape::MARKER;
 
-/// A call with its arguments.
+/// A call, as it was meant.
 #[derive(Debug, Clone)]
 pub(crate) enum Call {
     Find(Query),
@@ -22,53 +22,52 @@ pub(crate) enum Call {
     Delete(Target),
 }
 
-/// The result of a call, as the caller got it.
+/// What the caller was told.
 #[derive(Debug, Clone)]
-pub(crate) enum CallResult {
+pub(crate) enum Told {
     /// The objects found.
     Found(Vec<Value>),
-    /// The object after the write.
+    /// The object as it is now.
     Object(Value),
-    /// The object does not exist (any more), or the dry run succeeded.
+    /// That there is no object (any more), or that a dry run went well.
     Nothing,
     Refused(WriteErrorKind),
-    /// No result: the process crashed in the call.
+    /// Nothing at all: the process ended with the call.
     Crashed,
 }
 
-/// A call of a pass, with its result.
+/// One call of one pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The number of the pass, counted over both replicas.
+    /// Which pass, counted over both replicas.
     pub(crate) pass: usize,
     pub(crate) call: Call,
-    pub(crate) result: CallResult,
-    /// All objects of the sequence before and after the call; empty for a call that does not write.
+    pub(crate) told: Told,
+    /// All objects of the sequence before and after; empty for a call that writes nothing.
     pub(crate) before: Vec<Value>,
     pub(crate) after: Vec<Value>,
 }
 
-/// The record of all calls to one server, shared by both replicas.
+/// What is shared by all who watch one server.
 pub(crate) struct Journal<T> {
     store: Arc<T>,
-    /// The value of the marker label, which all objects of the sequence carry.
+    /// The value of the marker label.
     id: String,
     namespace: String,
     kinds: Vec<GroupVersionKind>,
     entries: Mutex<Vec<Entry>>,
-    /// Held during a call, so that each change between `before` and `after` is an effect of this call.
+    /// Held while a call is made, so that what changed meanwhile is the call's doing.
     pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 impl<T: Transport> Journal<T> {
-    /// Begins the record of the objects with the marker `id`. `store` is the server without the watching
-    /// transport.
+    /// Keeps the journal of the objects that carry the marker `id`. `store` is the server, not watched.
     pub(crate) fn new(store: Arc<T>, id: &str, namespace: &str, kinds: Vec<GroupVersionKind>) -> Self {
         let (id, namespace) = (id.to_owned(), namespace.to_owned());
         Self { store, id, namespace, kinds, entries: Mutex::default(), one_at_a_time: tokio::sync::Mutex::default() }
     }
 
-    /// All objects of the sequence, by kind and name.
+    /// Every object of the sequence, in the order of kinds and names.
     ///
     /// # Errors
     /// The server does not answer.
@@ -114,7 +113,7 @@ impl Call {
         !matches!(self, Self::Find(_) | Self::DryRun(_))
     }
 
-    /// The kind and name of the call's object; none for a find.
+    /// The kind and the name of the object that it is about; none for a find.
     pub(crate) fn place(&self) -> Option<(&str, &str)> {
         match self {
             Self::Find(_) => None,
@@ -127,7 +126,7 @@ impl Call {
         }
     }
 
-    /// The fenced target of the call; none for a find or a creation.
+    /// The very object that it is meant for; none for a find or a creation.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
             Self::Find(_) | Self::Create(_) | Self::DryRun(_) => None,
@@ -137,7 +136,7 @@ impl Call {
 }
 
 impl Entry {
-    /// The object of the call, before and after it.
+    /// The object that the call is about, before it and after it.
     pub(crate) fn subject(&self) -> [Option<&Value>; 2] {
         let place = self.call.place();
         [&self.before, &self.after].map(|objects| {
@@ -146,7 +145,7 @@ impl Entry {
         })
     }
 
-    /// The call's target before and after the call, if the call changed it.
+    /// The very object that the call was meant for, before it and after it, if the call changed it.
     pub(crate) fn changed(&self) -> Option<(&Value, &Value)> {
         let target = self.call.target()?;
         let [before, after] =

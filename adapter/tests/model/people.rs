@@ -1,4 +1,4 @@
-//! Acts of users and other programs on the objects of a world.
+//! What people, and other programs, do to the objects of a world.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::sequence::{Act, Flags};
 use crate::shape::MARKER;
 use crate::world::World;
 
-/// The finalizer that an act adds.
+/// What holds an object when somebody does.
 const HOLD: &str = "example.com/hold";
-/// The labels that the adapter stamps.
+/// What the adapter stamps as labels.
 const LABELS: [&str; 3] = ["hyperfleet.io/adapter", "hyperfleet.io/resource-id", "hyperfleet.io/resource"];
 
 impl<G: Ground> World<G> {
-    /// Performs an act; does nothing if there is no object for it.
+    /// Does it. What cannot be done, as there is no object for it, is left out.
     pub(crate) async fn act(&mut self, act: &Act) -> anyhow::Result<()> {
-        self.note(format!("somebody: {act:?}"));
+        self.tell(format!("somebody: {act:?}"));
         let objects = self.objects().await?;
         let chosen = |pick: usize| objects.get(pick % objects.len().max(1));
         match *act {
@@ -35,12 +35,12 @@ impl<G: Ground> World<G> {
                     self.ground.store().delete(&target, PropagationPolicy::Background).await?;
                 }
             }
-            Act::AddFinalizer(pick) => {
-                // The API server refuses new finalizers on a terminating object.
+            Act::Hold(pick) => {
+                // A server takes no finalizer for what is on its way out.
                 let object = chosen(pick).filter(|object| !is_terminating(object));
                 self.patch(object, json!({ "metadata": { "finalizers": [HOLD] } })).await?;
             }
-            Act::RemoveFinalizer(pick) => {
+            Act::LetGo(pick) => {
                 let held: Vec<&Value> = objects
                     .iter()
                     .filter(|object| object.pointer("/metadata/finalizers/0") == Some(&json!(HOLD)))
@@ -82,7 +82,7 @@ impl<G: Ground> World<G> {
             Act::Inherit(place) => self.create(place, 0, true, &objects).await?,
             Act::CollectGarbage => self.collect_garbage().await?,
             Act::Wait(hours) => {
-                // Ten minutes more, so that no limit is reached at exactly this time.
+                // And a bit, so that nobody ever looks at the very moment at which a time is over.
                 self.advance(SignedDuration::from_hours(hours) + SignedDuration::from_mins(10));
             }
         }
@@ -91,18 +91,18 @@ impl<G: Ground> World<G> {
 
     async fn patch(&self, object: Option<&Value>, document: Value) -> anyhow::Result<()> {
         let Some(object) = object else { return Ok(()) };
-        // No resource version in the fence: users do not read before they write.
+        // Unfenced by version: people do not look first.
         let target = Target { resource_version: String::new(), ..target(object) };
         match self.ground.store().patch(&document, &target).await {
             Ok(_) => Ok(()),
-            // A controller was faster, or the server refuses the patch: the act did not happen.
+            // A controller was faster, or the server does not take it: then it did not happen.
             Err(error) if matches!(error.kind, WriteErrorKind::Conflict | WriteErrorKind::Invalid) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Creates an object with the name that the resource's manifest renders for the latest generation, or for
-    /// a later one, if the name is free. The object is foreign, or like one of the Go adapter.
+    /// Creates an object of the name that the entry wants for the latest generation, or for one that comes so much later, if
+    /// nobody has it: a foreign one, or one as the Go adapter wrote it.
     async fn create(&self, place: usize, ahead: i64, of_old: bool, objects: &[Value]) -> anyhow::Result<()> {
         let place = place % self.task.resources.len();
         let resource = &self.task.resources[place];
@@ -125,7 +125,7 @@ impl<G: Ground> World<G> {
         });
         if of_old {
             object["metadata"]["annotations"] = json!({ "hyperfleet.io/generation": event.generation.to_string() });
-            // The Go adapter stamps no labels: only those of the task's author exist.
+            // It stamped nothing: only the author's own labels are there.
             for (key, value) in resource.selector(place).into_iter().filter(|(key, _)| *key == "app") {
                 object["metadata"]["labels"][key] = json!(value.replace("{{ .id }}", &self.id));
             }
@@ -141,12 +141,12 @@ impl<G: Ground> World<G> {
         Ok(())
     }
 
-    /// Waits for controllers, on a ground where they may act between two passes.
+    /// Waits for controllers, if there are any that may come between two passes.
     pub(crate) async fn settle(&mut self) -> anyhow::Result<()> {
         if self.ground.is_busy(&self.task) { self.collect_garbage().await } else { Ok(()) }
     }
 
-    /// Collects garbage, and checks I3: a disowned object is not deleted with its former owner.
+    /// I3: what was released no longer hangs on an owner.
     async fn collect_garbage(&mut self) -> anyhow::Result<()> {
         let before = self.objects().await?;
         let journal = Arc::clone(&self.journal);
@@ -154,15 +154,15 @@ impl<G: Ground> World<G> {
         let after = self.objects().await?;
         for object in before.iter().filter(|object| is_marked(object)) {
             if after.iter().all(|left| uid(left) != uid(object)) {
-                let what = format!("{} was disowned, and was deleted with its former owner", name(object));
-                self.violations.push(Violation { invariant: Invariant::DisownedChanged, what });
+                let what = format!("{} was released, and went with its owner", name(object));
+                self.violations.push(Violation { invariant: Invariant::ReleasedTouched, what });
             }
         }
         Ok(())
     }
 }
 
-/// A target with the object's UID and resource version.
+/// The very object, in the version that it has.
 pub(crate) fn target(object: &Value) -> Target {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Target {

@@ -1,93 +1,93 @@
-//! What happens to a task: events, acts of users, and faults.
+//! What happens to a task: events, what other people do meanwhile, and faults.
 //!
-//! A [`Sequence`] is plain data, so that it can be generated, shrunk, printed, and copied into a regression test.
+//! A [`Sequence`] is plain data, so that it can be generated, made smaller, printed and written down in a regression test.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::shape::{Flag, TaskShape};
 
-/// One run of the model: a past, and one event that is delivered with disturbances and then without.
+/// One run of the model: a past of any kind, then one event that is disturbed until it is left in peace.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sequence {
     pub(crate) task: TaskShape,
     pub(crate) past: Vec<Step>,
     pub(crate) event: EventShape,
-    /// The disturbed passes of `event`.
+    /// What the passes of `event` suffer before faults cease. Each is one pass.
     pub(crate) disturbances: Vec<Delivery>,
 }
 
-/// A step of the past.
+/// Something that happens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
-    /// An event is delivered, and if `again`, once more after its pass.
+    /// An event comes. If `again`, it comes once more when its pass has ended.
     Event { event: EventShape, delivery: Delivery, again: bool },
-    /// A user or another program acts.
+    /// Somebody else does something.
     Act(Act),
 }
 
-/// An event, with its generation relative to earlier events.
+/// An event, relative to those before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventShape {
     pub(crate) age: Age,
     pub(crate) flags: Flags,
 }
 
-/// The values of the event's flags; the event lacks flags that are not in the map.
+/// The values of the flags; what is not here is not in the event.
 pub(crate) type Flags = BTreeMap<Flag, bool>;
 
 /// The generation of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
-    /// One above the latest generation so far.
+    /// One generation later than the latest event so far.
     Next,
-    /// The latest generation.
+    /// Of the latest generation.
     Same,
-    /// This many generations below the latest.
+    /// So many generations before the latest.
     Late(i64),
 }
 
-/// The circumstances of one pass.
+/// How an event is handled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Delivery {
-    /// The replica that handles the event, 0 or 1.
+    /// Which of the two replicas takes it.
     pub(crate) replica: usize,
-    /// In a disturbance: the delivered event is this many generations older.
+    /// Only among the disturbances: what is delivered is an event that is so many generations older.
     pub(crate) late: i64,
-    /// The faults of the pass' calls, by the number of the call from 1.
+    /// What becomes of the calls of its pass, counted from 1.
     pub(crate) faults: BTreeMap<usize, Fault>,
-    /// The call before which the pass pauses, and what happens during the pause.
+    /// Before which call the pass stands still, and what happens until it goes on.
     pub(crate) pause: Option<(usize, Vec<Meanwhile>)>,
 }
 
-/// Something that happens during a pause.
+/// What happens while a pass stands still.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Meanwhile {
-    /// The other replica handles an event completely; `None` means the same event.
+    /// The other replica handles an event from beginning to end; none means the very same event.
     Event(Option<EventShape>, BTreeMap<usize, Fault>),
-    /// A user or another program acts.
+    /// Somebody else does something.
     Act(Act),
 }
 
-/// A fault of one call.
+/// What becomes of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The server refuses the request.
+    /// The server refuses, and does nothing.
     Refused(Refusal),
-    /// The connection breaks before the server has received the request.
+    /// The connection breaks before the server has the request.
     LostRequest,
-    /// The connection breaks after the server has carried the request out.
+    /// The server does it, and the connection breaks before the answer.
     LostAnswer,
-    /// No answer arrives before the deadline; `done` tells whether the server carried the request out.
+    /// There is no answer before the deadline; the server did it, or not.
     Silence { done: bool },
-    /// The process crashes before the call, or right after it if `done`.
+    /// The process ends before the call, or right after it.
     Crash { done: bool },
 }
 
-/// The kind of a refusal.
+/// How a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// 409: the name of a creation is taken, or the object of another write has changed.
+    /// 409: for a creation, that the name is taken; for other writes, that the object has changed.
     Conflict,
     /// 422.
     Invalid,
@@ -99,34 +99,33 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-/// An act of a user or another program. A number chooses an object by its place among the existing ones.
+/// What somebody else does. Objects are chosen by their place among those that are there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
     Delete(usize),
     /// Adds a finalizer.
-    AddFinalizer(usize),
-    /// Removes the finalizer.
-    RemoveFinalizer(usize),
-    /// Changes a field that the manifest sets, and adds a field that the manifest lacks.
+    Hold(usize),
+    /// Takes it off.
+    LetGo(usize),
+    /// Changes a field that the manifest sets, and adds one that it does not.
     Edit(usize),
-    /// Sets or removes the generation annotation.
+    /// Writes another generation onto the object, or takes it off.
     SetGeneration(usize, Option<i64>),
-    /// Removes the adapter's labels.
+    /// Takes the adapter's labels off.
     StripLabels(usize),
-    /// Removes the owner references.
+    /// Takes the owner references off.
     DropOwners(usize),
-    /// Sets a phase in the status: done or busy.
+    /// Says in the status that the object is done, or is not.
     SetPhase(usize, bool),
-    /// Removes the mark of a disowned object.
+    /// Removes the mark of a released object.
     Reclaim(usize),
-    /// Creates a foreign object with the name that the manifest renders for the latest generation, or for a
-    /// later one.
+    /// Creates a foreign object of the name that the entry wants for the latest generation, or for one that comes later.
     Squat(usize, i64),
-    /// Creates an object like one of the Go adapter: with the author's label, without the adapter's.
+    /// Creates an object as the Go adapter left it: found by the author's own label, without the adapter's.
     Inherit(usize),
-    /// Runs the garbage collector.
+    /// The garbage collector gets its turn.
     CollectGarbage,
-    /// Lets this many hours pass.
+    /// So many hours pass.
     Wait(i64),
 }
 
@@ -141,7 +140,7 @@ impl fmt::Display for Sequence {
                 Step::Act(act) => writeln!(f, "{:>3}. somebody: {act:?}", number + 1)?,
             }
         }
-        writeln!(f, "then event {}, delivered", self.event)?;
+        writeln!(f, "then event {}, which comes", self.event)?;
         for delivery in &self.disturbances {
             let late =
                 if delivery.late > 0 { format!(" {} generations too late", delivery.late) } else { String::new() };

@@ -1,19 +1,19 @@
-//! The shape of a task in the model.
+//! What a task of the model can be.
 //!
-//! The engine gets the shape as a task file ([`TaskShape::yaml`]); the oracle uses the shape itself. A gate
-//! is a conjunction of [`Atom`]s, so that the oracle can evaluate it from the event's flags and the objects,
-//! without the engine's CEL.
+//! The engine gets it as a task file ([`TaskShape::yaml`]); the oracle has the same facts as values, from which it works
+//! things out on its own. A gate is a conjunction of [`Atom`]s, so that its truth follows from the event's flags and from the
+//! objects that were read, without the engine's expressions.
 
 mod yaml;
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::PropagationPolicy;
 
-/// The adapter's name.
+/// The adapter of every model.
 pub(crate) const ADAPTER: &str = "model";
-/// The label that every object of a sequence has, which no act removes.
+/// The label that every object of one sequence carries, whatever else it loses.
 pub(crate) const MARKER: &str = "model";
-/// The names of resources, by their places in the list.
+/// The names of resources, by their place in the list.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// A task.
@@ -22,14 +22,13 @@ pub(crate) struct TaskShape {
     pub(crate) resources: Vec<ResourceShape>,
 }
 
-/// One resource of the task. The default is a `ConfigMap` with a fixed name, discovered by that name, without
-/// gates.
+/// One entry of `resources`; by default a `ConfigMap` of a fixed name, found by it, without gates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ResourceShape {
     pub(crate) kind: Kind,
     pub(crate) naming: Naming,
     pub(crate) discovery: Discovery,
-    /// The place of the owner, which is an earlier resource.
+    /// The place of an earlier entry.
     pub(crate) owner: Option<usize>,
     pub(crate) retention: Option<Retention>,
     pub(crate) recreate_on_change: bool,
@@ -48,13 +47,13 @@ pub(crate) struct ResourceShape {
 pub(crate) enum Kind {
     #[default]
     ConfigMap,
-    /// A custom kind without a schema and without subresources, so that any client can write its status.
+    /// A custom kind without schema and without subresources, so that a status can be written by anybody.
     Widget,
-    /// A suspended Job, which creates no Pods. The Job controller still writes its status.
+    /// Suspended, so that it makes no pods; its controller writes its status all the same.
     Job,
 }
 
-/// How the names of a resource's objects are built.
+/// How an entry's objects are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Naming {
     #[default]
@@ -63,57 +62,57 @@ pub(crate) enum Naming {
     Clock,
 }
 
-/// How a resource's objects are discovered.
+/// How an entry's objects are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Discovery {
     #[default]
     Name,
-    /// By a label of the author that only this resource's objects have.
+    /// By a label of the author's that only this entry writes.
     OwnLabel,
-    /// By a label of the author that the objects of all such resources have.
+    /// By a label of the author's that all such entries write.
     SharedLabel,
-    /// By the adapter's labels for this resource.
+    /// By the labels that the adapter stamps for this entry.
     Managed,
-    /// By the adapter's labels that all resources have in common.
+    /// By the labels that the adapter stamps for every entry.
     ManagedShared,
 }
 
-/// The limits of retention, at least one of them.
+/// What is kept of former versions; at least one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
     pub(crate) history_limit: Option<usize>,
     pub(crate) ttl_hours: Option<i64>,
 }
 
-/// One entry of `lifecycle.patch`, which sets a field of its own to a value.
+/// One entry of `lifecycle.patch`: it sets a field of its own to a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Patch {
     pub(crate) when: Gate,
     pub(crate) value: &'static str,
 }
 
-/// A conjunction of atoms.
+/// All of these.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Gate(pub(crate) Vec<Atom>);
 
-/// A condition that the oracle can evaluate itself. Numbers are the places of resources.
+/// A condition that the oracle can check by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atom {
-    /// The event's flag has this value; undecided if the event lacks the flag.
+    /// The event's flag has this value. It has no answer if the event lacks the flag.
     Flag(Flag, bool),
-    /// The resource has an object.
+    /// The entry has an object.
     There(usize),
-    /// The resource has no object.
+    /// The entry has none.
     Missing(usize),
-    /// The field that the resource's patch of this number sets does not have this value; false without an object.
+    /// The field that the entry's patch of this place sets does not have this value; not without an object.
     Differs(usize, usize, &'static str),
-    /// The object's generation is below the event's; undecided without an object.
+    /// The entry's object is of a generation before the event's. It has no answer without an object.
     Behind(usize),
-    /// The object's status is done; undecided without an object or a status.
+    /// The entry's object says that it is done. It has no answer without an object, or without a status.
     Done(usize),
 }
 
-/// Flags of an event. How often the generator sets each one suits the gates that mostly use it.
+/// What an event tells besides its generation. How likely each is to be set suits what it is mostly used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flag {
     Ready,
@@ -142,7 +141,7 @@ impl Flag {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Widget, Self::Job];
 
-    /// The group, version and kind; `group` is that of the custom kind.
+    /// The kind as discovery names it; `group` is where the custom kind lives.
     pub(crate) fn gvk(self, group: &str) -> GroupVersionKind {
         match self {
             Self::ConfigMap => GroupVersionKind::new("v1", "ConfigMap"),
@@ -153,14 +152,14 @@ impl Kind {
 }
 
 impl Discovery {
-    /// Whether the discovery matches no object of other resources.
+    /// Whether it finds no other entry's objects.
     pub(crate) fn is_exclusive(self) -> bool {
         !matches!(self, Self::SharedLabel | Self::ManagedShared)
     }
 }
 
 impl ResourceShape {
-    /// The label selector of the resource's discovery, as templates.
+    /// The labels by which discovery finds the entry's objects, as templates.
     pub(crate) fn selector(&self, place: usize) -> Vec<(&'static str, String)> {
         let name = NAMES[place];
         let id = || "{{ .id }}".to_owned();
@@ -179,7 +178,7 @@ impl ResourceShape {
 }
 
 impl Atom {
-    /// The resource that the atom reads.
+    /// The entry that it reads.
     pub(crate) fn reads(self) -> Option<usize> {
         match self {
             Self::Flag(..) => None,
@@ -192,7 +191,7 @@ impl Atom {
     }
 }
 
-/// The field that the patch of this number sets.
+/// The field that the patch of this place sets.
 pub(crate) fn patch_field(number: usize) -> String {
     format!("p{number}")
 }

@@ -1,7 +1,7 @@
-//! What the parts of a pass cost, without any I/O.
+//! Measures the CPU time of the parts of a pass, without any I/O.
 //!
-//! `cargo bench -p lifecycle-core --bench micro [-- NAME]`. The shares are of two targets: an event may take 0.6 ms of
-//! CPU in all, a dry run 5 ms. Nothing fails here for being slow.
+//! Run by `cargo bench -p lifecycle-core --bench micro [-- NAME]`. Prints the share of two targets: 0.6 ms of
+//! CPU for an event in all, 5 ms for a dry run. Never fails for slowness.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a benchmark bails out at whatever it does not time")]
 
 use std::hint::black_box;
@@ -35,18 +35,18 @@ mod timing;
 use timing::{print_head, time};
 
 const TASK: &str = include_str!("task.yaml");
-/// A deployment file's values, as the adapter hands them on.
+/// The values of a deployment file, as the adapter passes them to core.
 const CONFIG: &str = include_str!("config.json");
-/// What an event may cost.
+/// The target for the CPU time of an event.
 const EVENT: Duration = Duration::from_micros(600);
-/// What a dry run, which loads everything, may cost.
+/// The target for the CPU time of a dry run, which loads everything.
 const DRY_RUN: Duration = Duration::from_millis(5);
 
 fn main() -> anyhow::Result<()> {
-    let world = World::new()?;
-    let (absent, live) = (world.absent(), world.live()?);
-    ensure!(world.pass(&absent)? == 3, "three objects are created where nothing is");
-    ensure!(world.pass(&live)? == 0, "nothing is written twice");
+    let fixture = Fixture::new()?;
+    let (absent, live) = (fixture.absent(), fixture.live()?);
+    ensure!(fixture.pass(&absent)? == 3, "a pass creates the three absent objects");
+    ensure!(fixture.pass(&live)? == 0, "a pass writes nothing if the three objects are live");
 
     print_head();
     time("load: a task of three resources", DRY_RUN, || load().is_ok());
@@ -55,24 +55,24 @@ fn main() -> anyhow::Result<()> {
 
     time("event: parse", EVENT, || LifecycleEvent::from_structured(EVENT_BODY.as_bytes(), MAX_EVENT_BYTES).is_ok());
 
-    time("scope: what is there before the first phase", EVENT, || world.introduced());
-    let (scope, stamp) = world.scope(&live)?;
+    time("scope: before the first phase", EVENT, || fixture.initial_scope());
+    let (scope, stamp) = fixture.scope(&live)?;
     let gate = Expression::parse(GATE)?;
     time("cel: a gate over a live object", EVENT, || gate.matches(&scope).is_ok());
     let constant = Expression::parse("true")?;
-    time("cel: context alone", EVENT, || constant.matches(&scope).is_ok());
+    time("cel: a constant", EVENT, || constant.matches(&scope).is_ok());
 
     let template = Template::parse("cluster-{{ .clusterId }}")?;
     time("render: a name", EVENT, || template.render(&scope).is_ok());
-    let settings = world.task.resources.iter().find(|resource| resource.name == "settings").context("no settings")?;
+    let settings = fixture.task.resources.iter().find(|resource| resource.name == "settings").context("no settings")?;
     time("render: a manifest, stamped", EVENT, || manifest::desired(settings, &scope, &stamp).is_ok());
 
     let Observation::Found(versions) = &live[1] else { bail!("nothing is live") };
     let seen = Seen::Versions(versions.iter().collect());
-    time("decide: the table", EVENT, || decide(black_box(&seen), &mut Settled));
+    time("decide: the table", EVENT, || decide(black_box(&seen), &mut ConstantAnswers));
 
-    time("pass: create three objects", EVENT, || world.pass(&absent).is_ok());
-    time("pass: steady state of three objects", EVENT, || world.pass(&live).is_ok());
+    time("pass: create three objects", EVENT, || fixture.pass(&absent).is_ok());
+    time("pass: steady state of three objects", EVENT, || fixture.pass(&live).is_ok());
     Ok(())
 }
 
@@ -90,10 +90,10 @@ fn load() -> anyhow::Result<Task> {
     compiled.task.with_context(|| format!("{:?}", compiled.diagnostics))
 }
 
-/// Answers of gates and manifest that cost nothing, to time the table alone.
-struct Settled;
+/// Gates and a manifest whose answers cost nothing, so that only the decision table is timed.
+struct ConstantAnswers;
 
-impl Questions for Settled {
+impl Questions for ConstantAnswers {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
         match gate {
             Gate::Create | Gate::When | Gate::Apply => GateAnswer::Holds,
@@ -132,15 +132,15 @@ impl Questions for Settled {
     fn note_conflict(&mut self, _: GateAnswer) {}
 }
 
-/// Everything that a pass needs from outside, held ready.
-struct World {
+/// All input of a pass.
+struct Fixture {
     task: Task,
     host: Host,
     event: LifecycleEvent,
     cluster: String,
 }
 
-impl World {
+impl Fixture {
     fn new() -> anyhow::Result<Self> {
         let cluster = json!({
             "id": "2opdkciuv7itslp5guihmgoue0glo4bn", "kind": "Cluster", "name": "prod-1", "generation": 1,
@@ -166,7 +166,7 @@ impl World {
         self.task.resources.iter().map(|_| Observation::Found(Vec::new())).collect()
     }
 
-    /// The objects that a first pass creates, as a server gives them back.
+    /// Returns the objects that a first pass creates, as an API server returns them.
     fn live(&self) -> anyhow::Result<Vec<Observation>> {
         let (scope, stamp) = self.scope(&self.absent())?;
         let live = self.task.resources.iter().map(|resource| {
@@ -176,17 +176,17 @@ impl World {
         live.collect()
     }
 
-    /// The scope as it is before the first phase.
-    fn introduced(&self) -> Scope {
+    /// Returns the scope before the first phase.
+    fn initial_scope(&self) -> Scope {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         self.host.introduce(&self.event, &mut scope);
         Execution::default().publish(&self.host, &mut scope);
         scope
     }
 
-    /// The scope as it is before the first write.
+    /// Returns the scope before the first write.
     fn scope(&self, observations: &[Observation]) -> anyhow::Result<(Scope, Stamp)> {
-        let mut scope = self.introduced();
+        let mut scope = self.initial_scope();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
         match self.drive(Evaluator::new(&self.task), &mut scope)? {
             Verdict::Met => {}
@@ -208,9 +208,9 @@ impl World {
         }
     }
 
-    /// One whole pass; gives back how many writes it asked for.
+    /// Runs a pass, and returns the number of its writes.
     fn pass(&self, observations: &[Observation]) -> anyhow::Result<usize> {
-        let mut scope = self.introduced();
+        let mut scope = self.initial_scope();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
         let verdict = self.drive(Evaluator::new(&self.task), &mut scope)?;
         let mut execution = Execution::default();
@@ -245,7 +245,7 @@ impl World {
     }
 }
 
-/// The next write of a plan that is shown these observations.
+/// Returns the planner's next write, after giving it the observations that it asks for.
 fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Observation]) -> Option<Write> {
     loop {
         match planner.next(scope) {
@@ -260,7 +260,7 @@ fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Obser
     }
 }
 
-/// What a server adds to an object.
+/// Adds the metadata that an API server adds to an object.
 fn as_served(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("uid".to_owned(), json!("5f9c3c1e-7a43-4b57-a7d1-9b0b8c6f7b11"));

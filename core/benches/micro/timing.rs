@@ -1,17 +1,17 @@
-//! Times a piece of code and prints what share of a target it takes.
+//! Times a function, and prints its share of a target.
 //!
-//! The machine may be busy with other things, which can only make a run longer: of many batches the shortest counts.
+//! Other load on the machine can only make a run longer, so the shortest of many batches counts.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, and its arguments are its filter")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How long one benchmark runs.
+/// The time for which one benchmark runs.
 const BUDGET: Duration = Duration::from_millis(600);
-/// How long one batch runs: far above the clock's resolution, far below a scheduler's slice.
+/// The time of one batch: far above the resolution of the clock, far below a slice of the scheduler.
 const BATCH: Duration = Duration::from_millis(2);
 
-/// The shortest time of one run of `work`.
+/// Returns the time of one run of `work`, in the fastest batch.
 fn shortest<R>(mut work: impl FnMut() -> R) -> Duration {
     let mut runs = 1_u32;
     let mut timed = |runs: u32| {
@@ -32,14 +32,14 @@ fn shortest<R>(mut work: impl FnMut() -> R) -> Duration {
     best / runs
 }
 
-/// Prints the table's head.
+/// Prints the head of the table.
 pub(crate) fn print_head() {
     print_line("", "per run", "of target");
 }
 
-/// Times `work` and prints a line; `target` is what everything of its kind may take together.
+/// Times `work` and prints a line. `target` is the time for all work of this kind together.
 pub(crate) fn time<R>(name: &str, target: Duration, work: impl FnMut() -> R) {
-    // `cargo bench -- NAME` runs what has the name in it; cargo itself adds a flag.
+    // `cargo bench -- NAME` selects benchmarks by a part of their names; cargo adds flags such as `--bench`.
     let mut filters = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
     if filters.peek().is_some() && !filters.any(|filter| name.contains(&filter)) {
         return;

@@ -1,7 +1,7 @@
-//! Reads CloudEvents off the wire.
+//! Parses CloudEvents in structured and in binary mode.
 //!
-//! The envelope is checked first, then the members of `data` that have a fixed meaning, then `data` is
-//! normalised as a whole. Attributes without a meaning here are let through unread.
+//! Checks the attributes first, then the members of `data` that the adapter reads, and at last turns every
+//! number of `data` into a double. Ignores all other attributes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,14 +11,14 @@ use super::{EventDataError, EventError, LifecycleEvent, OwnerReference};
 use crate::id::Generation;
 use crate::value;
 
-/// What an absent or null member of `data` reads as.
+/// The value of an absent member of `data`.
 const ABSENT: &Value = &Value::Null;
 
 impl LifecycleEvent {
     /// Reads an event in structured mode: one JSON object with the attributes, and with `data` or `data_base64`.
     ///
     /// # Errors
-    /// It is larger than `max_bytes`, is no CloudEvent, or its data cannot be used.
+    /// The event is larger than `max_bytes`, is no CloudEvent, or has unusable data.
     pub fn from_structured(body: &[u8], max_bytes: usize) -> Result<Self, EventError> {
         check_size(body, max_bytes)?;
         let event: Value = serde_json::from_slice(body).map_err(EventError::NotJson)?;
@@ -33,9 +33,10 @@ impl LifecycleEvent {
         attributes.with_data(data)
     }
 
-    /// Reads an event in binary mode: the attributes, named without any transport's prefix, and the body of `data`.
+    /// Reads an event in binary mode: attributes named without the transport's prefix (such as `ce-`), and the
+    /// bytes of `data`.
     ///
-    /// An attribute that is given twice has its last value.
+    /// Of an attribute that is given twice, the last value counts.
     ///
     /// # Errors
     /// As [`from_structured`](Self::from_structured).
@@ -55,7 +56,7 @@ impl LifecycleEvent {
     }
 }
 
-/// The attributes that something here reads.
+/// The attributes that the adapter uses.
 struct Attributes {
     id: String,
     source: String,
@@ -66,7 +67,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Asks `take` for each attribute; it answers with the text, nothing, or what else it found.
+    /// Calls `take` for each attribute; `take` returns its text, nothing, or the wrong type that it found.
     fn read(mut take: impl FnMut(&str) -> Result<Option<String>, &'static str>) -> Result<Self, EventError> {
         let mut required = |attribute: &'static str| match take(attribute) {
             Ok(Some(text)) if !text.is_empty() => Ok(text),
@@ -78,7 +79,8 @@ impl Attributes {
             return Err(EventError::SpecVersion { found: version });
         }
         let (id, source, event_type) = (required("id")?, required("source")?, required("type")?);
-        // What only logs, metrics and traces read is no reason to lose an event.
+        // A malformed optional attribute counts as absent: only logs and traces read it, which is no reason to
+        // lose an event.
         let mut optional = |attribute| take(attribute).ok().flatten().filter(|text| !text.is_empty());
         Ok(Self {
             id,
@@ -109,7 +111,7 @@ impl Attributes {
     }
 }
 
-/// The members of `data` that have a fixed meaning.
+/// The members of `data` that the adapter reads.
 struct DataView {
     id: String,
     kind: String,
@@ -131,7 +133,7 @@ impl DataView {
 }
 
 fn structured_data(envelope: &mut Map<String, Value>) -> Result<Value, EventError> {
-    // Version 0.3 marks a base64 body by an attribute instead of by the member's name.
+    // Version 0.3 marks a base64 body by the attribute `datacontentencoding`; version 1.0 by the member's name.
     let marked =
         matches!(envelope.get("datacontentencoding"), Some(Value::String(e)) if e.eq_ignore_ascii_case("base64"));
     let encoded = match (envelope.remove("data"), envelope.remove("data_base64")) {
@@ -154,7 +156,7 @@ fn parse_data(body: &[u8]) -> Result<Value, EventError> {
     object(serde_json::from_slice(body).map_err(|error| EventError::Data(EventDataError::NotJson(error)))?)
 }
 
-/// No data is an empty object.
+/// Reads absent or null data as an empty object.
 fn object(data: Value) -> Result<Value, EventError> {
     if data.is_null() {
         return Ok(Value::Object(Map::new()));

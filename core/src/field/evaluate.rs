@@ -1,7 +1,8 @@
-//! The meaning of the steps of a path.
+//! Evaluates the steps of a path.
 //!
-//! A step takes the values found so far and gives the next ones; the first one that fails ends the
-//! path. Values are borrowed from the root; only literals are made here.
+//! In: steps, and the value at which they begin. Out: the values found, mostly borrowed from the root. Each
+//! step maps the values found so far to the next ones; the first step that fails ends the path with
+//! [`Nothing`].
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,16 +11,17 @@ use serde_json::Value;
 
 use super::{Block, Filter, Slice, Step};
 
-/// The path leads nowhere: a key is missing, an index is out of bounds, values do not compare.
+/// The result of a path that leads nowhere: a key is missing, an index is out of bounds, or values cannot be
+/// compared.
 #[derive(Debug)]
 pub(super) struct Nothing;
 
 type Values<'root> = Vec<Cow<'root, Value>>;
 
-/// How many values a step may give. Repeated recursive descents multiply; nothing real comes near.
+/// The limit of values of a step. Repeated recursive descents multiply; real documents stay far below.
 const MAX_VALUES: usize = 100_000;
 
-/// Evaluates a whole path.
+/// Evaluates all blocks of a path.
 pub(super) fn blocks<'root>(blocks: &'root [Block], root: &'root Value) -> Result<Values<'root>, Nothing> {
     let mut results = Vec::new();
     for block in blocks {
@@ -29,7 +31,7 @@ pub(super) fn blocks<'root>(blocks: &'root [Block], root: &'root Value) -> Resul
             Block::Range(path, body) => {
                 let values = steps(path, root)?;
                 if values.is_empty() {
-                    // As in client-go, the body of an empty range still has to make sense.
+                    // As in client-go, an empty range still evaluates its body, which can fail the path.
                     self::blocks(body, &Value::Null)?;
                 }
                 for value in values {
@@ -92,8 +94,7 @@ fn limit(values: &Values<'_>) -> Result<(), Nothing> {
     if values.len() > MAX_VALUES { Err(Nothing) } else { Ok(()) }
 }
 
-/// Picks a key of every mapping. From no values come no values; but where there were some, one must
-/// have the key.
+/// Reads a key of every mapping. No values give no values; of several, at least one must have the key.
 fn field<'root>(values: Values<'root>, name: &str) -> Result<Values<'root>, Nothing> {
     if values.is_empty() {
         return Ok(values);
@@ -108,7 +109,7 @@ fn field<'root>(values: Values<'root>, name: &str) -> Result<Values<'root>, Noth
     if results.is_empty() { Err(Nothing) } else { Ok(results) }
 }
 
-/// The items of a list, or the values of a mapping.
+/// Returns the items of a list, or the values of a mapping.
 fn children(value: Cow<'_, Value>) -> Values<'_> {
     match value {
         Cow::Borrowed(Value::Array(items)) => items.iter().map(Cow::Borrowed).collect(),
@@ -117,12 +118,12 @@ fn children(value: Cow<'_, Value>) -> Values<'_> {
             entries.sort_unstable_by_key(|(key, _)| *key);
             entries.into_iter().map(|(_, value)| Cow::Borrowed(value)).collect()
         }
-        // What a path makes itself is scalar.
+        // Values that the path itself made are scalars.
         Cow::Borrowed(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | Cow::Owned(_) => Vec::new(),
     }
 }
 
-/// Adds every value that has something below it, parents first.
+/// Adds every value with children and every text that is not empty, parents first.
 fn descend<'root>(values: Values<'root>, results: &mut Values<'root>) -> Result<(), Nothing> {
     for value in values {
         let below = children(value.clone());
@@ -146,7 +147,7 @@ fn select<'root>(value: Cow<'root, Value>, slice: Slice, results: &mut Values<'r
     let from_end = |index: i64| if index < 0 { index + length } else { index };
     let start = from_end(slice.start.unwrap_or(0));
     let end = match slice.end {
-        // The end of `[-1]`.
+        // `[-1]` has the derived end 0, which means the end of the list.
         Some(0) if slice.end_is_derived => length,
         Some(end) => from_end(end),
         None => length,
@@ -200,7 +201,7 @@ fn single(values: Values<'_>) -> Result<Option<Cow<'_, Value>>, Nothing> {
     }
 }
 
-/// Compares scalars of the same kind; an integer and a double are not.
+/// Compares scalars of the same type; an integer and a double have different types.
 fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Nothing> {
     let ordering = match (left, right) {
         (Value::String(left), Value::String(right)) => left.cmp(right),

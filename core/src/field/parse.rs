@@ -1,6 +1,7 @@
-//! The grammar of `kubectl`'s JSON path.
+//! Parses the JSON path of `kubectl`.
 //!
-//! Text in braces in, steps out. What a step means, and whether it can be evaluated, is not asked here.
+//! In: text with steps in braces. Out: blocks of steps. Fails as client-go does. Does not check whether the
+//! steps can be evaluated.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::{Block, FieldPathError, Filter, Slice, Step};
 
 type Parsed<T> = Result<T, FieldPathError>;
 
-/// How deep filters and unions may nest; each level is one call of the parser.
+/// The limit of nested filters, unions and ranges; each level is one recursive call.
 const MAX_DEPTH: usize = 32;
 
 /// Parses text with actions in braces.
@@ -34,9 +35,9 @@ pub(super) fn template(text: &str) -> Parsed<Vec<Block>> {
     nest(&mut parts, 0)
 }
 
-/// Puts what stands between `{range …}` and `{end}` into one block.
+/// Moves the blocks between `{range …}` and `{end}` into one block.
 ///
-/// A stray `{end}` stays what it is, a word without a meaning: a path with one loads, and finds nothing.
+/// A surplus `{end}` remains a word without meaning: the path loads, and finds nothing.
 fn nest(parts: &mut std::iter::Peekable<std::vec::IntoIter<Block>>, depth: usize) -> Parsed<Vec<Block>> {
     if depth > MAX_DEPTH {
         return Err(error("nested too deeply"));
@@ -72,7 +73,7 @@ struct Parser<'text> {
 }
 
 impl<'text> Parser<'text> {
-    /// Parses what stands after an opening brace, and consumes the closing one.
+    /// Parses the steps after an opening brace, and consumes the closing one.
     fn action(&mut self) -> Parsed<Vec<Step>> {
         let mut steps = Vec::new();
         loop {
@@ -118,7 +119,7 @@ impl<'text> Parser<'text> {
         next
     }
 
-    /// Parses a text of its own, as the inner parts of filters and unions are.
+    /// Parses the inner text of a filter or union.
     fn inner(&self, text: &str) -> Parsed<Vec<Step>> {
         if self.depth >= MAX_DEPTH {
             return Err(error("nested too deeply"));
@@ -139,13 +140,13 @@ impl<'text> Parser<'text> {
         Ok(())
     }
 
-    /// A name up to the next terminator; a backslash takes the next character as it is.
+    /// Parses a name up to the next terminator; a backslash makes the next character part of the name.
     fn field(&mut self) -> Step {
         let mut name = String::new();
         while let Some(next) = self.peek() {
             if next == '\\' {
                 self.next();
-                // The escaped character; a second backslash is dropped as well.
+                // client-go drops a backslash that follows a backslash.
                 name.extend(self.next().filter(|escaped| *escaped != '\\'));
             } else if is_terminator(next) {
                 break;
@@ -239,7 +240,7 @@ impl<'text> Parser<'text> {
             return Ok(Step::Filter(Filter::Exists(self.inner(text)?)));
         };
         let operator = text[left..].chars().take_while(|next| is_operator(*next)).count();
-        // An operator with nothing on its right is not one.
+        // client-go reads a single operator character without a right side as part of the path.
         if text.len() == left + operator && operator == 1 {
             return Ok(Step::Filter(Filter::Exists(self.inner(text)?)));
         }
@@ -252,7 +253,7 @@ impl<'text> Parser<'text> {
     }
 }
 
-/// Parses `start:end:step`, each of them optional, or an index.
+/// Parses `start:end:step`, each optional, or an index.
 fn slice(text: &str) -> Parsed<Slice> {
     let invalid = || error(format!("invalid array index {text}"));
     let number = |part: &str| match part {
@@ -274,7 +275,7 @@ fn slice(text: &str) -> Parsed<Slice> {
     }
 }
 
-/// Resolves Go's escapes; only the quote at hand may be escaped.
+/// Resolves the escapes of a Go string literal; of the quotes, only the enclosing one may be escaped.
 fn unescape(text: &str, quote: char) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -303,7 +304,7 @@ fn unescape(text: &str, quote: char) -> Option<String> {
     Some(out)
 }
 
-/// Reads a character given by its number in hexadecimal.
+/// Reads a character by its code in hexadecimal.
 fn coded(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let mut code: u32 = 0;
     for _ in 0..digits {

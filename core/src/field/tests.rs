@@ -1,4 +1,4 @@
-//! What paths find, against what client-go found.
+//! Compares the results of paths with those of client-go.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Paths, and what client-go v0.35 makes of them: JSON, `MISSING` or `PARSE`.
+/// One path per line, and its result in client-go v0.35: JSON, `MISSING`, or `PARSE` for a parse error.
 const GOLDEN: &str = include_str!("golden.tsv");
 
 fn document() -> Value {
@@ -33,7 +33,7 @@ fn document() -> Value {
     crate::value::as_go_numbers(document)
 }
 
-fn shown(found: &Found) -> String {
+fn printed(found: &Found) -> String {
     match found {
         Found::Missing => "MISSING".to_owned(),
         Found::Value(value) => crate::value::json::to_string(value),
@@ -41,7 +41,7 @@ fn shown(found: &Found) -> String {
 }
 
 #[test]
-fn paths_find_what_they_find_in_client_go() {
+fn paths_give_the_same_results_as_client_go() {
     let document = document();
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
     for (name, value) in document.as_object().into_iter().flatten() {
@@ -50,7 +50,7 @@ fn paths_find_what_they_find_in_client_go() {
     for row in GOLDEN.lines() {
         let Some((source, expected)) = row.split_once('\t') else { panic!("{row}") };
         let (in_value, in_scope) = match FieldPath::parse(source) {
-            Ok(path) => (shown(&path.find(&document)), shown(&path.find_in(&scope))),
+            Ok(path) => (printed(&path.find(&document)), printed(&path.find_in(&scope))),
             Err(_) => ("PARSE".to_owned(), "PARSE".to_owned()),
         };
         assert_eq!(in_value, expected, "{source} in a value");
@@ -59,7 +59,7 @@ fn paths_find_what_they_find_in_client_go() {
 }
 
 #[test]
-fn kubernetes_integers_compare_with_integers() -> Result<(), FieldPathError> {
+fn filter_compares_integers_only_with_integers() -> Result<(), FieldPathError> {
     let root = json!({"items": [{"n": 2, "name": "two"}, {"n": 3, "name": "three"}]});
     let path = FieldPath::parse("{.items[?(@.n>=3)].name}")?;
     assert_eq!(path.find(&root), Found::Value(json!("three")));
@@ -69,20 +69,20 @@ fn kubernetes_integers_compare_with_integers() -> Result<(), FieldPathError> {
 }
 
 #[test]
-fn a_wildcard_gives_the_values_of_a_mapping_by_key() -> Result<(), FieldPathError> {
+fn wildcard_gives_the_values_of_a_mapping_in_key_order() -> Result<(), FieldPathError> {
     let root = json!({"m": {"b": 2, "a": 1, "c": 3}});
     assert_eq!(FieldPath::parse("m.*")?.find(&root), Found::Value(json!([1, 2, 3])));
     Ok(())
 }
 
 #[test]
-fn the_source_is_kept_as_it_was_written() -> Result<(), FieldPathError> {
+fn source_returns_the_text_as_written() -> Result<(), FieldPathError> {
     assert_eq!(FieldPath::parse("a.b")?.source(), "a.b");
     Ok(())
 }
 
 #[test]
-fn unions_that_multiply_end_without_an_answer_instead_of_filling_the_memory() -> Result<(), FieldPathError> {
+fn nested_unions_find_nothing_instead_of_exhausting_memory() -> Result<(), FieldPathError> {
     let root = json!([[[[[[[[[1]]]]]]]]]);
     let path = FieldPath::parse(&format!("{{{}}}", "[:,:,:,:,:,:,:,:,:,:]".repeat(9)))?;
     assert_eq!(path.find(&root), Found::Missing);
@@ -90,7 +90,7 @@ fn unions_that_multiply_end_without_an_answer_instead_of_filling_the_memory() ->
 }
 
 #[test]
-fn deep_nesting_is_refused() {
+fn deeply_nested_path_does_not_parse() {
     let source = format!("{{{}", "[?(@.a".repeat(10_000));
     assert!(FieldPath::parse(&source).is_err());
     let source = format!("{{.a{}.b{}}}", "[?(@.c".repeat(100), ")]".repeat(100));
@@ -100,7 +100,7 @@ fn deep_nesting_is_refused() {
 
 proptest! {
     #[test]
-    fn no_path_makes_the_parser_or_the_search_panic(
+    fn random_path_never_panics(
         source in r#"\{?([.]{0,2}(items|a|b|n|\*|name|\\.)|\[(-?[0-9]{1,2}|:|,|\*|'a'|\?\(@\.n(==|<|>)?[0-9']*\)?){1,3}\]|[{}$@'" ]|range |end){0,8}\}?|.*"#
     ) {
         if let Ok(path) = FieldPath::parse(&source) {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn any_key_is_found_when_its_dots_are_escaped(key in "[a-zA-Z_][a-zA-Z0-9_./-]{0,20}") {
+    fn key_with_escaped_dots_is_found(key in "[a-zA-Z_][a-zA-Z0-9_./-]{0,20}") {
         let root = json!({ "labels": { &key: 1 } });
         let source = format!("labels.{}", key.replace('.', "\\."));
         let found = FieldPath::parse(&source).map(|path| path.find(&root));

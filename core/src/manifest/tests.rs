@@ -1,4 +1,4 @@
-//! Text manifests: what a rendered text means, and what its errors tell.
+//! Tests of manifests that are written as text: the objects they render to, and their errors.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::json;
@@ -14,7 +14,7 @@ fn rendered(text: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn a_text_manifest_is_read_as_kubernetes_reads_it() {
+fn text_manifest_is_parsed_as_kubernetes_parses_yaml() {
     let cases = [
         ("an octal mode", "mode: 0644", json!({ "mode": 420 })),
         ("an octal mode with an eight", "mode: 08", json!({ "mode": 8 })),
@@ -32,15 +32,15 @@ fn a_text_manifest_is_read_as_kubernetes_reads_it() {
 }
 
 #[test]
-fn what_renders_to_nothing_is_no_manifest() {
+fn manifest_that_renders_to_nothing_fails() {
     for text in ["", "  \n", "{{ if false }}a: 1{{ end }}", "{}"] {
         assert_eq!(rendered(text), Err("empty manifest: it renders to nothing".to_owned()), "{text:?}");
     }
 }
 
 #[test]
-fn a_mistake_in_a_rendered_manifest_never_quotes_it() {
-    let told = rendered("kind: Secret\nstringData:\n  password: hunter2: x\n").unwrap_err();
-    assert!(told.starts_with("failed to parse rendered manifest as YAML: line 3"), "{told}");
-    assert!(!told.contains("hunter2"), "{told}");
+fn yaml_error_in_a_rendered_manifest_never_quotes_it() {
+    let message = rendered("kind: Secret\nstringData:\n  password: hunter2: x\n").unwrap_err();
+    assert!(message.starts_with("failed to parse rendered manifest as YAML: line 3"), "{message}");
+    assert!(!message.contains("hunter2"), "{message}");
 }

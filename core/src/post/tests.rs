@@ -1,4 +1,4 @@
-//! What goes out in a body, whoever wrote it.
+//! Tests of the bodies that post actions send.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::json;
@@ -17,7 +17,7 @@ fn task(post: &Value) -> Task {
     compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
 }
 
-/// What phase 4 does first, after a resource failed.
+/// Returns the first step of phase 4 after a resource failed with `Conflict`.
 fn first(post: &Value) -> Progress<PostReport> {
     let task = task(post);
     let failure = Failure::new(FailReason::Conflict, "m");
@@ -42,7 +42,7 @@ fn first(post: &Value) -> Progress<PostReport> {
     Reporter::new(&task, Account { outcomes: &outcomes, unread: None }).resume(&mut scope, None)
 }
 
-/// The body of a task's only action.
+/// Returns the body that the task's only action sends.
 fn body(post: &Value) -> Value {
     let progress = first(post);
     let Progress::Needs(Need::Call(request)) = progress else { panic!("{progress:?}") };
@@ -50,7 +50,7 @@ fn body(post: &Value) -> Value {
 }
 
 #[test]
-fn no_body_says_available_over_a_failure() {
+fn available_is_false_in_every_body_after_a_failure() {
     let status = r#"{"adapter": "a", "conditions": [{"type": "Available", "status": "True"}]}"#;
     let action = |body: &str| json!([{ "name": "report", "api_call": { "method": "PUT", "url": "/x", "body": body } }]);
     let build = json!({ "adapter": "a", "conditions": [{ "type": "Available", "status": "True" }] });

@@ -1,4 +1,4 @@
-//! What becomes of a precondition whose call cannot be made.
+//! Tests of preconditions whose API call cannot be rendered.
 #![expect(clippy::panic, reason = "tests")]
 
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 use crate::task::compile::{Surroundings, compile};
 
 #[test]
-fn a_call_that_would_leave_its_path_fails_and_is_never_made() {
+fn call_whose_url_would_leave_its_path_is_never_made() {
     let text = json!({
         "params": [{ "name": "clusterId", "source": "event.id" }],
         "preconditions": [{ "name": "cluster", "api_call": { "method": "GET", "url": "/clusters/{{ .clusterId }}" } }],

@@ -24,9 +24,10 @@ fn claim(fields: &[String; 6]) -> Claim<'_> {
     Claim { adapter, resource_id, group, kind, namespace, name }
 }
 
-/// Worked out with `openssl dgst -sha256 -hmac` and with Python's `hmac`: the format is fixed.
+/// The expected values come from `openssl dgst -sha256 -hmac` and Python's `hmac`: other programs verify
+/// proofs, so the format must not change.
 #[test]
-fn the_format_is_the_one_that_other_programs_read() {
+fn proof_format_equals_openssl_and_python() {
     assert_eq!(
         encoding(&CLAIM),
         "32:hyperfleet.io/ownership-proof/v1,5:infra,4:7f0c,5:batch,3:Job,6:team-a,10:validate-3,"
@@ -38,14 +39,14 @@ fn the_format_is_the_one_that_other_programs_read() {
 }
 
 #[test]
-fn a_key_is_long_enough_or_refused() {
+fn key_drops_one_line_break_and_needs_32_bytes() {
     let refused = Signer::new(&KEY[1..]).unwrap_err();
     assert_eq!(refused.to_string(), "the key has 31 bytes; it needs at least 32");
     let cases: [(&str, &[u8], bool); 4] = [
         ("a line break at the end", b"0123456789abcdef0123456789abcdef\n", true),
-        ("one of two bytes", b"0123456789abcdef0123456789abcdef\r\n", true),
+        ("a line break of two bytes", b"0123456789abcdef0123456789abcdef\r\n", true),
         ("two line breaks", b"0123456789abcdef0123456789abcdef\n\n", false),
-        ("random bytes that end like one", b"\xff123456789abcdef0123456789abcdef\n", false),
+        ("random bytes that end like a line break", b"\xff123456789abcdef0123456789abcdef\n", false),
     ];
     for (name, key, same) in cases {
         assert_eq!(signer(key) == signer(KEY), same, "{name}");
@@ -55,12 +56,12 @@ fn a_key_is_long_enough_or_refused() {
 }
 
 #[test]
-fn nothing_shows_the_key() {
+fn debug_output_hides_the_key() {
     assert_eq!(format!("{:?}", signer(KEY)), "Signer { .. }");
 }
 
 #[test]
-fn only_the_one_spelling_of_a_proof_verifies() {
+fn proof_verifies_only_in_its_exact_spelling() {
     let signer = signer(KEY);
     let proof = signer.sign(&CLAIM);
     assert!(signer.verify(&CLAIM, &proof));
@@ -70,7 +71,7 @@ fn only_the_one_spelling_of_a_proof_verifies() {
     }
 }
 
-/// Texts in which an encoding without lengths would confuse one field's end with the next one's beginning.
+/// Texts of digits and separators, for which an encoding without lengths would be ambiguous.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof!["[a-c:,0-9/]{0,6}", any::<String>()]
 }
@@ -81,7 +82,7 @@ fn fields() -> impl Strategy<Value = [String; 6]> {
 
 proptest! {
     #[test]
-    fn an_encoding_says_which_claim_it_is(fields in fields()) {
+    fn encoding_can_be_decoded_to_its_claim(fields in fields()) {
         let mut rest = encoding(&claim(&fields));
         let mut decoded = Vec::new();
         while !rest.is_empty() {
@@ -95,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn text_moved_from_one_field_to_the_next_is_another_claim(fields in fields(), place in 0..5_usize, from in 0..6_usize) {
+    fn moving_text_between_fields_changes_the_encoding(fields in fields(), place in 0..5_usize, from in 0..6_usize) {
         let mut moved = fields.clone();
         let at = moved[place].char_indices().map(|(at, _)| at).nth(from).unwrap_or(0);
         let tail = moved[place].split_off(at);
@@ -105,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn a_proof_proves_its_claim_and_no_other(fields in fields(), place in 0..6_usize, instead in field()) {
+    fn proof_verifies_for_its_own_claim_only(fields in fields(), place in 0..6_usize, instead in field()) {
         let signer = signer(KEY);
         let proof = signer.sign(&claim(&fields));
         prop_assert!(signer.verify(&claim(&fields), &proof));
@@ -115,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn another_key_proves_nothing(key in prop::collection::vec(any::<u8>(), 32..200), at in any::<prop::sample::Index>(), bit in 0..8) {
+    fn proof_of_another_key_does_not_verify(key in prop::collection::vec(any::<u8>(), 32..200), at in any::<prop::sample::Index>(), bit in 0..8) {
         let mut other = key.clone();
         other[at.index(key.len())] ^= 1_u8 << bit;
         let (ours, theirs) = (signer(&key), signer(&other));
@@ -124,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in any::<String>()) {
+    fn verifying_random_text_does_not_panic(text in any::<String>()) {
         prop_assert!(!signer(KEY).verify(&CLAIM, &text));
     }
 }

@@ -1,4 +1,4 @@
-//! A variable as templates see it: converted once, and after a change only where it changed.
+//! Converts variables to template values: once, and after a change only the changed keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -13,22 +13,22 @@ use crate::value::typed::{self, Kinds, addresses};
 #[derive(Clone, Default)]
 pub(super) struct TemplateData {
     converted: OnceLock<gotmpl::Value>,
-    /// An earlier copy of an object, good but for the keys beside it.
+    /// The copy before the last changes, with the keys that changed since.
     earlier: Option<(gotmpl::Value, BTreeSet<String>)>,
 }
 
 impl TemplateData {
-    /// The copy of `value`, made now if there is none.
+    /// Returns the copy of `value`; converts it if there is none.
     pub(super) fn of(&self, value: &Value, kinds: &Kinds) -> gotmpl::Value {
-        let made = || {
+        let convert_now = || {
             let kinds = addresses(value, kinds);
             self.refreshed(value, &kinds).unwrap_or_else(|| convert(value, &kinds))
         };
-        self.converted.get_or_init(made).clone()
+        self.converted.get_or_init(convert_now).clone()
     }
 
-    /// Notes that one key of the object was set or removed.
-    pub(super) fn forget(&mut self, key: &str) {
+    /// Marks one key of the object as changed.
+    pub(super) fn mark_changed(&mut self, key: &str) {
         if let Some(converted) = self.converted.take() {
             self.earlier = Some((converted, BTreeSet::new()));
         }
@@ -74,12 +74,12 @@ fn convert(value: &Value, kinds: &BTreeMap<usize, Kind>) -> gotmpl::Value {
     }
 }
 
-/// A part as Go has it: times and durations have Go's text and Go's methods.
+/// Converts a part of a CEL type: templates get Go's text and methods of times and durations.
 fn typed_value(value: &Value, kind: Kind) -> Option<gotmpl::Value> {
     Some(match kind {
         Kind::Timestamp => match value.as_str()?.parse() {
             Ok(time) => InTemplate::Time(time).into(),
-            // The last day of the year 9999.
+            // `jiff` cannot represent the last day of the year 9999; CEL can.
             Err(_) => gotmpl::Value::String(typed::timestamp_text(value)?.into()),
         },
         Kind::Duration => InTemplate::Duration(typed::nanoseconds(value)?).into(),

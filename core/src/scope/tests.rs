@@ -24,14 +24,14 @@ fn address_of_map(value: &gotmpl::Value) -> Option<usize> {
 }
 
 #[test]
-fn a_scope_can_be_shared_between_threads() {
+fn scope_is_send_and_sync() {
     fn shared<T: Send + Sync>() {}
     shared::<Scope>();
     shared::<Expression>();
 }
 
 #[test]
-fn both_engines_read_what_was_set_last() {
+fn expressions_and_templates_read_the_last_value_set() {
     let mut scope = scope();
     assert_eq!(read(&scope, "cluster.count + 1"), Some(Answer::Value(json!(4))));
     assert_eq!(template_field(&scope, &["cluster", "count"]), Some("Int(3)".to_owned()));
@@ -46,7 +46,7 @@ fn both_engines_read_what_was_set_last() {
 }
 
 #[test]
-fn templates_see_the_same_types() {
+fn templates_read_json_types_unchanged() {
     let scope = scope();
     let cases = [
         ("name", r#"String("c")"#),
@@ -61,10 +61,10 @@ fn templates_see_the_same_types() {
 }
 
 #[test]
-fn members_come_and_go() {
+fn members_of_a_variable_can_be_set_and_removed() {
     let mut scope = scope();
     scope.set_member("resources", "a", None);
-    assert_eq!(scope.get("resources"), Some(&json!({})), "the object is made even if nothing goes into it");
+    assert_eq!(scope.get("resources"), Some(&json!({})), "removing a key creates the missing object");
     scope.set_member("resources", "a", Some(json!({"x": 1})));
     scope.set_member("resources", "b", Some(json!(2)));
     assert_eq!(scope.get("resources"), Some(&json!({"a": {"x": 1}, "b": 2})));
@@ -82,7 +82,7 @@ fn members_come_and_go() {
 }
 
 #[test]
-fn a_change_converts_nothing_else_again() {
+fn changing_a_variable_keeps_the_copies_of_others() {
     let mut scope = scope();
     scope.set_member("resources", "a", Some(json!({"x": 1})));
     let conversions = |scope: &Scope| {
@@ -102,7 +102,7 @@ fn a_change_converts_nothing_else_again() {
 }
 
 #[test]
-fn what_scopes_share_is_converted_once_and_changed_by_one_for_itself() {
+fn shared_variable_is_converted_once_and_copied_on_write() {
     let config = Variable::from(json!({"clients": {"broker": {"topic": "clusters"}}, "level": "info"}));
     let (mut one, mut other) = (scope(), scope());
     one.share("config", &config);
@@ -119,14 +119,14 @@ fn what_scopes_share_is_converted_once_and_changed_by_one_for_itself() {
     one.set_member("config", "level", Some(json!("debug")));
     assert_eq!(template_field(&one, &["config", "level"]), Some(r#"String("debug")"#.to_owned()));
     assert_eq!(template_field(&other, &["config", "level"]), Some(r#"String("info")"#.to_owned()));
-    assert_eq!(converted(&one), converted(&other), "what has not changed is still one");
+    assert_eq!(converted(&one), converted(&other), "the unchanged part is still shared");
     assert_eq!(config.value()["level"], "info");
     one.set("config", json!(1));
     assert_eq!(other.get("config"), Some(config.value()));
 }
 
 #[test]
-fn the_clock_reading_is_one_and_gives_way_to_variables() {
+fn variables_named_now_and_date_hide_the_clock_in_templates() {
     let mut scope = scope();
     assert_eq!(scope.now_text(), "2026-03-01T12:00:00Z");
     assert_eq!(template_field(&scope, &["now"]), Some(r#"String("2026-03-01T12:00:00Z")"#.to_owned()));
@@ -139,7 +139,7 @@ fn the_clock_reading_is_one_and_gives_way_to_variables() {
 }
 
 #[test]
-fn names_that_cel_keeps_for_itself_do_no_harm() {
+fn variables_named_like_cel_functions_do_not_break_them() {
     let mut scope = scope();
     for name in ["namespace", "in", "true", "@now", "@result", "string", "dig", "size", "a.b", "", "é"] {
         scope.set(name, json!("mine"));
@@ -151,7 +151,7 @@ fn names_that_cel_keeps_for_itself_do_no_harm() {
 }
 
 #[test]
-fn a_part_of_the_template_data_has_what_it_is_asked_for() {
+fn template_data_of_has_only_the_named_variables() {
     let scope = scope();
     let part = scope.template_data_of(["now", "nope"]);
     assert_eq!(format!("{part:?}"), r#"Map({"now": String("2026-03-01T12:00:00Z")})"#);

@@ -1,4 +1,4 @@
-//! A value with the copy of it that templates read, for one scope or for many.
+//! A variable of a scope, with the copy that templates read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::template_data::TemplateData;
 use crate::value::Typed;
 use crate::value::typed::{Kinds, step};
 
-/// What a scope has under a name: a value, and the template engine's copy of it once a template has read it.
+/// A value, and the template engine's copy of it once a template has read it.
 ///
-/// A clone shares both. What is the same for every event is therefore made once, converted at most once, and put into
-/// each event's scope ([`Scope::share`](super::Scope::share)) without a copy. A scope that changes a variable changes
-/// its own.
+/// Clones share the value and the copy. So a value that is the same for every event is made once, converted
+/// at most once, and put into each event's scope by [`Scope::share`](super::Scope::share). A scope that
+/// changes a shared variable gets a copy of its own first.
 #[derive(Clone)]
 pub struct Variable(Arc<Parts>);
 
@@ -25,24 +25,24 @@ struct Parts {
 }
 
 impl Variable {
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.0.value
     }
 
-    /// The types of its parts that JSON lacks.
+    /// Returns the types that JSON lacks of the value's parts.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.0.kinds
     }
 
-    /// The copy that templates read, made now if there is none.
+    /// Returns the copy that templates read; converts the value if there is none.
     pub(super) fn template_data(&self) -> gotmpl::Value {
         self.0.template_data.of(&self.0.value, &self.0.kinds)
     }
 
-    /// Sets (or with `None` removes) one key of the object; what is no object has no keys to keep.
+    /// Sets (or with `None` removes) one key of the object. A value that is no object becomes one.
     pub(super) fn set_member(&mut self, key: &str, value: Option<Value>) {
         let Parts { value: Value::Object(fields), kinds, template_data } = Arc::make_mut(&mut self.0) else {
             *self = Value::Object(value.map(|value| (key.to_owned(), value)).into_iter().collect()).into();
@@ -55,7 +55,7 @@ impl Variable {
         let member = step(key);
         kinds
             .retain(|pointer, _| pointer.strip_prefix(&member).is_none_or(|rest| rest.starts_with(|next| next != '/')));
-        template_data.forget(key);
+        template_data.mark_changed(key);
     }
 }
 
@@ -78,7 +78,7 @@ impl From<Typed> for Variable {
     }
 }
 
-/// Says nothing of the value, which may be secret, and large.
+/// Prints no value, because it may be secret, and large.
 impl fmt::Debug for Variable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Variable").finish_non_exhaustive()

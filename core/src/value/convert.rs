@@ -1,26 +1,27 @@
-//! The `type:` of a param: conversions between scalars.
+//! Converts scalars to the `type:` of a param.
 //!
-//! In goes a scalar and the name of a type, out comes the scalar as that type. Lists, mappings and null
-//! convert to text only. A name that is none of `string`, `int`, `int64`, `float`, `float64` and `bool`
-//! is an error here and not at load, as configurations with such a name are accepted.
+//! In: a value and the name of a type. Out: the value as that type. Fails if the value has no counterpart:
+//! lists, mappings and null convert to `string` only. Fails also for a name other than `string`, `int`,
+//! `int64`, `float`, `float64` and `bool`, here and not at load, because the Go adapter loads a task with
+//! such a name.
 
 use lifecycle_config::go::{number_text, parse_boolean};
 use serde_json::{Number, Value};
 
 use super::text;
 
-/// A value that does not convert.
+/// Why a value was not converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// There is no such type.
+    /// The type's name is unknown.
     #[error("unsupported type `{0}`: expected string, int, int64, float, float64 or bool")]
     UnknownType(String),
     /// The value has no counterpart in the type.
     #[error("cannot convert {value} to {target}")]
     Unconvertible {
-        /// The value, shortened, with its kind.
+        /// The value's text, shortened, or its kind if it is a list or mapping.
         value: String,
-        /// The type.
+        /// The type, with its article.
         target: &'static str,
     },
 }
@@ -42,7 +43,7 @@ pub fn convert(value: &Value, type_name: &str) -> Result<Value, ConvertError> {
 
 fn to_text(value: &Value) -> String {
     match value {
-        // Unlike `%v`, which would give a large one an exponent.
+        // The verb `%v` would print a large double with an exponent.
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() => float.to_string(),
             Some(_) | None => number.to_string(),
@@ -82,12 +83,12 @@ fn to_boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// Reads a finite decimal number; a value that JSON cannot carry on is no number to us.
+/// Parses a finite decimal number. JSON has no infinity and no NaN, so their names are no numbers here.
 fn parse_float(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|float| float.is_finite())
 }
 
-/// Drops the fraction; a double beyond the integers has no counterpart rather than a wrong one.
+/// Drops the fraction. Returns none beyond the range of `i64`, where a cast would give a wrong number.
 pub(crate) fn truncate(float: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     let truncated = float.trunc();
@@ -95,15 +96,15 @@ pub(crate) fn truncate(float: f64) -> Option<i64> {
     (-LIMIT..LIMIT).contains(&truncated).then_some(truncated as i64)
 }
 
-/// Names a value in an error: scalars by their text, others by their kind.
+/// Describes a value for an error: a scalar by its text, a list or mapping by its kind.
 fn describe(value: &Value) -> String {
-    const SHOWN: usize = 64;
+    const MAX_CHARACTERS: usize = 64;
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number_text(number),
-        Value::String(text) if text.chars().count() > SHOWN => {
-            format!("{:?}…", text.chars().take(SHOWN).collect::<String>())
+        Value::String(text) if text.chars().count() > MAX_CHARACTERS => {
+            format!("{:?}…", text.chars().take(MAX_CHARACTERS).collect::<String>())
         }
         Value::String(text) => format!("{text:?}"),
         Value::Array(_) => "a list".to_owned(),
@@ -136,7 +137,7 @@ mod tests {
             ("a boolean to a double", json!(false), "float", json!(0.0)),
             ("yes in any case", json!("yEs"), "bool", json!(true)),
             ("off", json!("OFF"), "bool", json!(false)),
-            ("nothing is false", json!(""), "bool", json!(false)),
+            ("empty text is false", json!(""), "bool", json!(false)),
             ("zero is false", json!(0.0), "bool", json!(false)),
             ("any other number is true", json!(-1), "bool", json!(true)),
             ("a boolean stays", json!(false), "bool", json!(false)),
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_counterpart_is_an_error() {
+    fn value_without_counterpart_in_the_type_is_an_error() {
         let cases = [
             ("words are no integer", json!("five"), "int", "cannot convert \"five\" to an integer"),
             ("blanks are not trimmed", json!(" 5"), "int", "cannot convert \" 5\" to an integer"),

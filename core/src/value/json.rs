@@ -1,7 +1,7 @@
-//! JSON text as Go's `encoding/json` writes it.
+//! Encodes JSON as Go's `encoding/json` does.
 //!
-//! Keys are sorted, `<`, `>`, `&` and the two line separators of Unicode are escaped, integral doubles
-//! have no fraction. Nothing can fail: a [`Value`] holds no number that JSON cannot write.
+//! Sorts keys, escapes `<`, `>`, `&` and the two line separators of Unicode, and writes integral doubles
+//! without a fraction. Never fails, because a [`Value`] cannot hold infinity or NaN.
 
 use std::fmt::Write as _;
 
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_reads_as_go_writes_it() {
+    fn json_equals_that_of_go() {
         let cases = [
             ("keys are sorted", json!({"b": 1, "a": [true, null]}), r#"{"a":[true,null],"b":1}"#),
             ("an integral double has no fraction", json!(5.0), "5"),
@@ -141,13 +141,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_string_reads_back_as_itself(text in any::<String>()) {
+        fn any_string_survives_encoding_and_parsing(text in any::<String>()) {
             let written = to_string(&Value::String(text.clone()));
             prop_assert_eq!(serde_json::from_str::<String>(&written).ok(), Some(text));
         }
 
         #[test]
-        fn any_double_reads_back_as_itself(float in proptest::num::f64::NORMAL | proptest::num::f64::ZERO) {
+        fn any_double_survives_encoding_and_parsing(float in proptest::num::f64::NORMAL | proptest::num::f64::ZERO) {
             let written = to_string(&json!(float));
             prop_assert_eq!(written.parse::<f64>().ok(), Some(float));
         }

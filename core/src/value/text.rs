@@ -1,9 +1,9 @@
-//! The text of any value, as the verb `%v` writes it.
+//! Prints any value as Go's verb `%v` does.
 
 use lifecycle_config::go::number_text;
 use serde_json::Value;
 
-/// Writes a value as `%v` does: `map[a:1 b:[x y]]`, keys sorted, null as `<nil>`.
+/// Prints a value as `%v` does: `map[a:1 b:[x y]]`, with sorted keys, and null as `<nil>`.
 #[must_use]
 pub fn text(value: &Value) -> String {
     let mut out = String::new();
@@ -60,7 +60,7 @@ mod tests {
             ("a string, without quotes", json!("a b"), "a b"),
             ("a list", json!(["x", 1, null]), "[x 1 <nil>]"),
             ("a mapping, by key", json!({"b": {"c": 2.5}, "a": []}), "map[a:[] b:map[c:2.5]]"),
-            ("empty ones", json!([{}, ""]), "[map[] ]"),
+            ("an empty mapping and an empty string", json!([{}, ""]), "[map[] ]"),
         ];
         for (name, value, expected) in cases {
             assert_eq!(text(&value), expected, "{name}");

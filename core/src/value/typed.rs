@@ -1,8 +1,8 @@
-//! JSON values that know which of their parts are of a type that JSON lacks.
+//! JSON values with the CEL types that JSON lacks.
 //!
-//! Expressions compute with points in time, spans of time, bytes and unsigned numbers. What an expression yields is
-//! kept as JSON, which is what payloads, conditions and traces show, with the place and type of each such part: the
-//! next expression gets the type back, and a template prints what Go prints.
+//! Expressions compute with timestamps, durations, bytes and unsigned integers. The result of an expression
+//! is kept as JSON, which payloads, conditions and traces print, together with the JSON pointer and type of
+//! each such part. So the next expression gets the type back, and a template prints the part as Go would.
 
 use std::collections::BTreeMap;
 
@@ -16,25 +16,25 @@ use super::{LookupError, lookup};
 /// A type of CEL that JSON lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A point in time; in JSON, RFC 3339 text in UTC.
+    /// A timestamp; in JSON, RFC 3339 text in UTC.
     Timestamp,
-    /// A span of time; in JSON, seconds with an `s`.
+    /// A duration; in JSON, seconds with an `s`.
     Duration,
     /// Bytes; in JSON, base64 text.
     Bytes,
-    /// An unsigned number.
+    /// An unsigned integer; in JSON, a number.
     Unsigned,
 }
 
-/// The parts of a value that have such a type, by their JSON pointers.
+/// The types of a value's parts, by JSON pointer. Parts whose type JSON has are left out.
 pub type Kinds = BTreeMap<String, Kind>;
 
-/// A JSON value and the types of its parts.
+/// A JSON value, and the types that JSON lacks of its parts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Typed {
-    /// As JSON.
+    /// The value as JSON.
     pub value: Value,
-    /// The types of parts.
+    /// The types of its parts.
     pub kinds: Kinds,
 }
 
@@ -45,14 +45,16 @@ impl From<Value> for Typed {
 }
 
 impl Typed {
-    /// As [`truthy`]; empty bytes are true, as they are no text.
+    /// Whether a gate would count the value as true, as [`truthy`] defines. Empty bytes count as true, unlike
+    /// empty text.
     #[must_use]
     pub fn is_truthy(&self) -> bool {
         truthy(&self.value) || self.kinds.contains_key("")
     }
 }
 
-/// Booleans are themselves; null, the empty string, list and mapping are false; all else is true.
+/// Whether a value counts as true: null, false, and an empty string, list or mapping do not; every other
+/// value does.
 #[must_use]
 pub fn truthy(value: &Value) -> bool {
     match value {
@@ -65,7 +67,7 @@ pub fn truthy(value: &Value) -> bool {
     }
 }
 
-/// The part at a dotted path, as [`lookup`] finds it.
+/// Returns the value at a dotted path, as [`lookup`] does, with the types of its parts.
 ///
 /// # Errors
 /// As [`lookup`].
@@ -80,38 +82,39 @@ pub fn lookup_typed(value: &Value, kinds: &Kinds, path: &str) -> Result<Typed, L
     Ok(Typed { kinds: below.collect(), value })
 }
 
-/// One step of a JSON pointer.
+/// Returns a key as one segment of a JSON pointer (RFC 6901), with its slash.
 #[must_use]
 pub fn step(key: &str) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The parts of a value that have a kind, by their addresses: where they are as long as the value is borrowed.
+/// Returns the types of a value's parts by the addresses of the parts, which are valid while the value is
+/// borrowed.
 #[must_use]
 pub fn addresses(value: &Value, kinds: &Kinds) -> BTreeMap<usize, Kind> {
     let parts = kinds.iter().filter_map(|(pointer, kind)| Some((address(value.pointer(pointer)?), *kind)));
     parts.collect()
 }
 
-/// Tells one value from all others while it is borrowed.
+/// Returns an address that identifies the value while it is borrowed.
 #[must_use]
 pub fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// The bytes that a part of this kind stands for.
+/// Decodes a part of the kind [`Kind::Bytes`].
 #[must_use]
 pub fn bytes(value: &Value) -> Vec<u8> {
     value.as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default()
 }
 
-/// The nanoseconds of a span of time.
+/// Parses a part of the kind [`Kind::Duration`] to nanoseconds.
 #[must_use]
 pub fn nanoseconds(value: &Value) -> Option<i64> {
     parse_nanoseconds(value.as_str()?, Units::Go).ok()
 }
 
-/// A point in time as Go prints it: `2026-03-01 12:00:00.5 +0000 UTC`.
+/// Prints a part of the kind [`Kind::Timestamp`] as Go does: `2026-03-01 12:00:00.5 +0000 UTC`.
 #[must_use]
 pub fn timestamp_text(value: &Value) -> Option<String> {
     let time = value.as_str()?.strip_suffix('Z')?.replace('T', " ");
@@ -126,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_print_as_in_go() {
+    fn timestamps_print_as_in_go() {
         let cases = [
             ("2026-03-01T12:00:00Z", "2026-03-01 12:00:00 +0000 UTC"),
             ("2026-03-01T12:00:00.500Z", "2026-03-01 12:00:00.5 +0000 UTC"),
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_keeps_its_type() {
+    fn lookup_keeps_the_types_of_parts() {
         let value = json!({"a": {"b": "300s", "bc": "1s", "x/~y": ["aGk="]}});
         let kinds = Kinds::from([
             ("/a/b".to_owned(), Kind::Duration),

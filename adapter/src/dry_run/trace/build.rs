@@ -195,7 +195,7 @@ impl Recording<'_> {
         let gates = outcome.gates.iter().map(|gate| GateTrace {
             resource: gate.resource.clone(),
             gate: gate.name.clone(),
-            answer: gate.told(),
+            answer: gate.answer_text(),
             expression: expression(gate).map(|expression| one_line(expression.source())),
             readings: gate
                 .readings

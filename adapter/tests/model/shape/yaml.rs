@@ -1,11 +1,11 @@
-//! Writes a task's shape as a task file.
+//! A task's shape as the file that its author would write.
 
 use std::fmt::{self, Write as _};
 
 use super::{Atom, Discovery, Gate, Kind, MARKER, NAMES, Naming, ResourceShape, TaskShape, patch_field};
 
 impl TaskShape {
-    /// The task file; `group` is that of the custom kind.
+    /// The task file; `group` is where the custom kind lives.
     pub(crate) fn yaml(&self, group: &str) -> String {
         let mut text =
             "params:\n  - { name: id, source: event.id }\n  - { name: namespace, source: event.namespace }\n  \
@@ -21,7 +21,7 @@ impl TaskShape {
 }
 
 impl ResourceShape {
-    /// The template of the object's name.
+    /// The template of the name.
     fn name(&self, place: usize) -> String {
         let name = NAMES[place];
         match self.naming {
@@ -129,7 +129,7 @@ impl Gate {
 }
 
 impl fmt::Display for Atom {
-    /// Writes the atom as CEL.
+    /// As CEL spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Flag(flag, true) => write!(f, "flags.{}", flag.name()),

@@ -1,6 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_errors::Chain;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -22,8 +21,19 @@ fn parse(event: &Value) -> Result<LifecycleEvent, EventError> {
     LifecycleEvent::from_structured(event.to_string().as_bytes(), MAX_EVENT_BYTES)
 }
 
+/// Returns the error with all its causes, as an operator reads it in the log.
+fn chain(error: &EventError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
 #[test]
-fn reads_what_the_sentinel_sends() {
+fn sentinel_event_is_parsed_with_numbers_as_doubles() {
     let event = parse(&json!({
         "specversion": "1.0",
         "id": "0199",
@@ -60,7 +70,7 @@ fn reads_what_the_sentinel_sends() {
 }
 
 #[test]
-fn what_is_tolerated() {
+fn unusual_but_valid_events_parse_like_a_plain_one() {
     let plain = parse(&envelope(&json!({"id": "c-1", "generation": 2}))).unwrap();
     let base64 = STANDARD.encode(r#"{"id":"c-1","generation":2}"#);
     let cases = [
@@ -81,7 +91,7 @@ fn plain_data() -> Value {
     json!({"id": "c-1", "generation": 2})
 }
 
-/// Overlays members; the text `<absent>` removes one.
+/// Sets members of the event; the text `<absent>` removes a member.
 fn changed(event: &Value, changes: &Value) -> Value {
     let mut event = event.as_object().unwrap().clone();
     for (name, value) in changes.as_object().unwrap() {
@@ -95,7 +105,7 @@ fn changed(event: &Value, changes: &Value) -> Value {
 }
 
 #[test]
-fn no_data_is_an_empty_object() {
+fn absent_data_is_an_empty_object() {
     for (name, changes) in [
         ("absent", json!({"data": "<absent>"})),
         ("null", json!({"data": null})),
@@ -110,7 +120,7 @@ fn no_data_is_an_empty_object() {
 }
 
 #[test]
-fn what_is_refused_is_named_with_its_cure() {
+fn error_names_the_faulty_member_and_the_cure() {
     let integer = "it must be an integer of 64 bits, written without fraction, exponent and quotes";
     let cases = [
         (json!({"id": "<absent>"}), "CloudEvent attribute `id` is missing or empty; it must be a non-empty string".into()),
@@ -135,7 +145,7 @@ fn what_is_refused_is_named_with_its_cure() {
     for (changes, expected) in cases {
         let error = parse(&changed(&envelope(&json!({})), &changes)).unwrap_err();
         let expected: String = expected;
-        assert_eq!(Chain(&error).to_string(), expected);
+        assert_eq!(chain(&error), expected);
     }
 }
 
@@ -156,7 +166,7 @@ fn hostile_bodies_are_refused() {
 }
 
 #[test]
-fn the_size_limit_is_inclusive() {
+fn event_of_exactly_the_size_limit_is_accepted() {
     let body = envelope(&json!({})).to_string();
     assert!(LifecycleEvent::from_structured(body.as_bytes(), body.len()).is_ok());
     let error = LifecycleEvent::from_structured(body.as_bytes(), body.len() - 1).unwrap_err();
@@ -166,16 +176,12 @@ fn the_size_limit_is_inclusive() {
 }
 
 #[test]
-fn binary_mode_reads_attributes_whatever_their_case() {
+fn binary_mode_ignores_the_case_of_attribute_names() {
     let attributes = [("SpecVersion", "1.0"), ("id", "first"), ("ID", "e"), ("source", "s"), ("type", "t"), ("x", "y")];
     let event = LifecycleEvent::from_binary(attributes, br#"{"id":"c","generation":1}"#, MAX_EVENT_BYTES).unwrap();
     assert_eq!((event.event_id.as_str(), event.resource_id.as_str()), ("e", "c"));
     let error = LifecycleEvent::from_binary(attributes, b"nonsense", MAX_EVENT_BYTES).unwrap_err();
-    assert!(
-        Chain(&error).to_string().starts_with("failed to parse event data: data is not valid JSON"),
-        "{}",
-        Chain(&error).to_string()
-    );
+    assert!(chain(&error).starts_with("failed to parse event data: data is not valid JSON"), "{}", chain(&error));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -232,7 +238,7 @@ prop_compose! {
     }
 }
 
-/// `data` as a sender writes it: the generation is an integer there.
+/// Returns `data` as the Sentinel writes it, with an integer generation.
 fn wire_data(event: &LifecycleEvent) -> Value {
     let mut data = event.data.clone();
     data["generation"] = event.generation.0.into();
@@ -255,7 +261,7 @@ fn attributes(event: &LifecycleEvent) -> Vec<(&'static str, &str)> {
 
 proptest! {
     #[test]
-    fn structured_serialise_then_parse_is_the_identity(event in any_event()) {
+    fn structured_event_survives_serialising_and_parsing(event in any_event()) {
         let mut wire: Map<String, Value> =
             attributes(&event).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         wire.insert("data".to_owned(), wire_data(&event));
@@ -263,20 +269,20 @@ proptest! {
     }
 
     #[test]
-    fn binary_serialise_then_parse_is_the_identity(event in any_event()) {
+    fn binary_event_survives_serialising_and_parsing(event in any_event()) {
         let body = wire_data(&event).to_string();
         let parsed = LifecycleEvent::from_binary(attributes(&event), body.as_bytes(), MAX_EVENT_BYTES).unwrap();
         prop_assert_eq!(parsed, event);
     }
 
     #[test]
-    fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..256)) {
+    fn parser_never_panics_on_random_bytes(body in prop::collection::vec(any::<u8>(), 0..256)) {
         let _ = LifecycleEvent::from_structured(&body, MAX_EVENT_BYTES);
         let _ = LifecycleEvent::from_binary([("id", "e")], &body, MAX_EVENT_BYTES);
     }
 
     #[test]
-    fn no_json_panics_and_what_parses_has_only_doubles(body in any_json(), data in any_json()) {
+    fn parsed_data_of_random_json_has_only_doubles(body in any_json(), data in any_json()) {
         let _ = parse(&body);
         if let Ok(event) = parse(&envelope(&data)) {
             prop_assert!(only_doubles(&event.data));

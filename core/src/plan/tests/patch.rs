@@ -36,7 +36,7 @@ fn the_patches_that_hold_are_sent_in_order_and_nothing_else() {
     assert_eq!(store.log, ["patch job", "patch job"]);
     assert_eq!(store.object("job")["data"], json!({ "a": "one", "c": "three" }));
     assert_eq!(patched.visible("job"), Some(store.object("job")), "the server's last answer is what is seen");
-    let asked: Vec<_> = patched.outcomes[0].gates.iter().map(|gate| (gate.name.as_str(), gate.told())).collect();
+    let asked: Vec<_> = patched.outcomes[0].gates.iter().map(|gate| (gate.name.as_str(), gate.answer_text())).collect();
     let told = |name, answer: &str| (name, answer.to_owned());
     assert_eq!(asked, [told("patch[0]", "holds"), told("patch[1]", "does not hold"), told("patch[2]", "holds")]);
 }
