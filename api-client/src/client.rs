@@ -1,8 +1,8 @@
-//! The HTTP client of the HyperFleet API.
+//! The client that calls.
 //!
-//! In: [`Settings`], then requests. Out: complete answers, whatever their status. Fails: [`SettingsError`]
-//! without a usable base URL; [`CallError`] if a call gets no complete answer. The client decides from the
-//! status only whether to retry; the caller decides what else the status means.
+//! In: settings, then requests. Out: complete answers, one connection pool for all of them. A client cannot be made
+//! without a base URL; everything after that is the fate of a call ([`CallError`]). What a status means is the caller's
+//! to say, beyond which ones are worth another attempt.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,57 +11,56 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use lifecycle_errors::Chain;
+use lifecycle_service::logging::Chain;
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
-use crate::retry::{self, DelayGrowth, Next, Outcome, RetryPolicy};
+use crate::retry::{self, Backoff, Next, Outcome, RetryPolicy};
 use crate::tls;
 use crate::token::{TokenError, TokenFile};
 use crate::url::{Base, is_web_address};
 use crate::watch::{Outgoing, Watch, WatchAttempt};
 
-/// The size limit of a response body, so that no server can exhaust the memory. Documents of the API are far
-/// smaller.
+/// An answer over this is no API resource; reading it would be somebody's way to exhaust our memory.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
-/// How many redirects are followed: the limit of Go's client.
+/// As many as browsers and Go follow, or fewer.
 const REDIRECT_LIMIT: usize = 10;
 
-/// Settings of a [`Client`].
+/// How the API is called.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The URL of the API, such as `http://hyperfleet-api:8000`.
+    /// Where the API is, such as `http://hyperfleet-api:8000`.
     pub base_url: String,
-    /// The API version in paths; empty means `v1`.
+    /// The version in paths; empty means `v1`.
     pub version: String,
-    /// Limits one attempt; the limit of a request can only be shorter.
+    /// The longest that one attempt may take; a request's own limit can only be shorter.
     pub timeout: Duration,
-    /// How often and after which delays a failed attempt is repeated.
+    /// How often and after which delays a call is tried again.
     pub retry: RetryPolicy,
-    /// Headers that each request to the API carries.
+    /// Headers of each request to the API.
     pub default_headers: HeaderMap,
-    /// The file of the bearer token, if the API requires one.
+    /// The bearer token, if the API wants one.
     pub token: Option<TokenSettings>,
-    /// The header `User-Agent`, unless a request sets its own.
+    /// `User-Agent`, unless a request has its own.
     pub user_agent: HeaderValue,
 }
 
-/// The file of the bearer token.
+/// Where the bearer token is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSettings {
-    /// The path of the file.
+    /// The file that holds it.
     pub path: PathBuf,
-    /// How long a token is used before the file is checked for a change.
+    /// For how long it is used without looking at the file again.
     pub cache_ttl: Duration,
 }
 
-/// Why no client can be built from the settings.
+/// Settings that no client can be made of.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// There is no base URL.
     #[error("the base URL of the HyperFleet API is not configured")]
     NoBaseUrl,
-    /// The base URL is not an http or https URL with a host, or it has a query.
+    /// The base URL is no web address, or has a query.
     #[error("the base URL of the HyperFleet API is no base URL, expected http:// or https:// and a host")]
     BaseUrl,
     /// TLS could not be set up.
@@ -72,27 +71,27 @@ pub enum SettingsError {
     Http(#[source] reqwest::Error),
 }
 
-/// One request; the client adds its default headers, token and `User-Agent`.
+/// A request, without what the client adds to each.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The method.
     pub method: Method,
     /// A path of the API, or an absolute URL.
     pub url: String,
-    /// Headers; they replace the client's headers of the same name, except the token.
+    /// Headers; they win over the client's own, but for the token.
     pub headers: HeaderMap,
-    /// The body; not sent with GET and DELETE. Its type is JSON unless `headers` has a `Content-Type`.
+    /// The body; never sent with GET and DELETE. Without a header that says otherwise it is JSON.
     pub body: Option<Bytes>,
-    /// Limits one attempt; none means the client's limit.
+    /// The time for one attempt; the client's own if none.
     pub timeout: Option<Duration>,
-    /// The number of attempts, the first included; none means the client's number.
+    /// Attempts in total; the client's own number if none.
     pub attempts: Option<u32>,
-    /// How the delay between attempts grows; none means as in the client's settings.
-    pub backoff: Option<DelayGrowth>,
+    /// How the delay between attempts grows; as for the client if none.
+    pub backoff: Option<Backoff>,
 }
 
 impl Request {
-    /// Builds a GET request.
+    /// Asks for a resource or a list.
     #[must_use]
     pub fn get(url: impl Into<String>) -> Self {
         Self { url: url.into(), ..Self::default() }
@@ -104,58 +103,58 @@ impl Request {
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// The body's media type, from the header `Content-Type`.
+    /// The media type of the body, as the server says.
     pub content_type: Option<String>,
-    /// Whether a redirect was followed, so that the answer comes from another URL than the requested one.
+    /// Whether it comes from another URL than the one that was asked.
     pub redirected: bool,
     /// The body.
     pub body: String,
-    /// The number of attempts made.
+    /// Attempts made.
     pub attempts: u32,
 }
 
-/// A call that got no complete answer.
+/// A call without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer after {attempts} attempt(s)")]
 pub struct Failure {
-    /// The number of attempts made; zero if the request cannot be sent.
+    /// Attempts made; zero if the request cannot be sent at all.
     pub attempts: u32,
     /// Why the last attempt failed.
     #[source]
     pub error: CallError,
 }
 
-/// Why an attempt got no complete answer.
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The URL is not an http or https URL.
+    /// The URL cannot be called.
     #[error("the URL is no http:// or https:// address")]
     Url,
-    /// The call's deadline passed before the first attempt.
+    /// The call's deadline had passed before the first attempt.
     #[error("the deadline has passed")]
     NoTime,
     /// The call's deadline passed during an attempt.
     #[error("the deadline passed before there was an answer")]
     DeadlinePassed,
-    /// The attempt reached its time limit.
+    /// An attempt took too long.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// The token file yields no token.
+    /// There is no token to send.
     #[error(transparent)]
     Token(TokenError),
-    /// The connection failed, or was closed before the response headers arrived.
+    /// The server could not be reached, or hung up.
     #[error(transparent)]
     Unreachable(reqwest::Error),
-    /// The connection was closed before the end of the body.
+    /// The answer broke off.
     #[error("reading the response")]
     BrokenOff(#[source] reqwest::Error),
-    /// The body is above the size limit.
+    /// The answer is too long to be one of the API.
     #[error("the response body is over {BODY_LIMIT} bytes")]
     TooLong,
 }
 
 impl CallError {
-    /// Whether another attempt may succeed.
+    /// Whether another attempt can end otherwise.
     fn is_retryable(&self) -> bool {
         match self {
             Self::DeadlinePassed | Self::TimedOut(_) | Self::Token(_) | Self::BrokenOff(_) => true,
@@ -165,7 +164,7 @@ impl CallError {
     }
 }
 
-/// A complete answer, with what the retry policy reads from it.
+/// A complete answer, and what it says about another attempt.
 struct Answered {
     answer: Answer,
     retry_after: Option<Duration>,
@@ -188,7 +187,7 @@ impl Outcome for Result<Answered, CallError> {
     }
 }
 
-/// A client of the HyperFleet API, with one connection pool.
+/// The API over the network.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -200,7 +199,7 @@ pub struct Client {
     user_agent: HeaderValue,
 }
 
-/// The parts of a request that are the same in each attempt.
+/// A request with everything that is the same in each attempt.
 struct Prepared {
     outgoing: Outgoing,
     headers: HeaderMap,
@@ -209,10 +208,10 @@ struct Prepared {
 }
 
 impl Client {
-    /// Builds a client that trusts the system's certificate authorities.
+    /// Makes a client that trusts the system's certificate authorities.
     ///
     /// # Errors
-    /// The base URL is missing or unusable, or TLS or the HTTP client cannot be set up.
+    /// The base URL is missing or unusable, or the parts of the client cannot be built.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let base_url = settings.base_url.trim();
         if base_url.is_empty() {
@@ -238,13 +237,13 @@ impl Client {
         })
     }
 
-    /// The URL of the API, and how request URLs are resolved against it.
+    /// Where the API is.
     #[must_use]
     pub fn base(&self) -> &Base {
         &self.base
     }
 
-    /// Returns a [`Probe`] that checks whether the API answers.
+    /// What asks whether the API is there.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let mut headers = self.default_headers.clone();
@@ -252,10 +251,10 @@ impl Client {
         Probe { http: self.http.clone(), root: self.base.root(), headers }
     }
 
-    /// Sends a request, with retries. Attempts and the delays between them end at `deadline`.
+    /// Makes a call, with its retries. No attempt and no wait for another one lasts beyond `deadline`.
     ///
     /// # Errors
-    /// The last attempt got no complete answer, or no attempt was made.
+    /// The last attempt got no complete answer, or none was made.
     pub async fn call<W: Watch>(
         &self,
         request: &Request,
@@ -279,7 +278,7 @@ impl Client {
         }
     }
 
-    /// Gathers what each attempt sends; `None` if the URL is not an http or https URL.
+    /// Gathers what each attempt sends; none if the URL cannot be called.
     fn prepare(&self, request: &Request) -> Option<Prepared> {
         let resolved = self.base.resolve(&request.url);
         let url = self.base.locate(&resolved)?;
@@ -297,7 +296,7 @@ impl Client {
         Some(Prepared { outgoing, headers, body, timeout })
     }
 
-    /// Makes one attempt, within its time limit and the deadline, and reports it to `watch`.
+    /// One attempt, watched, and ended in time.
     async fn attempt<W: Watch>(
         &self,
         prepared: &Prepared,
@@ -324,7 +323,7 @@ impl Client {
             headers.insert(AUTHORIZATION, token.clone());
             credential = Some((file, token));
         }
-        watched.sending(&mut headers);
+        watched.leaves(&mut headers);
         let mut request = self.http.request(outgoing.method.clone(), outgoing.url.clone()).headers(headers);
         if let Some(body) = body {
             request = request.body(body.clone());
@@ -345,10 +344,9 @@ impl Client {
     }
 }
 
-/// Checks whether the API answers: requests the root of the API's version, once and without the token. Any
-/// status counts.
+/// Asks the root of the API's version for any answer, once and without the token: a refusal is an answer.
 ///
-/// The base URL itself is no proof: a router may forward only the API's prefix and answer 503 everywhere else.
+/// A router may serve that prefix alone and answer 503 elsewhere, so the base URL itself tells nothing about the API.
 #[derive(Debug, Clone)]
 pub struct Probe {
     http: reqwest::Client,
@@ -357,10 +355,10 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Sends the request, and returns the status of the answer.
+    /// The status that something answered with.
     ///
     /// # Errors
-    /// No answer arrived.
+    /// There was no answer.
     pub async fn ask(&self) -> Result<StatusCode, CallError> {
         let request = self.http.get(self.root.clone()).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| CallError::Unreachable(error.without_url()))?;
@@ -368,8 +366,7 @@ impl Probe {
     }
 }
 
-/// Follows redirects within one origin only, because headers and bodies may hold credentials meant for that
-/// origin.
+/// Credentials and bodies stay on the origin that they were meant for.
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let stays = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
     if stays && attempt.previous().len() <= REDIRECT_LIMIT { attempt.follow() } else { attempt.stop() }
@@ -394,4 +391,4 @@ fn into_text(body: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

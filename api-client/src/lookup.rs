@@ -1,17 +1,17 @@
-//! Looks up one resource, and tells "does not exist" from every answer that does not prove it.
+//! Whether a resource exists: "definitely not found", apart from every other 404.
 //!
-//! In: the id of a resource, and the answer to its GET. Out: one of three results. Callers delete objects of
-//! resources that do not exist, so an answer that may come from something else than the API is
-//! [`Lookup::Unknown`]: a proxy's or a web server's page, another API, a cache, a truncated body.
+//! In: the id that was asked for, and what came back. Out: the resource, or that the API itself says it does not exist,
+//! or why neither is known. What is unknown must delete nothing, so everything that something else than the API may have
+//! answered is unknown: a proxy, a page for people, another API, a cache, an answer that breaks off.
 //!
-//! | answer | result |
+//! | answer | means |
 //! | --- | --- |
 //! | 200 and a resource with the id | [`Lookup::Found`] |
-//! | 404 and the API's problem document about this id, with the code `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
+//! | 404 and the API's own problem document about this id, with `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
 //! | anything else | [`Lookup::Unknown`], with its reason |
 //!
-//! Another installation of the same API would answer the same 404. So before a deletion, a caller also looks
-//! up a resource that is known to exist.
+//! It cannot tell the right API from another installation of it: whoever deletes asks for a resource that is known to
+//! exist as well.
 
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -23,49 +23,48 @@ use crate::problem::{self, Code, Problem};
 use crate::url::segment;
 use crate::watch::Watch;
 
-/// Whether a resource exists.
+/// What is known of one resource.
 #[derive(Debug)]
 pub enum Lookup {
-    /// The resource exists; holds the API's document.
+    /// It exists: the document that the API gave.
     Found(Value),
-    /// The resource does not exist: the API itself answered so.
+    /// It does not exist: the API itself says so.
     NotFound,
-    /// Unknown: the answer proves neither.
+    /// Neither is known.
     Unknown(Unknown),
 }
 
-/// Why it is unknown whether a resource exists.
+/// Why it is not known whether a resource exists.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
-    /// The id cannot be a segment of a URL path.
+    /// No path can name the id.
     #[error("the id cannot stand in a path")]
     Id,
-    /// No complete answer arrived.
+    /// There was no complete answer.
     #[error(transparent)]
     NoAnswer(Failure),
-    /// A redirect was followed, so another URL answered.
+    /// Another URL answered.
     #[error("the answer comes from another URL")]
     Redirected,
     /// The status is neither 200 nor 404.
     #[error("HTTP status {0}")]
     Status(StatusCode),
-    /// The status is 200, but the body is not the requested resource.
+    /// A 200 without the resource that was asked for.
     #[error("HTTP status 200 without the resource")]
     NoResource,
-    /// The status is 404, but the body is not a problem document of the API: a proxy's page, or a truncated
-    /// document.
+    /// A 404 without the API's problem document: a proxy's, or one that breaks off.
     #[error("HTTP status 404 without a problem document of the API")]
     NoProblem,
-    /// The status is 404 with another problem, such as a URL that the API does not serve.
+    /// A 404 whose problem is another one, such as a URL that the API does not serve.
     #[error("HTTP status 404 for another reason: {0:?}")]
     OtherProblem(Code),
-    /// The status is 404, but the problem document names another path.
+    /// A 404 about another path.
     #[error("HTTP status 404 about another path")]
     OtherPath,
 }
 
 impl Client {
-    /// Looks up a resource in a collection: `clusters`, another kind's, or `resources`, which has all kinds.
+    /// Asks for one resource of a collection, such as `clusters`, or `resources` for any kind.
     pub async fn look_up<W: Watch>(&self, collection: &str, id: &str, deadline: Option<Instant>, watch: &W) -> Lookup {
         let Some(segment) = segment(id) else { return Lookup::Unknown(Unknown::Id) };
         match self.call(&Request::get(format!("{collection}/{segment}")), deadline, watch).await {
@@ -75,7 +74,7 @@ impl Client {
     }
 }
 
-/// Classifies the answer to `GET …/{id}`.
+/// What an answer to `GET …/{id}` says.
 #[must_use]
 pub fn judge(id: &str, answer: &Answer) -> Lookup {
     if answer.redirected {
@@ -91,7 +90,7 @@ pub fn judge(id: &str, answer: &Answer) -> Lookup {
     }
 }
 
-/// Succeeds only if the answer is the API's own statement that the resource does not exist.
+/// Succeeds only for the API's own word that the resource does not exist.
 fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
     let media_type = answer.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
     if !media_type.trim().eq_ignore_ascii_case(problem::MEDIA_TYPE) {
@@ -101,7 +100,7 @@ fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
     if problem.code != Code::ResourceNotFound {
         return Err(Unknown::OtherProblem(problem.code));
     }
-    // Compare only the last segment: a proxy may have rewritten the path before it.
+    // Proxies may have changed what stands before the id.
     let named = problem.instance.rsplit('/').next().unwrap_or_default();
     if percent_decode_str(named).decode_utf8().ok().as_deref() == Some(id) { Ok(()) } else { Err(Unknown::OtherPath) }
 }

@@ -1,34 +1,34 @@
-//! Parses the API's errors: problem documents (RFC 9457) with a code of the API.
+//! The API's errors: problem documents (RFC 9457) with a code of the API.
 //!
-//! In: the body of an answer. Out: the document, its code alone, or `None` if the body is something else.
-//! Pure. [`lookup`](crate::lookup) decides whether to trust a document.
+//! In: the body of an answer. Out: the document, or only its code, or nothing where the body is something else. Whether an
+//! answer can be believed is decided in [`lookup`](crate::lookup), not here.
 
 use serde::Deserialize;
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// The API's error codes, as a closed set. A code is `HYPERFLEET-` and the part that each variant names.
+/// What the API says went wrong: the part of its codes after `HYPERFLEET-`, as a closed set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum Code {
-    /// `VAL-…`: the request is invalid.
+    /// `VAL-…`: the request is not valid.
     Validation,
-    /// `AUT-…`: the request has no valid token.
+    /// `AUT-…`: there is no valid token.
     Authentication,
-    /// `AUZ-001`: the caller lacks the permission.
+    /// `AUZ-001`: the caller may not do this.
     Permission,
-    /// `NTF-000`: the API does not serve this URL, so the code proves nothing about a resource.
+    /// `NTF-000`: the API serves no such URL. The caller's mistake; it says nothing about any resource.
     UnknownEndpoint,
-    /// `NTF-001`: the API serves this URL, and the resource does not exist.
+    /// `NTF-001`: the URL is right, and the resource does not exist.
     ResourceNotFound,
-    /// `CNF-001`: another resource has the name.
+    /// `CNF-001`: another resource has that name.
     AlreadyExists,
-    /// `CNF-003`: the resource's state does not allow the request.
+    /// `CNF-003`: the resource is in no state for this.
     Conflict,
     /// `LMT-001`: too many requests.
     RateLimit,
-    /// `INT-…`: an internal error of the API.
+    /// `INT-…`: the API failed.
     Internal,
     /// `SVC-…`: the API cannot reach its database.
     Unavailable,
@@ -58,7 +58,7 @@ impl From<String> for Code {
 }
 
 impl Code {
-    /// Reads the member `code` of a JSON body, which may lack the other members of a problem document.
+    /// The code of a body, whatever else the body holds.
     #[must_use]
     pub fn of(body: &str) -> Option<Self> {
         #[derive(Deserialize)]
@@ -72,37 +72,37 @@ impl Code {
 /// A problem document of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Problem {
-    /// The API's error code.
+    /// Which problem it is.
     pub code: Code,
-    /// The HTTP status, repeated in the document.
+    /// The HTTP status, once more.
     pub status: u16,
-    /// The path of the request.
+    /// The path that was asked for.
     pub instance: String,
-    /// A short description of the problem.
+    /// The problem in a few words.
     #[serde(default)]
     pub title: String,
-    /// What happened in this request. An internal error may quote the database's message.
+    /// What happened this time. Of a failing API it holds text of the database.
     #[serde(default)]
     pub detail: String,
-    /// The id of the request in the API's logs.
+    /// The request's id in the API's logs.
     #[serde(default)]
     pub trace_id: String,
-    /// The invalid members of the request.
+    /// The members of the request that are not valid.
     #[serde(default)]
     pub errors: Vec<InvalidField>,
 }
 
-/// An invalid member of a request.
+/// A member of a request that the API refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InvalidField {
-    /// The path of the member.
+    /// Its path.
     pub field: String,
-    /// Why the member is invalid.
+    /// What is wrong with it.
     pub message: String,
 }
 
 impl Problem {
-    /// Parses a body; `None` if it is not a problem document of the API.
+    /// Reads a body; none if it is no problem document of the API.
     #[must_use]
     pub fn parse(body: &str) -> Option<Self> {
         serde_json::from_str(body).ok()
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_parsed_by_prefix_or_number() {
+    fn codes_are_told_apart() {
         let cases = [
             ("HYPERFLEET-VAL-000", Code::Validation),
             ("HYPERFLEET-VAL-006", Code::Validation),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_read_from_incomplete_documents() {
+    fn a_code_is_found_whatever_stands_beside_it() {
         let cases = [
             (r#"{"code":"HYPERFLEET-NTF-000"}"#, Some(Code::UnknownEndpoint)),
             (r#"{"status":"404","code":"HYPERFLEET-NTF-000"}"#, Some(Code::UnknownEndpoint)),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn problem_document_of_an_invalid_request_is_parsed() {
+    fn reads_the_document_of_a_refused_request() {
         let body = r#"{
             "type": "https://api.hyperfleet.io/errors/validation-error", "title": "Validation failed", "status": 400,
             "detail": "spec is required", "instance": "/api/hyperfleet/v1/clusters", "code": "HYPERFLEET-VAL-001",
@@ -167,6 +167,6 @@ mod tests {
         let problem = Problem::parse(body).unwrap();
         assert_eq!((problem.code, problem.status, problem.trace_id.as_str()), (Code::Validation, 400, "t-1"));
         assert_eq!(problem.errors, [InvalidField { field: "spec".to_owned(), message: "is required".to_owned() }]);
-        assert_eq!(Problem::parse(&body[..body.len() - 2]), None, "a truncated document");
+        assert_eq!(Problem::parse(&body[..body.len() - 2]), None, "a document that breaks off");
     }
 }

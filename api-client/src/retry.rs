@@ -1,8 +1,8 @@
-//! Decides when a call is tried again, and after which delay.
+//! When a call is tried again.
 //!
-//! In: a policy, a deadline, and a function that makes one attempt. Out: the last attempt's outcome, and the
-//! number of attempts. Every method is retried, POST included, because the API's writes are idempotent. The
-//! delays run on Tokio's clock, and the random numbers are an argument, so that tests control both.
+//! In: a policy, a deadline, and a way to make one attempt. Out: the last attempt's outcome and how many there were.
+//! Any method is retried, POST included: the API's writes are idempotent. It waits on Tokio's clock only, and takes
+//! its randomness as an argument.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DelayGrowth {
+pub enum Backoff {
     /// `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
@@ -24,19 +24,19 @@ pub enum DelayGrowth {
     Constant,
 }
 
-/// Each delay varies randomly by this fraction, so that clients that failed together do not retry together.
+/// How far a delay is moved either way, so that clients that failed together do not return together.
 const JITTER: f64 = 0.1;
 
-/// The number of attempts, and the delays between them.
+/// How often, and after which delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The number of attempts, the first included; zero counts as one.
+    /// Attempts in total; none counts as one.
     pub attempts: u32,
-    /// How the delay grows with each attempt.
-    pub backoff: DelayGrowth,
+    /// How the delay grows.
+    pub backoff: Backoff,
     /// The first delay.
     pub base_delay: Duration,
-    /// The upper limit of a delay, also of one that the server requests.
+    /// No delay is longer, whatever the growth or the server says.
     pub max_delay: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 3,
-            backoff: DelayGrowth::Exponential,
+            backoff: Backoff::Exponential,
             base_delay: Duration::from_secs(1),
             max_delay: Duration::from_secs(30),
         }
@@ -52,43 +52,42 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Computes the delay after the n-th failed attempt, with a `jitter` from -1 to 1.
+    /// The delay after the n-th failed attempt, with a `jitter` from -1 to 1.
     #[must_use]
     pub fn delay(&self, failed: u32, jitter: f64) -> Duration {
         let failed = failed.max(1);
         let factor = match self.backoff {
-            DelayGrowth::Exponential => 2_u32.saturating_pow(failed - 1),
-            DelayGrowth::Linear => failed,
-            DelayGrowth::Constant => 1,
+            Backoff::Exponential => 2_u32.saturating_pow(failed - 1),
+            Backoff::Linear => failed,
+            Backoff::Constant => 1,
         };
         let grown = self.base_delay.saturating_mul(factor).min(self.max_delay.saturating_mul(2));
         grown.mul_f64(1.0 + JITTER * jitter.clamp(-1.0, 1.0)).min(self.max_delay)
     }
 }
 
-/// Whether and when to make another attempt.
+/// What an attempt says about another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// No other attempt: it would end the same way.
+    /// Another attempt would end the same way.
     Final,
-    /// Another attempt without a delay, once per call: the token file has a new token since the server
-    /// refused the old one.
+    /// The refused credential has been replaced since: once in a call, another attempt is made at once.
     AtOnce,
-    /// Another attempt after the policy's delay, or after the server's if that is longer.
+    /// Another attempt can end otherwise, after the policy's delay or the one that the server asks for.
     Later(Option<Duration>),
 }
 
 /// The outcome of one attempt.
 pub(crate) trait Outcome {
-    /// Whether another attempt may succeed, and when to make it.
+    /// Whether another attempt can end otherwise.
     fn next(&self) -> Next;
 
-    /// The reason for another attempt, for the log.
+    /// Why this one does not count, for the log.
     fn reason(&self) -> String;
 }
 
 impl Next {
-    /// Decides by a complete answer.
+    /// After a complete answer.
     pub(crate) fn after_answer(status: StatusCode, retry_after: Option<Duration>, stale_credential: bool) -> Self {
         match (stale_credential, is_worth_retrying(status)) {
             (true, _) => Self::AtOnce,
@@ -97,20 +96,20 @@ impl Next {
         }
     }
 
-    /// Decides by an attempt without a complete answer.
+    /// After an attempt without an answer.
     pub(crate) fn after_failure(is_retryable: bool) -> Self {
         if is_retryable { Self::Later(None) } else { Self::Final }
     }
 }
 
-/// Whether a request that got this status may succeed in another attempt.
+/// Whether another attempt at a request that got this status can end otherwise.
 #[must_use]
 pub fn is_worth_retrying(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// Repeats attempts until one is final, the policy allows no more, or the next one would begin after the
-/// deadline. Returns the last outcome and the number of attempts.
+/// Makes attempts until one is final, the policy is used up, or the deadline leaves no room for the next one. Gives
+/// the last outcome and the number of attempts.
 pub(crate) async fn run<T, F, Fut>(
     policy: RetryPolicy,
     deadline: Option<Instant>,
@@ -151,7 +150,7 @@ where
     }
 }
 
-/// Parses `Retry-After`: seconds, or an HTTP date, from which `now` is subtracted.
+/// Reads `Retry-After`: seconds, or a date to be compared with `now`.
 pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -173,17 +172,17 @@ mod tests {
 
     const POLICY: RetryPolicy = RetryPolicy {
         attempts: 4,
-        backoff: DelayGrowth::Exponential,
+        backoff: Backoff::Exponential,
         base_delay: Duration::from_secs(1),
         max_delay: Duration::from_secs(5),
     };
 
     #[test]
-    fn delay_grows_by_the_policy_up_to_its_limit() {
+    fn delays_grow_by_the_strategy_and_stop_at_the_cap() {
         let cases = [
-            ("exponential", DelayGrowth::Exponential, [1, 2, 4, 5, 5]),
-            ("linear", DelayGrowth::Linear, [1, 2, 3, 4, 5]),
-            ("constant", DelayGrowth::Constant, [1, 1, 1, 1, 1]),
+            ("exponential", Backoff::Exponential, [1, 2, 4, 5, 5]),
+            ("linear", Backoff::Linear, [1, 2, 3, 4, 5]),
+            ("constant", Backoff::Constant, [1, 1, 1, 1, 1]),
         ];
         for (name, backoff, seconds) in cases {
             let policy = RetryPolicy { backoff, ..POLICY };
@@ -197,13 +196,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn delay_never_exceeds_its_limit(failed in any::<u32>(), jitter in any::<f64>(), base in 0_u64..1 << 40) {
+        fn no_delay_is_over_the_cap(failed in any::<u32>(), jitter in any::<f64>(), base in 0_u64..1 << 40) {
             let policy = RetryPolicy { base_delay: Duration::from_millis(base), ..POLICY };
             prop_assert!(policy.delay(failed, jitter) <= policy.max_delay);
         }
     }
 
-    /// The scripted outcome of an attempt.
+    /// What a server or the network did.
     #[derive(Debug, Clone, PartialEq)]
     enum Scripted {
         Answered { status: u16, retry_after: Option<Duration>, stale_credential: bool },
@@ -243,7 +242,7 @@ mod tests {
         Scripted::Failed { retryable }
     }
 
-    /// Runs a script of outcomes; returns the seconds at which attempts began, and the last outcome.
+    /// Runs a script of outcomes; gives the seconds at which attempts were made, and the last outcome.
     async fn play(script: Vec<Scripted>, attempts: u32, deadline: Option<u64>) -> (Vec<u64>, Scripted) {
         let start = Instant::now();
         let times = RefCell::new(Vec::new());
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn attempts_are_repeated_only_while_they_may_succeed() {
+    async fn tries_again_only_what_can_end_otherwise() {
         let ok = || answered(200);
         let cases = [
             ("success", vec![ok()], 3, None, vec![0], ok()),
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_parsed_as_seconds_or_date() {
+    fn reads_both_forms_of_retry_after() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         let cases = [
             ("seconds", "120", Some(120)),

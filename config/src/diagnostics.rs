@@ -1,21 +1,20 @@
-//! Diagnostics: mistakes in a configuration, each with its place and a cure.
+//! What is wrong with a configuration: every mistake, with its place and the words that would fix it.
 //!
-//! In: mistakes that the other modules find. Out: a list, printed for people ([`Display`](std::fmt::Display))
-//! or for programs ([`serde::Serialize`]). A check adds each mistake to a [`Diagnostics`] and continues, so
-//! that an author sees all of them at once.
+//! A check never stops at the first mistake: it adds to a [`Diagnostics`] and goes on. Rendering is for
+//! people ([`Display`](std::fmt::Display)) or for programs ([`serde::Serialize`]).
 
 use std::{fmt, io};
 
 use serde::Serialize;
 
-/// How a diagnostic affects loading.
+/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The configuration is refused.
     Error,
-    /// The configuration loads, but something in it will fail, or will not do what its author probably means;
-    /// `check --strict` refuses the configuration.
+    /// The configuration loads, and something in it will fail or will not do what its author means;
+    /// `check --strict` refuses it.
     Warning,
     /// The configuration loads and works as written, and could be simpler; `check --strict` accepts it.
     Note,
@@ -28,9 +27,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The file, or what stands for it: `environment`, `command line`.
     pub file: String,
-    /// The keys that lead to the value: `params[0].source`. Empty if the diagnostic is about the whole file.
+    /// Where in the file, by keys: `params[0].source`. Empty for the file as a whole.
     pub path: String,
-    /// The line, from 1; none for variables and flags.
+    /// Where in the file, from 1; none outside of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The column, from 1.
@@ -38,15 +37,15 @@ pub struct Diagnostic {
     pub column: Option<usize>,
     /// What is wrong.
     pub message: String,
-    /// How to correct it.
+    /// What would fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The line of the file; none if the file may hold secrets.
+    /// The line that it stands in; none where it could quote a secret.
     #[serde(skip)]
     pub snippet: Option<Snippet>,
 }
 
-/// A part of a line, and the column of the mistake in this part.
+/// What is shown of a line, with the place of the mistake in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
     text: String,
@@ -54,7 +53,7 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// Cuts a part of at most 100 characters out of a line, around the 1-based `column`.
+    /// Cuts what is worth showing out of a line, around the 1-based `column`.
     #[must_use]
     pub fn of(line: &str, column: usize) -> Self {
         let start = if column > SNIPPET_WIDTH { column - SNIPPET_WIDTH / 2 } else { 0 };
@@ -63,26 +62,26 @@ impl Snippet {
     }
 }
 
-/// The maximum number of characters in a snippet.
+/// The most characters of a line that are shown.
 const SNIPPET_WIDTH: usize = 100;
 
-/// The maximum number of diagnostics kept. An author with more mistakes corrects these first.
+/// The most diagnostics that are kept: an author who has more mends these first.
 const MAX_DIAGNOSTICS: usize = 500;
 
 impl Diagnostic {
-    /// Returns the diagnostic with another severity.
+    /// The same diagnostic with another severity.
     #[must_use]
     pub fn as_severity(self, severity: Severity) -> Self {
         Self { severity, ..self }
     }
 
-    /// An error about a file that cannot be read.
+    /// A file that cannot be read.
     #[must_use]
     pub fn unreadable(file: &str, error: &io::Error, help: Option<String>) -> Self {
         Self::outside(file, "", format!("failed to read the file: {}", why_unreadable(error)), help)
     }
 
-    /// An error without a line: about an environment variable, a flag, or an unreadable file.
+    /// An error that stands in no line of any file: an environment variable, a flag, an unreadable file.
     #[must_use]
     pub fn outside(file: &str, path: &str, message: String, help: Option<String>) -> Self {
         Self {
@@ -98,7 +97,7 @@ impl Diagnostic {
     }
 }
 
-/// Explains why a file cannot be read, without the operating system's error code in the common cases.
+/// Why a file cannot be read, in words that do not name the system's error code.
 #[must_use]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds")]
 pub fn why_unreadable(error: &io::Error) -> String {
@@ -110,7 +109,7 @@ pub fn why_unreadable(error: &io::Error) -> String {
     }
 }
 
-/// The diagnostics of a check; above 500, further ones are only counted.
+/// Everything found so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diagnostics {
@@ -132,7 +131,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds a diagnostic, and calls `make` only if it will be kept: quoting a long line takes time.
+    /// Adds a diagnostic that is worth making only if it is kept: quoting a long line takes a while.
     pub fn push_with(&mut self, severity: Severity, make: impl FnOnce() -> Diagnostic) {
         if self.list.len() < MAX_DIAGNOSTICS || (severity == Severity::Error && !self.has_errors()) {
             self.push(make());
@@ -141,7 +140,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds the diagnostics of another check.
+    /// Adds every diagnostic of another check.
     pub fn extend(&mut self, other: Self) {
         self.omitted += other.omitted;
         for diagnostic in other.list {
@@ -149,37 +148,37 @@ impl Diagnostics {
         }
     }
 
-    /// The diagnostics in the order of their addition, or of [`sort`](Self::sort).
+    /// Every diagnostic, in the order of [`sort`](Self::sort) if that was called.
     #[must_use]
     pub fn all(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// The number of diagnostics that were dropped because of the limit.
+    /// How many more there were than are kept.
     #[must_use]
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// Whether there are no diagnostics.
+    /// Whether there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether a diagnostic is an error, so that the configuration is refused.
+    /// Whether anything refuses the configuration.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }
 
-    /// Counts the diagnostics of a severity.
+    /// How many diagnostics of a severity there are.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
-    /// Turns every warning into an error, for `check --strict`. Notes stay notes: they require no change.
+    /// Makes every warning an error. A note stays a note, because nothing has to change for it.
     #[must_use]
     pub fn strict(mut self) -> Self {
         for diagnostic in &mut self.list {
@@ -191,8 +190,8 @@ impl Diagnostics {
         self
     }
 
-    /// Sorts the diagnostics by file, in the order in which the files first appear, then by line and column.
-    /// Keeps the order of diagnostics at the same place, and removes repetitions.
+    /// Orders the diagnostics as a reader goes through the files: file by file in the order in which they
+    /// first appear, then by line. What stands at the same place keeps its order; repetitions go.
     pub fn sort(&mut self) {
         let mut files: Vec<String> = Vec::new();
         for diagnostic in &self.list {

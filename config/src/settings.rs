@@ -1,13 +1,12 @@
-//! Merges a configuration file with its settings from outside: default, file, environment, flag; the later wins.
+//! The keys of one file, each with the value that comes last: default, file, environment, flag.
 //!
-//! In: a [`Table`] of the keys that flags and variables can set, the schema of the file, the document, the
-//! environment, and the given flags. Out: [`Settings`], the merged value with the source of each key. Fails:
-//! with a diagnostic that names the variable or flag whose text does not fit its key; the key then keeps the
-//! value of the weaker source.
+//! In: a [`Table`] of what can be set from outside of the file, the schema of the file, the document, the environment, and the
+//! flags that were given. Out: [`Settings`], the merged value in which each key knows where it came from. Text that does
+//! not fit its key is an error that names the variable or the flag, and the key keeps the value that it had.
 //!
-//! The schema declares the keys, their types and their descriptions; [`tables`] generates the documentation
-//! from the schema and the table. Each program applies its defaults and rules through a [`Resolver`], which
-//! reports a diagnostic at the line, variable or flag that the value came from.
+//! The schema declares the keys, their types and their descriptions; [`tables`] makes the documentation of the schema and the
+//! table. Defaults and rules belong to the program, which applies them through a [`Resolver`]: it reports each diagnostic at
+//! the line, the variable or the flag that the value came from.
 
 #[cfg(feature = "clap")]
 pub mod arguments;
@@ -26,33 +25,33 @@ use crate::decode::{Typing, coerce, normalize};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::document::{Document, Path, Segment};
 
-/// The environment variables of the process, as a value.
+/// The environment of the process, as a value.
 pub type Environment = BTreeMap<String, String>;
 
-/// The given flags that set keys, by their long names.
+/// The flags that were given and set keys, by their long names.
 pub type Flags = BTreeMap<&'static str, String>;
 
-/// The argument of a flag.
+/// What a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A text: `--name value`.
+    /// Text.
     Text,
-    /// A boolean: `--name`, `--name=true` or `--name=false`.
+    /// Nothing, or `=true` and `=false`.
     Switch,
 }
 
-/// A key that a flag or variables can set.
+/// A key that can be set from outside of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// The key's path in the file.
     pub key: &'static str,
     /// The flag's long name, if it has a flag.
     pub flag: Option<&'static str>,
-    /// The argument of the flag.
+    /// What the flag takes.
     pub takes: Takes,
-    /// Environment variables; the first that is set and not empty is used.
+    /// Environment variables; the first one that is set and not empty counts.
     pub variables: &'static [&'static str],
-    /// Whether the text of a variable is converted to lower case.
+    /// Whether the text of a variable is read in lower case.
     pub lower_case: bool,
 }
 
@@ -63,7 +62,7 @@ impl Setting {
         Self { key, flag: Some(flag), takes: Takes::Text, variables, lower_case: false }
     }
 
-    /// A key with a boolean flag.
+    /// A key with a flag that needs no text.
     #[must_use]
     pub const fn switch(key: &'static str, flag: &'static str, variables: &'static [&'static str]) -> Self {
         Self { key, flag: Some(flag), takes: Takes::Switch, variables, lower_case: false }
@@ -75,37 +74,37 @@ impl Setting {
         Self { key, flag: None, takes: Takes::Text, variables, lower_case: false }
     }
 
-    /// The same key, with the text of its variables converted to lower case.
+    /// The same key, whose variables are read in lower case.
     #[must_use]
     pub const fn lower_case(self) -> Self {
         Self { lower_case: true, ..self }
     }
 }
 
-/// Variables whose names are derived from keys. The variables that a [`Setting`] lists take precedence over them.
+/// Variables that no [`Setting`] lists, because their names follow from the keys. They are weaker than those of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
-    /// No derived variables.
+    /// There are none.
     None,
-    /// The prefix and the key, for each key with a scalar value in the file: `PREFIX_LOG_LEVEL`.
+    /// This prefix and the key, for every key that has a scalar in the file: `PREFIX_LOG_LEVEL`.
     OfKeysInFile(&'static str),
-    /// The key itself, for each key of the schema: `LOG_LEVEL`.
+    /// The key, for every key of the schema: `LOG_LEVEL`.
     OfEveryKey,
 }
 
-/// The flags and variables that set the keys of one file.
+/// How the keys of one file are set from outside of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// The keys with flags or variables of their own.
+    /// The keys that have a flag or variables of their own.
     pub settings: &'static [Setting],
-    /// Variables derived from the names of keys.
+    /// Further variables.
     pub derived: Derived,
-    /// Which scalars of the file are accepted for a type.
+    /// How strictly the file's scalars are taken.
     pub typing: Typing,
 }
 
 impl Table {
-    /// Whether a flag or a listed variable sets this key.
+    /// Whether a flag or a variable of its own sets this key.
     #[must_use]
     pub fn sets(&self, key: &str, environment: &Environment, flags: &Flags) -> bool {
         self.settings.iter().filter(|setting| setting.key == key).any(|setting| {
@@ -114,7 +113,7 @@ impl Table {
     }
 }
 
-/// The flag and the variable that name a configuration file; the flag takes precedence.
+/// What names a configuration file: a flag, else a variable.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
     /// The flag's long name.
@@ -126,7 +125,7 @@ pub struct FileName {
 }
 
 impl FileName {
-    /// Returns the path of the file. An empty name counts as not set.
+    /// The file; an empty name is none.
     #[must_use]
     pub fn resolve(&self, flag: Option<&str>, environment: &Environment) -> Option<PathBuf> {
         let variable = environment.get(self.variable).map(String::as_str);
@@ -134,10 +133,10 @@ impl FileName {
     }
 }
 
-/// The source of a key's value; later variants take precedence.
+/// Where the value of a key came from; a later source wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// The program's default.
+    /// Nobody set it.
     Default,
     /// The file.
     File,
@@ -147,14 +146,14 @@ pub enum Source {
     Flag,
 }
 
-/// A value that a variable or a flag sets.
+/// A value from outside of the file.
 struct Given {
     key: Path,
     text: String,
     origin: Origin,
 }
 
-/// The variable or flag that set a value.
+/// The variable or flag that a value came from.
 #[derive(Debug, Clone)]
 struct Origin {
     source: Source,
@@ -162,14 +161,14 @@ struct Origin {
 }
 
 impl Origin {
-    /// Builds a diagnostic about the value of this variable or flag.
+    /// A diagnostic about what the variable or flag sets.
     fn diagnostic(&self, severity: Severity, key: &Path, message: &str, help: Option<String>) -> Diagnostic {
         let file = if self.source == Source::Flag { "command line" } else { "environment" };
         Diagnostic::outside(file, &self.name, format!("{key} {message}"), help).as_severity(severity)
     }
 }
 
-/// A merged configuration, with the source of each key.
+/// A merged configuration.
 #[derive(Debug)]
 pub struct Settings {
     document: Document,
@@ -189,7 +188,7 @@ impl Settings {
     ) -> Self {
         let mut given = derived(table.derived, schema, &document, environment);
         given.extend(listed(table.settings, environment, flags));
-        // Later entries overwrite earlier ones: flags come last, after listed and derived variables.
+        // The last one of a key is the one that counts.
         let origins: BTreeMap<_, _> = given.iter().map(|given| (given.key.clone(), given.origin.clone())).collect();
         let supplied: BTreeSet<_> = origins.keys().map(Path::to_string).collect();
         let mut values = normalize(&document, schema, table.typing, &supplied, diagnostics);
@@ -202,7 +201,7 @@ impl Settings {
         Self { document, values, origins }
     }
 
-    /// Decodes the merged value. `None`, with a diagnostic, only if the type refuses what its schema allows.
+    /// The merged value as a type. `None` only if the type refuses what its schema allows, which is reported.
     pub fn decode<T: DeserializeOwned>(&self, diagnostics: &mut Diagnostics) -> Option<T> {
         match serde_json::from_value(self.values.clone()) {
             Ok(decoded) => Some(decoded),
@@ -219,14 +218,14 @@ impl Settings {
         &self.values
     }
 
-    /// The source of a key's value.
+    /// Where the value of a key came from.
     #[must_use]
     pub fn source(&self, key: &Path) -> Source {
         let in_file = || if self.document.node(key).is_some() { Source::File } else { Source::Default };
         self.origins.get(key).map_or_else(in_file, |origin| origin.source)
     }
 
-    /// Builds a diagnostic about a key, at the line, variable or flag that its value came from.
+    /// A diagnostic about a key, at the line, the variable or the flag that its value came from.
     #[must_use]
     pub fn diagnostic(&self, severity: Severity, key: &Path, message: String, help: Option<String>) -> Diagnostic {
         match self.origins.get(key) {
@@ -259,7 +258,7 @@ fn derived(derived: Derived, schema: &Value, document: &Document, environment: &
     given.collect()
 }
 
-/// Collects the values of the table's variables, then those of its flags.
+/// What the table's variables set, then what its flags set.
 fn listed(settings: &[Setting], environment: &Environment, flags: &Flags) -> Vec<Given> {
     let variables = settings.iter().filter_map(|setting| {
         let (name, text) = variable(setting, environment)?;
@@ -276,7 +275,7 @@ fn listed(settings: &[Setting], environment: &Environment, flags: &Flags) -> Vec
         .collect()
 }
 
-/// Sets the value of a key, and creates the mappings around it.
+/// Sets the value of a key, making the mappings around it.
 fn insert(value: &mut Value, key: &Path, converted: Value) {
     let mut place = value;
     for segment in key.segments() {

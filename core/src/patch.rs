@@ -1,8 +1,9 @@
-//! What a patch may say about an object that is managed.
+//! Checks that a merge patch leaves an object's identity and its ownership alone.
 //!
-//! In: the document of a merge patch, as its author wrote it or as it rendered. Out: the places that no patch may write. A
-//! patch goes to the object that discovery found, so it cannot give that object another identity; nor may it touch
-//! the labels and annotations by which the adapter knows its objects, or the next event would not know the object any more.
+//! In: the document of a merge patch, as written or as rendered. Out: a [`Fault`] for each field that no
+//! patch may write. A patch goes to the object that discovery found, so it cannot change which object that
+//! is; and if it changed the labels and annotations by which the adapter finds its objects, the next event
+//! would not find the object.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::keys;
 
-/// Labels and annotations that say whose an object is, and how recent.
+/// The labels and annotations from which the adapter reads ownership and generation.
 const MANAGED: [&str; 7] = [
     keys::ADAPTER,
     keys::RESOURCE_ID,
@@ -21,14 +22,14 @@ const MANAGED: [&str; 7] = [
     keys::OWNERSHIP_PROOF,
 ];
 
-/// A place that a patch must not write.
+/// A field that a patch must not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The keys that lead to it.
+    /// The keys from the document's root to the field.
     pub(crate) path: Vec<&'static str>,
-    /// What is wrong with it.
+    /// What is wrong.
     pub(crate) message: String,
-    /// What would mend it.
+    /// The cure, if there is one to name.
     pub(crate) help: Option<&'static str>,
 }
 
@@ -38,7 +39,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Every place of a document that no patch may write; `is_owned` says whether the resource has an `owner`.
+/// Returns a fault for each field that no patch may write; `is_owned` says whether the resource has an
+/// `owner`.
 pub(crate) fn faults(document: &Map<String, Value>, is_owned: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     identity(document, &["apiVersion", "kind"], &[], &mut faults);
@@ -54,7 +56,7 @@ pub(crate) fn faults(document: &Map<String, Value>, is_owned: bool) -> Vec<Fault
     if is_owned && metadata.contains_key("ownerReferences") {
         faults.push(Fault {
             path: vec!["metadata", "ownerReferences"],
-            message: "is what `owner` writes: each would undo the other".to_owned(),
+            message: "the adapter writes it because of `owner`: each would undo the other".to_owned(),
             help: Some("remove it from the patch, or remove `owner`"),
         });
     }
@@ -82,17 +84,18 @@ fn managed(entries: &Map<String, Value>, map: &'static str, faults: &mut Vec<Fau
     for key in MANAGED.iter().filter(|key| entries.contains_key(**key)) {
         faults.push(Fault {
             path: vec!["metadata", map, key],
-            message: format!("`{key}` is how the adapter knows its objects: a patch cannot change it"),
-            help: Some("remove it; to let go of an object, use `lifecycle.orphan`"),
+            message: format!("`{key}` is how the adapter finds its objects: a patch cannot change it"),
+            help: Some("remove it; to disown an object, use `lifecycle.orphan`"),
         });
     }
 }
 
-/// Null would remove what the object is managed by, and anything else is no object's metadata.
+/// The fault of `metadata`, `labels` or `annotations` that is no mapping. A merge patch with null would
+/// remove the whole mapping, with the adapter's labels and annotations in it.
 fn no_mapping(value: &Value, path: Vec<&'static str>) -> Fault {
     let (message, help) = if value.is_null() {
-        let message = "removes the labels and annotations by which the adapter knows its objects";
-        (message, Some("set to `null` only what is to go"))
+        let message = "removes the labels and annotations by which the adapter finds its objects";
+        (message, Some("set only single keys to `null`"))
     } else {
         ("must be a mapping", None)
     };

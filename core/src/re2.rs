@@ -1,16 +1,17 @@
-//! Regular expressions in RE2's syntax, which is the syntax of every pattern in a configuration.
+//! Regular expressions in the syntax of RE2 (that of Go), which every pattern in a configuration has.
 //!
-//! In goes a pattern, out comes a [`Pattern`] that says whether a text has a match. The pattern is translated to the
-//! notation of the `regex` crate, which is close to RE2 but not the same: there `\w`, `\d`, `\s` and `\b` know all of
-//! Unicode, `\Q…\E` and a literal `{` are mistakes, and `\<` is the start of a word. Patterns that RE2 refuses are
-//! refused: references to groups, look-around, and counted repetitions above 1000.
+//! In: a pattern. Out: a [`Pattern`] that says whether a text matches. Fails for what RE2 rejects: references
+//! to groups, look-around, and counted repetitions above 1000. Works by translating the pattern to the syntax
+//! of the `regex` crate, which differs: there `\w`, `\d`, `\s` and `\b` cover all of Unicode, `\Q…\E` and a
+//! literal `{` are errors, and `\<` is the start of a word.
 
 mod class;
 mod translate;
 
 use regex::Regex;
 
-/// The most states of a pattern, about: a class that is counted to 1000 several times over fits.
+/// The limit of a pattern's size, in states of its automaton. A character class with a count of 1000 fits
+/// several times over.
 pub const MAX_SIZE: usize = 50_000;
 
 /// A compiled pattern.
@@ -20,10 +21,10 @@ pub struct Pattern {
     size: usize,
 }
 
-/// A pattern that RE2 refuses, or that is too large.
+/// Why a pattern was not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// A part is not RE2's syntax.
+    /// A part of the pattern is not RE2 syntax.
     #[error("`{part}` in the pattern: {reason}")]
     Syntax {
         /// The part.
@@ -40,9 +41,9 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// The pattern is not RE2's syntax, or too large.
+    /// The pattern is not RE2 syntax, or too large.
     pub fn parse(pattern: &str) -> Result<Self, PatternError> {
-        // Every character takes a state, bar those that group, so that a longer text is not worth the time to read.
+        // Almost every character becomes a state, so a longer text is too large: reject it before parsing it.
         if pattern.len() > MAX_SIZE {
             return Err(PatternError::TooLarge);
         }
@@ -62,7 +63,8 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// About how many states the pattern has: a match takes at most a step for each state and byte of the text.
+    /// Returns the approximate number of states. A match takes at most one step per state and byte of the
+    /// text.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size

@@ -1,13 +1,12 @@
 //! A task: what one adapter does with one event, checked and compiled.
 //!
-//! `TaskSpec` ([`spec`]) is the file as its author wrote it; [`compile`] turns it into a [`Task`], or
-//! into the list of every mistake in it. A `Task` is immutable and shared by all events: nothing in it
-//! is parsed again.
+//! `TaskSpec` ([`spec`]) is the file as its author wrote it; [`compile`] turns it into a [`Task`], or reports
+//! every mistake in it. A `Task` is immutable, and all events share it: nothing in it is parsed again.
 
 pub mod compile;
-mod gate_values;
 pub(crate) mod kinds;
 pub mod lint;
+mod prospects;
 pub mod reach;
 pub mod spec;
 
@@ -28,7 +27,7 @@ pub struct Task {
     pub params: Vec<Param>,
     /// Phase 2, in order.
     pub preconditions: Vec<Precondition>,
-    /// When live objects are read.
+    /// When the adapter reads live objects.
     pub discover: Discover,
     /// Phase 3, in order; names are unique.
     pub resources: Vec<Resource>,
@@ -36,37 +35,37 @@ pub struct Task {
     pub payloads: Vec<Payload>,
     /// Phase 4: actions, in order.
     pub actions: Vec<Action>,
-    /// The environment variables that the task names anywhere; no other one is exposed to it.
+    /// The environment variables that the task names; it can read no others.
     pub environment: BTreeSet<String>,
 }
 
-/// When live objects are read.
+/// When the adapter reads live objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Discover {
     /// Only if every precondition is met.
     #[default]
     WhenMet,
-    /// Whatever the preconditions say: a report can then tell what is live.
+    /// For every event, so that a report can include live objects although a precondition is not met.
     Always,
 }
 
 /// One entry of `params`.
 #[derive(Debug)]
 pub struct Param {
-    /// The variable that it sets. Not unique: the last one that succeeds wins.
+    /// The variable that the param sets. Not unique: the last param of a name that succeeds wins.
     pub name: String,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: ParamSource,
-    /// The type that a string or file source is converted to. Kept as written: an unknown name fails
-    /// the conversion, as the Go adapter does.
+    /// The type to convert a value from a path or file to. Kept as written, because an unknown type has to
+    /// fail the event and not the load, as in the Go adapter.
     pub kind: Option<String>,
-    /// What stands in for an absent or empty value.
+    /// The value to use if the source has none, or an empty one.
     pub default: Option<Value>,
-    /// Whether the event fails without it.
+    /// Whether the event fails without a value.
     pub required: bool,
 }
 
-/// Where a param comes from.
+/// The source of a param's value.
 #[derive(Debug)]
 pub enum ParamSource {
     /// `env.NAME`.
@@ -79,13 +78,13 @@ pub enum ParamSource {
     Path(String),
     /// A JSON object from the API.
     ApiCall(ApiCall),
-    /// A CEL expression over what is resolved so far.
+    /// A CEL expression, which can read the params before this one.
     Expression(Expression),
     /// A file, read for every event.
     File {
-        /// Its path.
+        /// The file's path.
         path: String,
-        /// Whether surrounding white space is dropped.
+        /// Whether to drop white space around the content.
         trim: bool,
     },
 }
@@ -93,15 +92,15 @@ pub enum ParamSource {
 /// One entry of `preconditions`.
 #[derive(Debug)]
 pub struct Precondition {
-    /// Its name; with an API call also the variable that holds the response.
+    /// The precondition's name; with an API call also the variable of the response.
     pub name: String,
-    /// A line to log before it is evaluated.
+    /// A line to log before the precondition is evaluated.
     pub log: Option<LogLine>,
-    /// A call whose response its captures read.
+    /// A call whose response the captures read.
     pub api_call: Option<ApiCall>,
     /// Values taken from the response.
     pub captures: Vec<Capture>,
-    /// What must hold.
+    /// The check that decides whether the precondition is met.
     pub check: Check,
 }
 
@@ -125,25 +124,25 @@ pub enum LogLevel {
     Error,
 }
 
-/// What a precondition demands.
+/// The check of a precondition.
 #[derive(Debug)]
 pub enum Check {
-    /// Only that its API call succeeds.
+    /// Its API call succeeds.
     CallSucceeds,
-    /// That every condition holds.
+    /// Every condition is met.
     Conditions(Vec<Condition>),
-    /// That an expression is true.
+    /// The expression is true.
     Expression(Expression),
 }
 
 /// One structured condition.
 #[derive(Debug)]
 pub struct Condition {
-    /// What it looks at.
+    /// The path of the value to compare.
     pub field: FieldPath,
-    /// How it compares.
+    /// The comparison.
     pub operator: Operator,
-    /// What it compares with; null for [`Operator::Exists`].
+    /// The value to compare with; null for [`Operator::Exists`].
     pub value: Value,
 }
 
@@ -164,11 +163,11 @@ pub enum Operator {
 /// A value that a precondition takes from its response.
 #[derive(Debug)]
 pub struct Capture {
-    /// The variable that it sets.
+    /// The variable that the capture sets.
     pub name: String,
-    /// Where in the response.
+    /// Where the capture reads the response.
     pub source: CaptureSource,
-    /// What stands in for a field that is not there.
+    /// The value to use if the response lacks the field.
     pub default: Option<Value>,
 }
 
@@ -177,7 +176,8 @@ pub struct Capture {
 pub enum CaptureSource {
     /// By a path.
     Field(FieldPath),
-    /// By an expression that sees the response's keys, and the response under the precondition's name.
+    /// By an expression, which reads the response's keys, and the response itself under the precondition's
+    /// name.
     Expression(Expression),
 }
 
@@ -187,27 +187,28 @@ pub use crate::field::FieldPath;
 /// One entry of `resources`.
 #[derive(Debug)]
 pub struct Resource {
-    /// Its name, unique in the task; `resources.<name>` in expressions.
+    /// The resource's name, unique in the task; `resources.<name>` in expressions.
     pub name: String,
-    /// Where it is applied.
+    /// The transport to write with.
     pub transport: TransportKind,
-    /// Its kind, which is static: discovery needs it before anything is rendered.
+    /// The objects' kind. It is fixed, because discovery needs it before the manifest is rendered.
     pub kind: GroupVersionKind,
-    /// What is to be applied.
+    /// The object to create and update, before it is rendered.
     pub manifest: Manifest,
-    /// How its live objects are found.
+    /// How the adapter finds the resource's live objects.
     pub discovery: Discovery,
     /// Objects inside the discovered one that become `resources.<name>` too.
     pub nested: Vec<NestedDiscovery>,
-    /// Its lifecycle gates.
+    /// The resource's gates.
     pub gates: Gates,
-    /// The earlier resource, by its place in the task's list, that its objects name in their `ownerReferences`.
+    /// The resource that the objects name in their `ownerReferences`: its index in the task's list, lower
+    /// than this one's.
     pub owner: Option<usize>,
-    /// How many former versions are kept, and for how long. With it, a recreation deletes nothing.
+    /// How many former versions to keep, and for how long. With it, a recreation deletes nothing.
     pub retention: Option<Retention>,
 }
 
-/// Where a resource is applied.
+/// How the adapter reaches the cluster in which a resource lives.
 #[derive(Debug)]
 pub enum TransportKind {
     /// The Kubernetes API.
@@ -220,7 +221,8 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// Whether objects of both can be at one destination. Only an event tells what consumer a template renders to.
+    /// Whether two transports can have the same destination. Two templates of consumer names can, because
+    /// only an event shows what they render to.
     pub(crate) fn can_meet(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Kubernetes, Self::Kubernetes) => true,
@@ -238,18 +240,18 @@ impl TransportKind {
 /// A manifest, in the form that its author chose.
 #[derive(Debug, Clone)]
 pub enum Manifest {
-    /// Written inline as YAML: its strings are templates, its structure is fixed.
+    /// YAML in the task file: its strings are templates, its structure is fixed.
     Inline(Tree),
-    /// A block string or a referenced file: rendered as text, then parsed.
+    /// A block of text or a referenced file: rendered as text, then parsed.
     Text(Template),
 }
 
-/// How live objects are found.
+/// How the adapter finds live objects.
 #[derive(Debug)]
 pub struct Discovery {
-    /// The namespace; none or empty means cluster-scoped, or all namespaces.
+    /// The namespace; none or empty for cluster-scoped objects, and to search all namespaces.
     pub namespace: Option<Template>,
-    /// By name or by labels.
+    /// The name or the labels to search for.
     pub by: DiscoverBy,
 }
 
@@ -258,20 +260,20 @@ pub struct Discovery {
 pub enum DiscoverBy {
     /// One object, by name.
     Name(Template),
-    /// Any number of objects, by equality of labels (keys and values are templates).
+    /// Any number of objects, by labels and their exact values; keys and values are templates.
     Labels(Vec<(Template, Template)>),
 }
 
 /// An object to find inside a discovered one.
 #[derive(Debug)]
 pub struct NestedDiscovery {
-    /// The name it gets in `resources`.
+    /// The object's name in `resources`.
     pub name: String,
-    /// How it is found.
+    /// How the adapter finds the object.
     pub discovery: Discovery,
 }
 
-/// The lifecycle gates of a resource. An absent gate is not asked.
+/// The gates of a resource. The adapter does not evaluate an absent gate.
 #[derive(Debug, Default)]
 pub struct Gates {
     /// `when`: asked before every write but deletion and disowning.
@@ -293,23 +295,25 @@ pub struct Gates {
 /// One entry of `lifecycle.patch`.
 #[derive(Debug)]
 pub struct Patch {
-    /// Whether it is sent.
+    /// Whether to send the patch.
     pub when: Expression,
-    /// A JSON merge patch (RFC 7396): what it names is set, `null` removes.
+    /// A JSON merge patch (RFC 7396) of templates.
     pub document: Tree,
 }
 
-/// How many former versions of a resource are kept, and for how long. At least one limit is set; each applies on its own.
+/// How many former versions of a resource to keep, and for how long. At least one limit is set; a version
+/// beyond either limit is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How many versions are kept besides the current one, the newest first.
+    /// How many versions to keep besides the current one, the newest first.
     pub history_limit: Option<usize>,
-    /// How old, by `creationTimestamp`, a version besides the current one may become.
+    /// How old, by `creationTimestamp`, a version other than the current one may become.
     pub ttl: Option<SignedDuration>,
 }
 
 impl Gates {
-    /// The expression of a gate, by the name that outcomes give it: its key below `lifecycle`, `when`, or `patch[0]`.
+    /// Returns a gate's expression by the gate's name in outcomes: `when`, a key below `lifecycle`, or
+    /// `patch[0]` and so on.
     #[must_use]
     pub fn expression(&self, name: &str) -> Option<&Expression> {
         match name {
@@ -330,53 +334,53 @@ impl Gates {
     }
 }
 
-/// When a resource is replaced by a new object.
+/// When a new object replaces the live one.
 #[derive(Debug)]
 pub enum Recreate {
     /// When the expression holds.
     When(Expression),
-    /// When the live generation annotation exists and is lower: `recreate_on_change: true`.
+    /// When the live object has a generation, and a lower one than desired: `recreate_on_change: true`.
     OnChange,
 }
 
-/// When a resource is deleted, and how its dependents go.
+/// The gate of a deletion, and how to delete.
 #[derive(Debug)]
 pub struct DeleteGate {
     /// The gate.
     pub when: Expression,
-    /// What becomes of dependents.
+    /// What the API server does with dependents.
     pub propagation: PropagationPolicy,
 }
 
 /// Kubernetes' deletion propagation policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PropagationPolicy {
-    /// The object goes at once, its dependents in the background.
+    /// The API server deletes the object at once, and the dependents afterwards.
     #[default]
     Background,
-    /// The object goes after its dependents.
+    /// The API server deletes the dependents, then the object.
     Foreground,
-    /// The dependents stay.
+    /// The API server keeps the dependents.
     Orphan,
 }
 
 /// One entry of `post.payloads`.
 #[derive(Debug)]
 pub struct Payload {
-    /// The variable that holds its JSON text.
+    /// The variable of the payload's JSON text.
     pub name: String,
-    /// Whether it is built.
+    /// Whether to build the payload; always, if none.
     pub when: Option<Expression>,
-    /// What is built.
+    /// The payload's value, before it is built.
     pub build: PayloadNode,
 }
 
 /// A node of a payload's `build` tree.
 #[derive(Debug)]
 pub enum PayloadNode {
-    /// A value that is taken as it is.
+    /// A value without templates.
     Literal(Value),
-    /// A string template; its result stays a string.
+    /// A template; its result is always a string.
     Text(Template),
     /// A list.
     List(Vec<PayloadNode>),
@@ -384,14 +388,14 @@ pub enum PayloadNode {
     Map(Vec<(Template, PayloadNode)>),
     /// `{ field | expression, default }`.
     Lookup {
-        /// What is looked up.
+        /// Where the value comes from.
         source: PayloadSource,
-        /// What stands in for an absent value or a failed evaluation.
+        /// The value to use if the source has none, or fails.
         default: Option<Value>,
     },
 }
 
-/// What a payload value is taken from.
+/// The source of a value in a payload.
 #[derive(Debug)]
 pub enum PayloadSource {
     /// A path into the variables.
@@ -403,20 +407,21 @@ pub enum PayloadSource {
 /// One entry of `post.post_actions`.
 #[derive(Debug)]
 pub struct Action {
-    /// Its name.
+    /// The action's name.
     pub name: String,
-    /// Whether it runs; always, if none.
+    /// Whether to run the action; always, if none.
     pub when: Option<Expression>,
-    /// A line to log.
+    /// The line to log.
     pub log: Option<LogLine>,
-    /// A call to make.
+    /// The API call to make.
     pub api_call: Option<ApiCall>,
-    /// The payloads that the call's body reads: the action is skipped if one of them was.
+    /// The payloads that the call's body reads. The action is skipped if one of them was skipped.
     pub body_payloads: Vec<String>,
 }
 
 impl Task {
-    /// Whether any resource has a lifecycle key. Without one, the Go adapter's order of discovery is kept.
+    /// Whether a resource has a lifecycle key. If none has, the adapter reads objects in the Go adapter's
+    /// order.
     #[must_use]
     pub fn has_lifecycle(&self) -> bool {
         self.resources.iter().any(|resource| {
@@ -431,8 +436,8 @@ impl Task {
         })
     }
 
-    /// Whether an object of another resource than the one at `index` can be disowned: by its gate, or beside a version that a
-    /// person marked as disowned.
+    /// Whether objects of another resource than the one at `index` can be disowned: by its orphan gate, or
+    /// because a person gave one of several versions the label `disowned`.
     pub(crate) fn others_can_be_disowned(&self, index: usize) -> bool {
         let can = |resource: &Resource| {
             resource.gates.orphan.is_some() || matches!(resource.discovery.by, DiscoverBy::Labels(_))

@@ -1,28 +1,25 @@
-//! Go `text/template` text: parsed once, rendered per event.
+//! Go `text/template` templates: parsed once, rendered per event.
 //!
-//! Text goes in; a [`Template`] comes out, or what is wrong with the text. At event time the variables
-//! of a [`Scope`] go in, and text comes out, or the reason why not: a key is missing, a value is null
-//! where something is read below it, a function fails, a limit is reached. Text without `{{` is taken as
-//! it is and never parsed.
+//! In: the text of a template, and at each event the variables of a [`Scope`]. Out: a [`Template`], and the
+//! rendered text. Parsing fails for text that Go would not parse. Rendering fails if a key is missing, a null
+//! value has no fields to read, a function fails, or a limit is reached. Text without `{{` is literal and
+//! never parsed.
 //!
-//! The language is that of the crate `gotmpl`. Where it is more lenient than Go, the parsed tree is
-//! checked (`check`) and rewritten (`rewrite`) so that a mistake fails as it does in Go instead of
-//! rendering something.
+//! The crate `gotmpl` parses and runs the templates. Where it is more lenient than Go, `check` and `rewrite`
+//! examine and change the parsed tree, so that a mistake fails as in Go instead of rendering something.
 //!
 //! # Limits
-//! What an event brings must not take the process down: output ends at [`MAX_OUTPUT`] bytes, as does
-//! any string made on the way; a rendering makes at most [`MAX_ITERATIONS`] turns of a `range`
-//! and [`MAX_WRITES`] pieces of output; templates call each other at most 200 deep, and nest at most
-//! 100 deep.
+//! An event must not exhaust the process: output and every string in between end at [`MAX_OUTPUT`] bytes; a
+//! rendering makes at most [`MAX_ITERATIONS`] iterations of `range` and [`MAX_WRITES`] writes; templates call
+//! each other at most 200 deep, and nest at most 100 deep.
 //!
 //! # The clock
-//! `{{ now }}` gives the event's one clock reading, as a time that has Go's methods (see `template/typed.rs`); `{{ .now }}` is its text. A
-//! function of the engine sees its arguments and
-//! nothing else, so a template that calls `now` is copied for the rendering and the copy's `now`
-//! is bound to the reading. The copy is a few microseconds, for the few templates that need it; there
-//! is no state that outlives a rendering or is reachable from another thread.
+//! `{{ now }}` is the event's reading of the clock, as a time with Go's methods (`typed`); `{{ .now }}` is
+//! its text. A function of the engine receives its arguments and nothing else. So a template that calls `now`
+//! is copied for each rendering, and the function `now` of the copy returns the reading. The copy takes a few
+//! microseconds, and needs no state beyond the rendering.
 //!
-//! A [`Tree`] is a value whose strings are templates, a [`UrlTemplate`] one that renders to a URL; see there.
+//! A [`Tree`] is a value whose strings are templates; a [`UrlTemplate`] renders to a URL.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -48,18 +45,18 @@ mod yaml_scalar;
 
 pub use self::url::UrlTemplate;
 
-/// The longest text that a template may make: 4 MiB, the largest message of gRPC; what is kept in etcd
-/// is smaller still.
+/// The longest text that a template may render, in bytes: 4 MiB, the largest message of gRPC. etcd's limit
+/// for an object is lower still.
 pub const MAX_OUTPUT: usize = 4 << 20;
-/// How many turns all `range` loops of one rendering may make together.
+/// The limit of iterations of all `range` loops in one rendering.
 pub const MAX_ITERATIONS: u64 = 100_000;
-/// How many pieces of text one rendering may write; each call of a template counts as one.
+/// The limit of writes in one rendering; each call of a template counts as one.
 pub const MAX_WRITES: usize = 1_000_000;
 
-/// The name under which the main template is kept; nobody can call it, as it cannot be written.
+/// The name of the main template in the engine. It contains a NUL, so no template can call it.
 const MAIN: &str = "\u{0}main";
 
-/// A parsed template. Text without `{{` is taken as it is.
+/// A parsed template. Text without `{{` is literal.
 #[derive(Clone)]
 pub struct Template {
     source: Arc<str>,
@@ -70,58 +67,58 @@ pub struct Template {
 
 #[derive(Clone)]
 enum Body {
-    /// The text has no template in it.
+    /// The text contains no template action.
     Literal,
     Compiled(Arc<Compiled>),
-    /// The text does not parse: every rendering fails with these words.
+    /// The text does not parse: every rendering fails with this message.
     Malformed(Arc<str>),
 }
 
 struct Compiled {
     engine: gotmpl::Template,
-    /// The top-level variables that it reads; none if it can read any.
+    /// The top-level variables that the template reads; none if it can read any.
     reads: Option<BTreeSet<String>>,
     reads_clock: bool,
-    doubts: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// A tree of YAML values whose strings (keys too) are templates: an inline manifest.
 ///
-/// The Go adapter writes such a tree as YAML text, renders the text, and parses it. Here the structure
-/// stays as it is and only scalars are rendered, with the same result: a scalar that the YAML
-/// encoder would have quoted (one that *starts* with `{{`, above all) is a string whatever it renders
-/// to, and one that it would have left plain (`1{{ .n }}`) is what a YAML parser makes of the rendered
-/// text, so perhaps a number. What goes beyond Go is that substituted text never breaks the
-/// structure: quotes, line breaks, `: ` and ` #` are text like any other. What falls short of it is
-/// that a template cannot reach from one scalar into another: `{{ if }}` and its `{{ end }}`, or a
-/// variable and its use, belong into the same string. A manifest that is text has no such limit.
+/// The Go adapter encodes such a tree as YAML text, renders the text, and parses the result. Here the
+/// structure stays, and only scalars are rendered, with the same result. A scalar that the YAML encoder would
+/// quote (such as one that *starts* with `{{`) is a string, whatever it renders to. A scalar that it would
+/// leave plain (`1{{ .n }}`) gets the type that a YAML parser gives the rendered text, perhaps a number.
+/// Better than in Go, a rendered value never breaks the structure: quotes, line breaks, `: ` and ` #` are
+/// ordinary text. Other than in Go, an action cannot span scalars: `{{ if }}` and its `{{ end }}`, or a
+/// variable and its use, have to be in the same string. A manifest that is text has no such limit.
 ///
-/// What has no template in it is settled when it is parsed.
+/// Parsing converts values without templates once and for all.
 #[derive(Debug, Clone)]
 pub struct Tree {
     root: tree::Node,
 }
 
-/// What is certain of a value in a [`Tree`] before anything is rendered.
+/// What is known of a value in a [`Tree`] before it is rendered.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'tree> {
-    /// There is none.
+    /// The tree has no such value.
     Absent,
-    /// A value without a template in it.
+    /// A value without templates.
     Literal(&'tree Value),
-    /// Text that is rendered.
+    /// Text to be rendered.
     Template(&'tree Template),
-    /// A list or a mapping with templates in it; or a key on the way is a template, and may render to what was asked for.
+    /// A list or a mapping with templates; or a key on the path is a template, and may render to the key in
+    /// question.
     Uncertain,
 }
 
-/// A template that does not parse.
+/// Why a template does not parse.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("template parse error{}: {message}", at(*position))]
 pub struct TemplateError {
-    /// The parser's words.
+    /// The parser's message.
     pub message: String,
-    /// The line and the column in the text, both from 1, if the parser knows them.
+    /// The line and the column of the mistake, both from 1, if the parser reports them.
     pub position: Option<(usize, usize)>,
 }
 
@@ -129,11 +126,11 @@ fn at(position: Option<(usize, usize)>) -> String {
     position.map(|(line, column)| format!(" at {line}:{column}")).unwrap_or_default()
 }
 
-/// A template that could not be rendered.
+/// Why a template could not be rendered.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("failed to render template: {message}")]
 pub struct RenderError {
-    /// What went wrong: a missing key, a function that failed.
+    /// The error, such as a missing key or a failed function.
     pub message: String,
 }
 
@@ -141,7 +138,7 @@ impl Template {
     /// Parses a template.
     ///
     /// # Errors
-    /// It is not a Go template, or names an unknown function.
+    /// The text is not a Go template, or calls an unknown function.
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
         if !source.contains("{{") {
             return Ok(Self::literal(source));
@@ -149,49 +146,50 @@ impl Template {
         let parsed = check::parse(source)?;
         let findings = check::check(&parsed)?;
         let engine = rewrite::rewrite(&parsed);
-        let Findings { variables, reads_root, reads_clock, doubts } = findings;
+        let Findings { variables, reads_root, reads_clock, warnings } = findings;
         let top_level = |path: &String| path.split('.').next().unwrap_or(path).to_owned();
         let reads = (!reads_root).then(|| variables.iter().map(top_level).collect());
-        let compiled = Compiled { engine, reads, reads_clock, doubts };
+        let compiled = Compiled { engine, reads, reads_clock, warnings };
         Ok(Self { source: source.into(), variables, reads_root, body: Body::Compiled(Arc::new(compiled)) })
     }
 
-    /// A template that fails whenever it is rendered.
+    /// Makes a template whose every rendering fails.
     ///
-    /// The Go adapter parses a template when an event renders it. A file of that adapter therefore loads with a template that
-    /// does not parse, and the event that comes to the template fails.
+    /// The Go adapter parses a template when an event renders it. So its task files have to load here with a
+    /// template that does not parse, and only the event that renders it fails.
     #[must_use]
     pub fn malformed(source: &str, why: &str) -> Self {
         Self { source: source.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Malformed(why.into()) }
     }
 
-    /// Whether the template fails whenever it is rendered, so that nothing is known of what it reads.
+    /// Whether every rendering fails because the text does not parse. What such a template reads is unknown.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         matches!(self.body, Body::Malformed(_))
     }
 
-    /// The text it was parsed from.
+    /// Returns the text that was parsed.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The dotted paths read from the root, wherever they stand: `{{ if .a.b }}` gives `a.b`.
+    /// Returns the dotted paths that the template reads from the root, in any position: `{{ if .a.b }}` gives
+    /// `a.b`.
     ///
-    /// Inside `range` and `with` the dot is something else, and only `$.a` is read from the root.
+    /// Inside `range` and `with` the dot is another value, and only `$.a` is read from the root.
     #[must_use]
     pub fn variables(&self) -> &BTreeSet<String> {
         &self.variables
     }
 
-    /// Whether it passes the root on as a whole, and so may read any path: `{{ toJson . }}`.
+    /// Whether the template uses the root itself, and so may read any path: `{{ toJson . }}`.
     #[must_use]
     pub fn reads_root(&self) -> bool {
         self.reads_root
     }
 
-    /// Whether it calls `now`; `{{ .now }}` is a variable.
+    /// Whether the template calls the function `now`; `{{ .now }}` is a variable.
     #[must_use]
     pub fn reads_clock(&self) -> bool {
         match &self.body {
@@ -200,22 +198,22 @@ impl Template {
         }
     }
 
-    /// What in it will fail whenever it is rendered, although it parses.
+    /// Returns warnings of parts that parse, but fail or differ from Go at every rendering.
     #[must_use]
-    pub fn doubts(&self) -> &[String] {
+    pub fn warnings(&self) -> &[String] {
         match &self.body {
-            Body::Compiled(compiled) => &compiled.doubts,
+            Body::Compiled(compiled) => &compiled.warnings,
             Body::Literal | Body::Malformed(_) => &[],
         }
     }
 
-    /// The text, if there is no template in it.
+    /// Returns the text, if it is literal.
     #[must_use]
     pub fn as_literal(&self) -> Option<&str> {
         self.is_literal().then_some(&*self.source)
     }
 
-    /// Renders.
+    /// Renders the template with the variables of an event.
     ///
     /// # Errors
     /// A key is missing, a function fails, or a limit is reached.
@@ -243,12 +241,12 @@ impl Template {
         }
     }
 
-    /// Text that is taken as it is, whatever is in it.
+    /// Makes a literal template, even of text with `{{`.
     fn literal(text: &str) -> Self {
         Self { source: text.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Literal }
     }
 
-    /// Whether there is nothing to render.
+    /// Whether the text is literal.
     fn is_literal(&self) -> bool {
         matches!(self.body, Body::Literal)
     }
@@ -260,7 +258,7 @@ impl fmt::Debug for Template {
     }
 }
 
-/// What a rendering has written so far.
+/// The output of a rendering, with the limits on its length and writes.
 struct Output {
     text: String,
     writes: usize,
@@ -278,7 +276,7 @@ impl fmt::Write for Output {
 }
 
 impl Output {
-    /// Words an error as Go does where the engine's words differ, or leave out the reason.
+    /// Words an error as Go does, or names the limit that was exceeded.
     fn explain(&self, error: &gotmpl::TemplateError) -> String {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors; the others speak for themselves")]
         match error {
@@ -287,7 +285,9 @@ impl Output {
                 format!("more than {MAX_WRITES} pieces of text were written")
             }
             gotmpl::TemplateError::Write => format!("output is longer than {MAX_OUTPUT} bytes"),
-            gotmpl::TemplateError::RangeIterLimit => format!("more than {MAX_ITERATIONS} turns of range were made"),
+            gotmpl::TemplateError::RangeIterLimit => {
+                format!("more than {MAX_ITERATIONS} iterations of range were made")
+            }
             gotmpl::TemplateError::Exec(message) => message.clone(),
             other => other.to_string(),
         }
@@ -298,7 +298,7 @@ impl Tree {
     /// Parses every string of `value`, keys included.
     ///
     /// # Errors
-    /// Every string that does not parse, with its dotted path below `value`.
+    /// All strings that do not parse, each with its dotted path below `value`.
     pub fn parse(value: &Value) -> Result<Self, Vec<(String, TemplateError)>> {
         let (root, mistakes) = tree::parse(value);
         if mistakes.is_empty() { Ok(Self { root }) } else { Err(mistakes) }
@@ -310,25 +310,27 @@ impl Tree {
         Self { root: tree::parse(value).0 }
     }
 
-    /// The dotted paths that any of its templates reads from the root, each with the place that reads it.
+    /// Returns the dotted paths that the templates read from the root, each with the path of the template in
+    /// the tree.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         tree::variables(&self.root)
     }
 
-    /// Its templates, in the order in which they stand.
+    /// Returns the templates, in the order of the tree.
     #[must_use]
     pub fn templates(&self) -> Vec<&Template> {
         tree::templates(&self.root)
     }
 
-    /// What is certain of the value at a path of keys.
+    /// Returns what is known of the value at a path of keys.
     #[must_use]
     pub fn part(&self, path: &[&str]) -> Part<'_> {
         tree::part(&self.root, path)
     }
 
-    /// The part of it that can hold the values at these paths of keys. Entries whose keys are templates are part of it.
+    /// Returns the part of the tree that can contain the values at these paths of keys. A key that is a
+    /// template can render to any key, so its entry is always included.
     #[must_use]
     pub fn keep(&self, paths: &[&[&str]]) -> Self {
         Self { root: tree::keep(&self.root, paths) }
@@ -337,13 +339,13 @@ impl Tree {
     /// Renders every template.
     ///
     /// # Errors
-    /// The first template that fails, named by its place; or two keys of a mapping that render to the same text.
+    /// The first template that fails, with its path; or two keys of a mapping that render to the same text.
     pub fn render(&self, scope: &Scope) -> Result<Value, RenderError> {
         tree::render(&self.root, scope)
     }
 }
 
-/// An engine that knows this crate's functions and limits, without a template.
+/// Returns an engine with this crate's functions and limits, and without templates.
 fn engine() -> gotmpl::Template {
     static ENGINE: LazyLock<gotmpl::Template> = LazyLock::new(|| {
         gotmpl::Template::new("template")

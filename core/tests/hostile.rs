@@ -1,7 +1,7 @@
-//! Input that tries to take the process down: deep, long, wide, and slow. Any answer will do, if it comes.
+//! Hostile input: deep, long, wide or slow. Each parser may accept or reject it, but must return.
 //!
-//! Each input is given to each parser, on the stack that a worker has. An overflow aborts the run; what takes longer
-//! than a minute is a hang.
+//! Each input goes to each parser, on a stack as large as that of a worker thread. A stack overflow aborts
+//! the test run; more than a minute counts as a hang.
 
 #![expect(clippy::expect_used, reason = "tests")]
 
@@ -25,7 +25,7 @@ const STACK: usize = 2 << 20;
 const HANG: Duration = Duration::from_secs(60);
 const MEGABYTE: usize = 1 << 20;
 
-/// A parser, and the use of what it made of the text; says whether it was accepted.
+/// A parser's name, and a function that parses a text and uses the result; returns whether both succeed.
 type Parser = (&'static str, fn(&str) -> bool);
 
 const PARSERS: [Parser; 9] = [
@@ -43,7 +43,7 @@ const PARSERS: [Parser; 9] = [
     }),
     ("an expression", |text| {
         let Ok(expression) = Expression::parse(text) else { return false };
-        let _ = expression.abstract_value(&|_| Presence::Absent, &|_| None).possible();
+        let _ = expression.prospect(&|_| Presence::Absent);
         let _ = expression.readings(&scope());
         expression.evaluate(&scope()).is_ok()
     }),
@@ -70,13 +70,13 @@ fn scope() -> Scope {
     scope
 }
 
-/// Whether every parser comes to an end, each on a thread of its own.
-fn survives(name: &str, text: &str) {
+/// Asserts that every parser returns, each on a thread of its own.
+fn assert_parsers_return(name: &str, text: &str) {
     for (parser, parse) in PARSERS {
         let (done, end) = mpsc::channel();
         let text = text.to_owned();
         let work = move || {
-            // Nobody listens any more only after a hang.
+            // The receiver is gone only after a hang, which has already failed the test.
             let _ = done.send(parse(&text));
         };
         let worker = thread::Builder::new().stack_size(STACK).spawn(work).expect("a thread starts");
@@ -89,7 +89,7 @@ fn survives(name: &str, text: &str) {
 }
 
 #[test]
-fn deep_nesting_ends() {
+fn deeply_nested_input_does_not_crash_parsers() {
     let depth = 50_000;
     let shapes = [
         ("open lists", "[", ""),
@@ -112,12 +112,12 @@ fn deep_nesting_ends() {
         ("tags", "!!a ", ""),
     ];
     for (name, open, close) in shapes {
-        survives(name, &format!("{}1{}", open.repeat(depth), close.repeat(depth)));
+        assert_parsers_return(name, &format!("{}1{}", open.repeat(depth), close.repeat(depth)));
     }
 }
 
 #[test]
-fn long_text_ends() {
+fn megabytes_of_text_do_not_crash_parsers() {
     let letters = "x".repeat(MEGABYTE);
     let texts = [
         ("a megabyte of letters", letters.clone()),
@@ -140,12 +140,12 @@ fn long_text_ends() {
         ("a megabyte as a key", format!("{letters}: 1\n{letters}: 2")),
     ];
     for (name, text) in texts {
-        survives(name, &text);
+        assert_parsers_return(name, &text);
     }
 }
 
 #[test]
-fn what_grows_when_it_is_used_ends() {
+fn expansion_bombs_do_not_crash_parsers() {
     let aliases: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]\n", n - 1)).collect();
     let merges: String = (1..30).map(|n| format!("a{n}: &a{n} {{<<: [*a{0}, *a{0}], k{n}: *a{0}}}\n", n - 1)).collect();
     let templates: String = (1..30)
@@ -180,12 +180,12 @@ fn what_grows_when_it_is_used_ends() {
         ("a slice without steps", "{.l[::0]}".to_owned()),
     ];
     for (name, text) in texts {
-        survives(name, &text);
+        assert_parsers_return(name, &text);
     }
 }
 
 #[test]
-fn a_task_whose_values_are_hostile_ends() {
+fn task_with_hostile_values_does_not_crash_the_compiler() {
     let deep = "(".repeat(4000);
     let texts = [
         ("an expression", format!("params: [{{name: a, source: {{expression: '{deep}'}}}}]")),
@@ -209,12 +209,12 @@ fn a_task_whose_values_are_hostile_ends() {
         ("many mistakes", format!("params: [{}]", "{nam: a},".repeat(20_000))),
     ];
     for (name, text) in texts {
-        survives(name, &text);
+        assert_parsers_return(name, &text);
     }
 }
 
 #[test]
-fn what_is_harmless_is_accepted() {
+fn harmless_input_is_accepted_by_every_parser() {
     let cases: [(&str, &str); 9] = [
         (
             "an event",

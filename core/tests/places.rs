@@ -1,4 +1,5 @@
-//! What becomes of an expression that fails, or has no value, in each place where one can stand. `docs/cel.md` says the same.
+//! Tests what happens when an expression fails or has no value, for each key that can have an expression.
+//! `docs/cel.md` documents the same behaviour.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -18,7 +19,7 @@ use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::{Value, json};
 
-/// Looks for a key that is not there.
+/// An expression that fails: it reads a key that does not exist.
 const FAILS: &str = "event.nope == 'x'";
 const ABSENT: &str = "event.?nope";
 const NULL: &str = "null";
@@ -37,7 +38,7 @@ fn scope() -> Scope {
 }
 
 #[test]
-fn times_stay_times_from_one_expression_to_the_next() {
+fn times_keep_their_type_from_one_expression_to_the_next() {
     let expression = |name: &str, expression: &str| json!({"name": name, "source": {"expression": expression}});
     let value = |expression: &str| json!({"expression": expression});
     let task = task(&json!({
@@ -91,7 +92,7 @@ fn times_stay_times_from_one_expression_to_the_next() {
     assert_eq!(payload, expected);
 }
 
-/// Runs a stage that calls an API which always gives the same answer.
+/// Runs a stage; every API call returns the same cluster.
 fn drive<S: Stage>(mut stage: S, scope: &mut Scope) -> (S::Done, S) {
     let mut answer = None;
     loop {
@@ -103,7 +104,7 @@ fn drive<S: Stage>(mut stage: S, scope: &mut Scope) -> (S::Done, S) {
 }
 
 #[test]
-fn each_phase_sees_what_came_before_it() {
+fn each_phase_reads_the_variables_of_earlier_phases() {
     let expression = |name: &str, expression: &str| json!({"name": name, "source": {"expression": expression}});
     let value = |expression: &str| json!({"expression": expression, "default": "not yet"});
     let call = |method: &str, body: &str| json!({"method": method, "url": "/clusters/c-1", "body": body});
@@ -132,7 +133,7 @@ fn each_phase_sees_what_came_before_it() {
     }));
     let mut scope = scope();
     drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
-    assert_eq!(scope.get("before"), None, "a param below it");
+    assert_eq!(scope.get("before"), None, "a param cannot read a later one");
     assert_eq!(scope.get("second"), Some(&json!("c-1/2026-03-01T12:00:00Z/true")));
 
     let (verdict, _) = drive(Evaluator::new(&task), &mut scope);
@@ -150,7 +151,7 @@ fn each_phase_sees_what_came_before_it() {
 }
 
 #[test]
-fn a_param_that_fails_or_has_no_value_gets_its_default() {
+fn param_that_fails_or_has_no_value_gets_its_default() {
     let param = |expression: &str, more: Value| {
         let mut param = json!({"name": "value", "source": {"expression": expression}});
         param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -175,7 +176,7 @@ fn a_param_that_fails_or_has_no_value_gets_its_default() {
 }
 
 #[test]
-fn required_param_that_is_null_ends_the_event_and_empty_text_does_not() {
+fn required_param_fails_for_null_but_not_for_empty_text() {
     let param = |value: Value, more: Value| {
         let mut param = json!({"name": "value", "source": "event.value", "required": true});
         param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -197,7 +198,7 @@ fn required_param_that_is_null_ends_the_event_and_empty_text_does_not() {
 }
 
 #[test]
-fn a_precondition_that_fails_is_not_met() {
+fn precondition_that_fails_is_not_met() {
     let verdict = |expression: &str| {
         let task = task(&json!({"preconditions": [{"name": "ready", "expression": expression}]}));
         drive(Evaluator::new(&task), &mut scope()).0
@@ -208,12 +209,12 @@ fn a_precondition_that_fails_is_not_met() {
     assert_eq!(verdict(NULL), unmet("expression null is false"));
     assert_eq!(verdict("event.id == 'c-2'"), unmet("expression event.id == 'c-2' is false"));
     assert_eq!(verdict("event.id == 'c-1'"), Verdict::Met);
-    // As in the Go adapter.
+    // An absent optional counts as true in a precondition, as in the Go adapter.
     assert_eq!(verdict(ABSENT), Verdict::Met);
 }
 
 #[test]
-fn a_capture_that_fails_or_has_no_value_is_null_and_sees_the_response_alone() {
+fn capture_reads_only_the_response_and_is_null_if_it_fails() {
     let capture = |expression: &str| {
         let call = json!({"method": "GET", "url": "/clusters/c-1"});
         let capture = json!([{"name": "value", "expression": expression}]);
@@ -235,7 +236,7 @@ fn a_capture_that_fails_or_has_no_value_is_null_and_sees_the_response_alone() {
 }
 
 #[test]
-fn precondition_fails_on_an_answer_that_is_no_object() {
+fn precondition_fails_on_a_response_that_is_no_object() {
     let verdict = |body: &str, more: Value| {
         let mut precondition = json!({"name": "cluster", "api_call": {"method": "GET", "url": "/clusters/c-1"}});
         precondition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -257,7 +258,7 @@ fn precondition_fails_on_an_answer_that_is_no_object() {
 }
 
 #[test]
-fn answer_that_the_own_resource_is_gone_ends_the_params() {
+fn missing_api_resource_of_the_event_ends_the_params() {
     let call = json!({"api_call": {"method": "GET", "url": "/clusters/c-1"}});
     for more in [json!({}), json!({"required": true}), json!({"default": {"spec": 1}})] {
         let mut param = json!({"name": "cluster", "source": call});
@@ -275,12 +276,17 @@ fn answer_that_the_own_resource_is_gone_ends_the_params() {
         };
         assert_eq!(end(CallError::Gone("404".to_owned())), Err(Unresolved::Gone("404".to_owned())), "{more}");
         let other = end(CallError::ResourceNotFound("404".to_owned()));
-        assert_eq!(other.is_err(), more["required"] == json!(true), "another resource is just absent: {more}");
+        assert_eq!(
+            other.is_err(),
+            more["required"] == json!(true),
+            "for another resource the param is just absent: {more}"
+        );
     }
 }
 
-/// What is decided about a config map with these gates, if this is there.
-fn decided(entry: &Value, live: Option<Value>) -> String {
+/// Returns the planner's decision for a ConfigMap with the keys `entry`, while the object `live` exists, if
+/// given.
+fn decision(entry: &Value, live: Option<Value>) -> String {
     let mut resource = json!({
         "name": "map",
         "transport": {"client": "kubernetes"},
@@ -321,7 +327,7 @@ fn decided(entry: &Value, live: Option<Value>) -> String {
     }
 }
 
-/// A config map of an earlier generation.
+/// A live ConfigMap of an earlier generation.
 fn live() -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -341,7 +347,7 @@ fn gated(gate: &str, expression: &str) -> Value {
     }
 }
 
-/// Each gate, and whether it is asked while the object is live.
+/// Each gate, and whether the planner asks it while the object is live.
 const GATES: [(&str, bool); 7] = [
     ("orphan", true),
     ("delete", true),
@@ -353,7 +359,7 @@ const GATES: [(&str, bool); 7] = [
 ];
 
 #[test]
-fn a_gate_that_fails_or_has_no_value_fails_its_resource() {
+fn gate_that_fails_or_has_no_value_fails_its_resource() {
     let mistakes = [
         (FAILS, "no such key: event.nope"),
         ("nope", "undeclared reference to 'nope'"),
@@ -363,21 +369,22 @@ fn a_gate_that_fails_or_has_no_value_fails_its_resource() {
     ];
     for (gate, is_live) in GATES {
         for (expression, cause) in mistakes {
-            // In a key that the Go adapter does not have, a name that nothing declares does not load.
+            // `create` and `delete` exist in the Go adapter too; in other keys, an undeclared name does not
+            // load.
             if expression == "nope" && !["create", "delete"].contains(&gate) {
                 continue;
             }
-            let found = decided(&gated(gate, expression), is_live.then(live));
+            let found = decision(&gated(gate, expression), is_live.then(live));
             assert!(found.starts_with("GateFailed: ") && found.ends_with(cause), "{gate} {expression}: {found}");
         }
-        // Null is an answer, and no.
-        let found = decided(&gated(gate, NULL), is_live.then(live));
+        // Null counts as false, and does not fail the gate.
+        let found = decision(&gated(gate, NULL), is_live.then(live));
         assert!(!found.starts_with("GateFailed"), "{gate}: {found}");
     }
 }
 
 #[test]
-fn only_the_own_status_may_be_missing_and_only_for_recreate_and_patch() {
+fn recreate_and_patch_gates_tolerate_a_missing_own_status() {
     for (gate, is_live) in GATES.into_iter().filter(|(_, is_live)| *is_live) {
         let is_lenient = ["recreate", "patch"].contains(&gate);
         for (expression, may_be_missing) in [
@@ -388,17 +395,18 @@ fn only_the_own_status_may_be_missing_and_only_for_recreate_and_patch() {
             ("dig(resources.map, 'status.phase') < 'a'", false),
             ("has(resources.map.status) && resources.map.status.phase == 'Done'", true),
         ] {
-            let found = decided(&gated(gate, expression), is_live.then(live));
+            let found = decision(&gated(gate, expression), is_live.then(live));
             let does_not_fail = may_be_missing && is_lenient || expression.starts_with("has(");
             assert_eq!(!found.starts_with("GateFailed"), does_not_fail, "{gate} {expression}: {found}");
         }
     }
-    // It does not hold: the object is updated, as without the gate.
-    assert_eq!(decided(&gated("recreate", "resources.map.status.phase == 'Done'"), Some(live())), "update");
+    // The recreate gate does not hold while the status is missing, so the object is updated.
+    assert_eq!(decision(&gated("recreate", "resources.map.status.phase == 'Done'"), Some(live())), "update");
 }
 
-/// Phase 4 with one payload and one action that sends it.
-fn reported(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) {
+/// Runs phase 4 with one payload and one action that sends it; returns the payload, the warnings and the
+/// action's end.
+fn run_post(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) {
     let mut built = json!({"name": "status", "build": {"id": "c-1"}});
     built.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
     let call = json!({"method": "PUT", "url": "/statuses", "body": "{{ .status }}"});
@@ -415,13 +423,13 @@ fn reported(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) 
 }
 
 #[test]
-fn a_value_of_a_payload_that_fails_or_has_no_value_gets_its_default() {
+fn payload_value_that_fails_or_is_absent_gets_its_default() {
     let value = |expression: &str, default: Value| {
         let mut value = json!({"expression": expression});
         if !default.is_null() {
             value["default"] = default;
         }
-        let (payload, warnings, _) = reported(json!({"build": {"value": value}}), "true");
+        let (payload, warnings, _) = run_post(json!({"build": {"value": value}}), "true");
         (payload.unwrap()["value"].clone(), warnings.len())
     };
     for expression in [FAILS, ABSENT] {
@@ -433,16 +441,16 @@ fn a_value_of_a_payload_that_fails_or_has_no_value_gets_its_default() {
 }
 
 #[test]
-fn action_whose_when_fails_ends_the_phase_and_a_payload_fails_its_readers() {
+fn failing_when_ends_the_phase_or_fails_readers_of_the_payload() {
     let cause = "no such key: event.nope";
-    let (payload, _, end) = reported(json!({"when": {"expression": FAILS}}), "true");
+    let (payload, _, end) = run_post(json!({"when": {"expression": FAILS}}), "true");
     assert!(payload.is_none() && end.starts_with("failed to build payload 'status'") && end.ends_with(cause), "{end}");
-    let (payload, _, end) = reported(json!({}), FAILS);
+    let (payload, _, end) = run_post(json!({}), FAILS);
     assert!(payload.is_some() && end.ends_with(cause), "{end}");
 
-    assert_eq!(reported(json!({}), "true").2, "Executed");
-    assert_eq!(reported(json!({}), ABSENT).2, "Executed", "as in the Go adapter");
-    assert_eq!(reported(json!({}), NULL).2, "Skipped(\"when condition evaluated to false: null\")");
-    let (payload, _, end) = reported(json!({"when": {"expression": NULL}}), "true");
+    assert_eq!(run_post(json!({}), "true").2, "Executed");
+    assert_eq!(run_post(json!({}), ABSENT).2, "Executed", "as in the Go adapter");
+    assert_eq!(run_post(json!({}), NULL).2, "Skipped(\"when condition evaluated to false: null\")");
+    let (payload, _, end) = run_post(json!({"when": {"expression": NULL}}), "true");
     assert_eq!((payload, end.as_str()), (None, "Skipped(\"referenced payload 'status' was skipped\")"));
 }

@@ -1,11 +1,10 @@
 //! A real PostgreSQL server.
 //!
-//! In: nothing. Out: the address of a server on the loopback interface. All tests of the run share it, and
-//! each creates its own [`Database`]. A [`PrivateServer`] belongs to one test, which chooses its settings.
-//! Data and port belong to the run: the system's own PostgreSQL is not used.
+//! In: nothing. Out: the address of a server on the loopback interface, which all tests of the run share, each with
+//! a [`Database`] of its own; a [`PrivateServer`] belongs to one test, with settings of its own. The system's cluster is never touched: data, socket and port are the run's own.
 //!
-//! The variable `LIFECYCLE_E2E_POSTGRES_URL` (`postgres://user:password@host:port`) names an existing server
-//! to use instead; its user must be allowed to create databases.
+//! Set `LIFECYCLE_E2E_POSTGRES_URL` (`postgres://user:password@host:port`) to use a server that runs already; its
+//! user must be allowed to create databases.
 
 mod private;
 mod start;
@@ -20,13 +19,13 @@ pub use private::PrivateServer;
 use crate::fault::TcpProxy;
 use crate::run::start_or_join;
 
-/// A server, by its administrator's URL.
+/// A server, by the address of its administrator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     url: String,
 }
 
-/// An empty database that no other test uses. It is deleted with the server's data.
+/// An empty database that no other test uses. It goes with the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     server: Server,
@@ -34,7 +33,7 @@ pub struct Database {
 }
 
 impl Server {
-    /// Connects to the run's server, or starts one, which takes a few seconds.
+    /// Joins the run's server, or starts it; a start takes a few seconds.
     pub async fn shared() -> anyhow::Result<Self> {
         static SHARED: OnceCell<Server> = OnceCell::const_new();
         let server = SHARED
@@ -51,12 +50,12 @@ impl Server {
     /// Creates a database.
     pub async fn database(&self) -> anyhow::Result<Database> {
         let name = crate::unique("test").replace('-', "_");
-        // template0 accepts no connections, so copying it never fails because of another session; template1 may.
+        // A copy of template0 is the smallest one, and needs no other session to stay away.
         self.execute("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0")).await?;
         Ok(Database { server: self.clone(), name })
     }
 
-    /// The `host:port` of the server's URL.
+    /// `host:port`.
     fn authority(&self) -> anyhow::Result<&str> {
         let rest = self.url.strip_prefix("postgres://").context("the server's address begins with postgres://")?;
         Ok(rest.rsplit_once('@').map_or(rest, |(_, address)| address))
@@ -68,35 +67,35 @@ impl Server {
 }
 
 impl Database {
-    /// The database's URL, for the configuration key `database.url`.
+    /// The database's address, as `database.url` wants it.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}/{}", self.server.url, self.name)
     }
 
-    /// The database of the same name on another server, such as a standby.
+    /// The same on another server, as on a standby.
     #[must_use]
     pub fn on(&self, server: &Server) -> Self {
         Self { server: server.clone(), name: self.name.clone() }
     }
 
-    /// The database's name.
+    /// The database's own name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Executes SQL statements; stops at the first that fails.
+    /// Runs statements; the first that fails is the error.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         self.server.execute(&self.name, sql).await
     }
 
-    /// Starts a proxy for the server; clients connect to the database with [`Database::through`].
+    /// Puts a proxy in front of the server; clients reach the database by [`Database::through`].
     pub async fn proxy(&self) -> anyhow::Result<TcpProxy> {
         TcpProxy::before(self.server.authority()?).await
     }
 
-    /// The same database, with a URL that leads through the proxy.
+    /// The same database as seen through a proxy.
     pub fn through(&self, proxy: &TcpProxy) -> anyhow::Result<Self> {
         let url = self.server.url.replacen(self.server.authority()?, &proxy.address().to_string(), 1);
         Ok(Self { server: Server { url }, name: self.name.clone() })

@@ -1,7 +1,7 @@
-//! An HTTP server with scripted answers, for tests of HTTP clients.
+//! An HTTP server that answers by a script, for tests of clients.
 //!
-//! In: answers, in order. Out: these answers, then always 200 with the body `again`; and a record of all
-//! requests. For the API's behaviour, use [`api`](crate::api).
+//! In: the answers, in order. Out: these, then 200 with the body `again` for ever; and every request as it came. It
+//! knows nothing of what it is asked: [`api`](crate::api) does.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 
-/// A running server; it stops with the runtime that started it.
+/// The server; it ends with the runtime that started it.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     address: SocketAddr,
@@ -22,19 +22,19 @@ pub struct Scripted {
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A recorded request.
+/// A request as it came.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The method, target and headers.
+    /// Its method, target and headers.
     pub parts: Parts,
-    /// The body.
+    /// Its body.
     pub body: Bytes,
-    /// The client's address.
+    /// The other end of its connection.
     pub peer: SocketAddr,
 }
 
 impl Scripted {
-    /// Starts a server in the current runtime.
+    /// Starts a server in the calling runtime.
     pub async fn start(answers: impl IntoIterator<Item = Response<Body>>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let script = Arc::new(Mutex::new(answers.into_iter().collect()));
@@ -45,18 +45,18 @@ impl Scripted {
         Ok(server)
     }
 
-    /// The server's base URL, without a path.
+    /// Its address, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The recorded requests, in the order of arrival.
+    /// Every request so far.
     pub fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A header of a recorded request, by the request's index.
+    /// A header of a request, by the request's place in the order of arrival.
     #[must_use]
     pub fn header(&self, request: usize, name: &str) -> Option<String> {
         let asked = self.asked();
@@ -65,11 +65,11 @@ impl Scripted {
     }
 }
 
-/// An answer with this status, and a body that contains it.
+/// An answer with a status and a body that repeats it.
 #[must_use]
 pub fn status(code: u16) -> Response<Body> {
     let mut response = Response::new(Body::from(format!("answer {code}")));
-    // An invalid status is a mistake in the test; 500 makes the mistake visible.
+    // A number that is no status would be the test's mistake; 500 makes it visible.
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

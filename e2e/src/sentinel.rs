@@ -1,14 +1,15 @@
-//! Builds events as the Sentinel sends them.
+//! Events as the Sentinel writes them.
 //!
-//! In: an API resource and its generation. Out: the bytes of a CloudEvent in structured mode, with its
-//! members in the Sentinel's order and without those that the Sentinel does not set (`time`, `subject`).
+//! In: what an event is about. Out: the bytes on the wire: a CloudEvent in structured mode, its members in the
+//! Sentinel's order, and without those that the Sentinel never sets (`time`, `subject`). This module does not decide
+//! when an event is due; a test does.
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// A CloudEvent that requests the reconciliation of an API resource.
+/// A CloudEvent that asks for the reconciliation of one API resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Always `1.0`.
@@ -22,21 +23,21 @@ pub struct Event {
     pub kind: String,
     /// Always `application/json`.
     pub datacontenttype: String,
-    /// The resource's fields that the Sentinel's configuration `message_data` selects.
+    /// What the Sentinel's `message_data` makes of the resource.
     pub data: Map<String, Value>,
-    /// The W3C trace context, if the Sentinel has tracing enabled.
+    /// The W3C trace context, if the Sentinel traces.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub traceparent: Option<String>,
 }
 
 impl Event {
-    /// An event about a cluster at a generation.
+    /// Announces a cluster at a generation.
     #[must_use]
     pub fn cluster(id: &str, generation: i64) -> Self {
         Self::about("Cluster", id, &format!("/api/hyperfleet/v1/clusters/{id}"), generation)
     }
 
-    /// An event about a node pool of a cluster at a generation.
+    /// Announces a node pool of a cluster at a generation.
     #[must_use]
     pub fn node_pool(cluster: &str, id: &str, generation: i64) -> Self {
         let owner = format!("/api/hyperfleet/v1/clusters/{cluster}");
@@ -44,7 +45,7 @@ impl Event {
             .with("owner_references", json!({"id": cluster, "href": owner, "kind": "Cluster"}))
     }
 
-    /// An event about a resource of any kind.
+    /// Announces a resource of any kind.
     #[must_use]
     pub fn about(kind: &str, id: &str, href: &str, generation: i64) -> Self {
         let data = [
@@ -64,7 +65,7 @@ impl Event {
         }
     }
 
-    /// Adds or replaces a member of the data.
+    /// Adds or replaces one member of the data.
     #[must_use]
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.data.insert(key.to_owned(), value);
@@ -78,7 +79,7 @@ impl Event {
         self
     }
 
-    /// The body of the message.
+    /// The message's body.
     pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
         serde_json::to_vec(self).context("failed to write an event")
     }
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn event_has_the_sentinels_members_in_its_order() -> anyhow::Result<()> {
+    fn members_come_in_the_senders_order_and_nothing_else_is_set() -> anyhow::Result<()> {
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let event = Event::cluster("c1", 3).traced(trace);
         let id = &event.id;
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn node_pool_event_names_its_cluster_as_owner() {
+    fn a_node_pool_names_its_cluster_as_one_object() {
         let event = Event::node_pool("c1", "n1", 1);
         assert_eq!(event.kind, "com.redhat.hyperfleet.nodepool.reconcile");
         assert_eq!(event.data.get("href"), Some(&json!("/api/hyperfleet/v1/clusters/c1/nodepools/n1")));

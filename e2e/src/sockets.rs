@@ -1,7 +1,7 @@
-//! Lists the TCP connections of a program under test.
+//! The TCP connections of a program under test, seen from outside.
 //!
-//! In: the id of a child process. Out: its connections, with the socket options that the program set. The
-//! test duplicates each socket with `pidfd_getfd`, which the kernel permits to the parent process.
+//! In: the id of a child process. Out: its connections, with the options that the program set on each. Each socket is
+//! duplicated into the test by `pidfd_getfd`, which the kernel allows to the parent of the process.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -9,25 +9,25 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::Context;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// A TCP connection.
+/// One TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// The program's address.
+    /// The program's end.
     pub local: SocketAddr,
-    /// The peer's address.
+    /// The other end.
     pub peer: SocketAddr,
-    /// Whether `TCP_NODELAY` is set.
+    /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
     pub nodelay: bool,
 }
 
-/// Lists the current connections of a child process, without listeners and other sockets.
+/// Lists the connections that a child process has right now; listeners and other sockets are left out.
 pub fn connections(process: u32) -> anyhow::Result<Vec<Connection>> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw).context("no process id")?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).context("failed to open the process")?;
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("/proc/{process}/fd")).context("failed to list descriptors")? {
         let entry = entry?;
-        // The program may close a descriptor while this loop runs.
+        // A descriptor may be closed between two looks.
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let number = entry.file_name().to_string_lossy().parse();
         let (true, Ok(number)) = (target.to_string_lossy().starts_with("socket:"), number) else { continue };
@@ -35,8 +35,7 @@ pub fn connections(process: u32) -> anyhow::Result<Vec<Connection>> {
             Ok(socket) => TcpStream::from(socket),
             Err(rustix::io::Errno::BADF) => continue,
             Err(error) => {
-                return Err(error)
-                    .context("failed to duplicate a socket: the test needs permission to trace its child");
+                return Err(error).context("failed to duplicate a socket: it takes the right to trace the child");
             }
         };
         let (Ok(local), Ok(peer), Ok(nodelay)) = (socket.local_addr(), socket.peer_addr(), socket.nodelay()) else {

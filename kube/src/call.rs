@@ -1,4 +1,4 @@
-//! Names requests for spans, metrics and error texts, and describes ended requests to an observer.
+//! What a request is for, and what is told of it afterwards.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tracing::field::Empty;
 
 use crate::error::{Error, ErrorKind};
 
-/// The purpose of a request.
+/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Lists the server's API groups, or the kinds of one group and version.
+    /// Asks which groups the server has, or which kinds a group and version have.
     Discover,
     /// Reads one object.
     Get,
@@ -21,20 +21,20 @@ pub enum Verb {
     List,
     /// Creates an object.
     Create,
-    /// Creates an object with `dryRun=All`: the server checks the request and stores nothing.
+    /// Asks what a creation would answer, without writing.
     DryRun,
-    /// Turns `managedFields` entries of the operation `Update` into entries of `Apply`.
+    /// Turns managed fields of operation Update into fields of operation Apply.
     Migrate,
-    /// Sends a server-side apply.
+    /// Applies a configuration.
     Apply,
-    /// Sends a JSON merge patch.
+    /// Merges a patch.
     Patch,
     /// Deletes an object.
     Delete,
 }
 
 impl Verb {
-    /// The verb as the value of a metric label.
+    /// The verb as a label value.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Verb {
         }
     }
 
-    /// The verb as error texts print it, before the object: `failed to dry-run the creation of Job a/b`.
+    /// The verb as error texts say it, with the object after it.
     fn phrase(self) -> &'static str {
         match self {
             Self::Discover => "discover",
@@ -80,28 +80,28 @@ impl Verb {
     }
 }
 
-/// Describes a request that has ended.
+/// One request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRecord<'a> {
-    /// The request's purpose.
+    /// What it did.
     pub verb: Verb,
-    /// The kind of the object; empty if the request discovers API groups.
+    /// The kind that it was about; empty for a discovery of every kind.
     pub kind: &'a str,
-    /// The HTTP status; none if the server sent none.
+    /// The HTTP status; none if no answer came.
     pub status: Option<u16>,
-    /// Whether the server sent a complete answer. An answer above the size limit counts as complete.
+    /// Whether the server answered to the end. An answer that is too long to be read counts as answered.
     pub is_answered: bool,
-    /// The time from the permit of the rate limit to the last byte of the answer.
+    /// From its turn under the rate limit to the last byte of the answer.
     pub duration: Duration,
 }
 
-/// Called when a request begins; returns the function to call when it ends. Must not block.
+/// Hears that a request begins, and returns what is to hear of its end. Must not block.
 pub type CallObserver = Arc<dyn Fn() -> CallEnd + Send + Sync>;
 
-/// Called when the request ends. Dropped uncalled if the caller abandons the request, by dropping its future.
+/// Hears of the end of one request. Dropped without a call if the request is given up before its end.
 pub type CallEnd = Box<dyn FnOnce(&CallRecord<'_>) + Send>;
 
-/// The purpose of a request and the object that it names.
+/// What a request is for.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) verb: Verb,
@@ -109,7 +109,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// An error for a call that is refused before it is sent.
+    /// Says that this call was refused before it was sent.
     pub(crate) fn invalid(&self, message: String) -> Error {
         self.error(ErrorKind::Invalid, None, message)
     }
@@ -132,7 +132,7 @@ impl Call<'_> {
     }
 }
 
-/// Prints the call for error texts, such as `create ConfigMap team-a/settings`.
+/// The call in words, such as `create ConfigMap team-a/settings`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.verb == Verb::Discover {

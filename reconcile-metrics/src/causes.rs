@@ -1,24 +1,28 @@
-//! Prints an error with its causes, without PostgreSQL's line numbers.
+//! An error with its causes on one line, each said once.
 //!
-//! In: an error. Out: one line. Fails: never.
+//! In: an error. Out: its text and those of its causes. Nothing can fail. The database's client quotes the cause in
+//! each of its own texts *and* names it as its source, so that joining them says everything twice.
 
 use std::error::Error;
-use std::iter::successors;
 
-use lifecycle_errors::Chain;
 use sqlx::error::DatabaseError;
 
-/// Prints the error and its causes on one line.
-///
-/// sqlx ends the text of a refusal with a line number of PostgreSQL's source code, which helps no reader: it is cut off.
+/// The error and everything that caused it.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let line = Chain(error).to_string();
-    let refusal = successors(Some(error), |&error| error.source())
-        .find_map(|error| error.downcast_ref::<Box<dyn DatabaseError>>());
-    match refusal.and_then(|refusal| Some((refusal, line.strip_suffix(&refusal.to_string())?))) {
-        Some((refusal, start)) => format!("{start}{}", refusal.message()),
-        None => line,
+    let Some(cause) = error.source() else { return leaf(error) };
+    let (text, quoted) = (error.to_string(), cause.to_string());
+    match text.strip_suffix(&quoted) {
+        Some(own) => format!("{own}{}", chain(cause)),
+        None => format!("{text}: {}", chain(cause)),
+    }
+}
+
+fn leaf(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<Box<dyn DatabaseError>>() {
+        // Its text ends with a line of PostgreSQL's source code, which helps nobody here.
+        Some(refusal) => refusal.message().to_owned(),
+        None => error.to_string(),
     }
 }
 
@@ -30,7 +34,7 @@ mod tests {
     use crate::store::StoreError;
 
     #[test]
-    fn chain_prints_a_quoted_cause_once() {
+    fn a_cause_that_the_text_quotes_is_said_once() {
         let refused = || io::Error::other("connection refused");
         let cases: [(Box<dyn Error>, &str); 4] = [
             (Box::new(refused()), "connection refused"),

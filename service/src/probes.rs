@@ -1,6 +1,7 @@
-//! The answers to a kubelet's probes, in the JSON of the health standard.
+//! What a kubelet's probes are told, in the words of the health standard.
 //!
-//! In: the result of the program's own checks. Out: a status and a JSON body. Fails: never.
+//! In: what the program found out about itself. Out: a status and a JSON body. Nothing is checked here, and nothing can
+//! fail.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// Whether a process can do its work, for the answer to `/readyz`.
+/// Whether a process can do its work: the answer to `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
-    /// The checked dependencies, and whether each is fine.
+    /// What was looked at, and whether it is well.
     pub checks: BTreeMap<&'static str, bool>,
-    /// Why the process is not ready; none if it is ready.
+    /// Why the process is not ready; without a reason it is.
     pub problem: Option<String>,
 }
 
@@ -36,13 +37,13 @@ impl IntoResponse for Readiness {
             message: self.problem.as_deref(),
         };
         let status = if self.problem.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        // Cannot fail: the body holds only texts.
+        // Text by text: this cannot fail.
         let text = serde_json::to_string(&body).unwrap_or_default();
         (status, [(CONTENT_TYPE, "application/json")], text).into_response()
     }
 }
 
-/// The answer to `/healthz`: always 200, because a process that answers is alive.
+/// The answer to `/healthz`, which depends on nothing but that there is one.
 pub async fn alive() -> Response {
     Readiness::default().into_response()
 }
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn readiness_body_lists_checks_and_problem() {
+    async fn the_answer_says_what_was_looked_at() {
         let (well, ill) = ([("broker", true), ("config", true)].into(), [("broker", false), ("config", true)].into());
         let cases = [
             (Readiness::default(), 200, r#"{"status":"ok"}"#),

@@ -1,4 +1,4 @@
-//! Walks a document along a schema, and reports what does not match.
+//! The walk of a document along a schema.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) struct Walker<'w> {
     pub(super) diagnostics: &'w mut Diagnostics,
 }
 
-/// The value that the walker checks.
+/// One value to be checked.
 struct At<'w> {
     node: &'w Node,
     path: Path,
@@ -120,8 +120,7 @@ impl<'w> Walker<'w> {
         Value::Array(items.collect())
     }
 
-    /// Checks an item of a list or a value of a mapping. Null means an empty value there, except where any
-    /// value is allowed.
+    /// A value that stands where null means "nothing was written".
     fn present(&mut self, at: &At<'_>, schema: &'w Value) -> Value {
         let resolved = resolve(self.schema, schema);
         if !at.node.is_null() || is_any(resolved) {
@@ -149,8 +148,7 @@ impl<'w> Walker<'w> {
             };
             let child = At { node: &entry.value, path, lenient };
             if declared.is_some() && entry.value.is_null() {
-                // As in Go, a null value means that the key is not set: it keeps its default, or is reported
-                // below if required.
+                // As in Go, null is "not set": the key keeps its default, or is reported as missing below.
                 if let Some(cure) = cure(property).filter(|_| !is_required(schema, &entry.key)) {
                     let message = "has no value".to_owned();
                     self.report(Severity::Error, &child.path, entry.key_position, message, Some(cure));
@@ -169,7 +167,7 @@ impl<'w> Walker<'w> {
         let accepted = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         let is_word = entry.key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
         let help = match suggest(&entry.key, &known) {
-            // In `{expression: x in [a, b], y}`, YAML ends the text at a comma, and reads the rest as another key.
+            // In `{expression: x in [a, b], y}` a comma ends the text.
             None if known.contains(&"expression") && !is_word => QUOTES.to_owned(),
             Some(similar) => format!("did you mean `{similar}`? Accepted here: {accepted}"),
             None => format!("accepted here: {accepted}"),
@@ -204,7 +202,7 @@ impl<'w> Walker<'w> {
                 Content::Scalar(_) => wanted.is_none_or(|wanted| !matches!(wanted, "object" | "array" | "null")),
             }
         });
-        // The schema of `Option<T>` is "T or null": a value that is neither is reported as a wrong `T`.
+        // `Option<T>` is "T or null": what fits neither is measured against T.
         let only = || {
             let mut others = alternatives.iter().filter(|a| type_of(resolve(self.schema, a)) != Some("null"));
             others.next().filter(|_| others.next().is_none())
@@ -231,7 +229,7 @@ impl<'w> Walker<'w> {
     }
 }
 
-/// The help for a missing value of a key, from its schema.
+/// What to write where the value of a key is missing.
 fn cure(property: &Value) -> Option<String> {
     property.get(CURE).and_then(Value::as_str).map(str::to_owned)
 }
@@ -241,8 +239,7 @@ fn is_required(schema: &Value, key: &str) -> bool {
     required.any(|required| required.as_str() == Some(key))
 }
 
-/// Suggests quotes if the value of `key` is missing because YAML reads its text as a tag (`!done`), an anchor
-/// (`&x`) or a comment (`# …`).
+/// What to write where text stands behind a key and YAML takes none of it: `!done` is a tag to YAML, `# …` a comment.
 fn unquoted(document: &Document, node: &Node, key: &str) -> Option<String> {
     let Content::Map(entries) = &node.content else { return None };
     let entry = entries.iter().find(|entry| entry.key == key)?;
@@ -256,7 +253,7 @@ pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
 }
 
-/// The type that a schema requires. Null as a second type is left out: null means "not set".
+/// The type that a schema wants; null beside another type is not told apart, since null is "not set".
 pub(super) fn type_of(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::String(wanted) => Some(wanted),
@@ -277,7 +274,7 @@ fn choices(schema: &Value) -> Option<Vec<&str>> {
     variants.iter().map(|variant| variant.get("const").and_then(Value::as_str)).collect()
 }
 
-/// A value of the schema's type that replaces an invalid value, so that the rest of the document can be checked.
+/// What stands in for a value that was reported, so that the rest can be checked.
 fn placeholder(root: &Value, schema: &Value) -> Value {
     let schema = resolve(root, schema);
     if let Some(first) = choices(schema).and_then(|choices| choices.first().copied()) {
@@ -309,10 +306,9 @@ fn placeholder(root: &Value, schema: &Value) -> Value {
     }
 }
 
-/// Returns `value` without keys that have the zero value of their type: false, zero, empty text, empty
-/// collections.
+/// A value of that schema without what says nothing.
 ///
-/// Values without a type in the schema (manifests, defaults, payloads) stay unchanged.
+/// That is false, zero, empty text and empty collections where the schema has a type for them. What an author wrote freely (manifests, defaults, payloads) stays as it is.
 #[must_use]
 pub fn without_zeros(schema: &Value, value: &Value) -> Value {
     prune(schema, schema, value).unwrap_or_else(|| json!({}))

@@ -1,16 +1,16 @@
-//! Scalars with their type and value, as the Go adapter's YAML libraries read them.
+//! Scalars, read as the Go adapter's YAML libraries read them.
 //!
-//! This module applies quotes and tags; [`plain`] resolves unquoted text. In a configuration file, `yes` and
-//! `on` are text, except where the schema requires a boolean ([`Scalar::as_bool`]).
+//! Quotes and tags decide here; what plain text means is decided by [`plain`] alone. `yes` and `on` in a file
+//! are text, except where a boolean is wanted ([`Scalar::as_bool`]).
 
 use serde_json::{Number, Value};
 
 use super::plain::{self, Dialect, NoCounterpart, Plain};
 
-/// The notation of a scalar.
+/// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Unquoted: the text determines the type.
+    /// Without quotes: its text decides its type.
     Plain,
     /// In single or double quotes.
     Quoted,
@@ -20,10 +20,10 @@ pub enum Style {
     Folded,
 }
 
-/// A tag of YAML's core schema, which determines the type.
+/// A tag of YAML's own that forces a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// `!!str`, or a tag outside of the core schema.
+    /// `!!str`, and every tag that is not YAML's own.
     Text,
     /// `!!null`.
     Null,
@@ -35,19 +35,19 @@ pub enum Tag {
     Float,
 }
 
-/// A scalar: its text, notation and tag.
+/// A scalar: its text, and what decides its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar {
-    /// The text, with escapes and folded lines resolved.
+    /// The text, after the processing of escapes and folding.
     pub text: String,
-    /// The notation.
+    /// How it was written.
     pub style: Style,
-    /// The tag, if one is written before the scalar.
+    /// The tag before it.
     pub tag: Option<Tag>,
 }
 
 impl Scalar {
-    /// Returns the JSON value in a configuration file, for a key whose schema has no type.
+    /// The value that the text of a configuration file stands for where no type is asked for.
     #[must_use]
     pub fn to_value(&self) -> Value {
         if self.is_plain() {
@@ -56,29 +56,29 @@ impl Scalar {
         self.tagged()
     }
 
-    /// Returns the JSON value in a manifest.
+    /// The value that the text of a manifest stands for.
     ///
     /// # Errors
-    /// JSON cannot represent the number.
+    /// It is a number that JSON cannot carry.
     pub fn to_manifest(&self) -> Result<Value, NoCounterpart> {
         if self.is_plain() { plain::manifest_value(&self.text) } else { Ok(self.tagged()) }
     }
 
-    /// Returns the text of the scalar as a mapping's key.
+    /// The text that the scalar is as the key of a mapping whose keys are text.
     ///
     /// # Errors
-    /// The key is null, or a number that JSON cannot represent.
+    /// It is null, or a number that JSON cannot carry.
     pub fn to_key(&self, dialect: Dialect) -> Result<String, NoCounterpart> {
         if self.is_plain() { plain::key(&self.text, dialect) } else { Ok(self.text.clone()) }
     }
 
-    /// Whether the text alone determines the type: no quotes, no block, no tag.
+    /// Whether the text alone decides the type.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.tag.is_none() && self.style == Style::Plain
     }
 
-    /// The value of a quoted, block or tagged scalar.
+    /// The value of a scalar with quotes, or with a tag.
     fn tagged(&self) -> Value {
         let text = || Value::String(self.text.clone());
         match self.tag {
@@ -96,7 +96,7 @@ impl Scalar {
         }
     }
 
-    /// Reads the scalar as a boolean, for a key of that type; accepts `yes`, `on`, `y` and their opposites.
+    /// The boolean that it stands for where one is wanted; `yes`, `on`, `y` and their opposites count.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if self.tag == Some(Tag::Text) || (self.tag.is_none() && self.style != Style::Plain) {
@@ -109,7 +109,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the scalar is an unquoted `.inf` or `.nan`, for which JSON has no number.
+    /// Whether it is `.inf` or `.nan`, which JSON has no number for.
     #[must_use]
     pub fn is_not_finite(&self) -> bool {
         self.is_plain() && plain::is_not_finite(&self.text)

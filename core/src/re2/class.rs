@@ -1,18 +1,19 @@
-//! Classes of characters: `[a-z]`, `\d`, `\pN`, `[[:word:]]`.
+//! Translates character classes: `[a-z]`, `\d`, `\pN`, `[[:word:]]`.
 //!
-//! In goes a reader at such a class, out comes the class in the other notation, with its size. Perl's classes are
-//! ASCII only, as in RE2. Names of Unicode classes are general categories and scripts, and no other property.
+//! In: a reader at the beginning of a class. Out: the class in the syntax of `regex`, and its size. Fails for
+//! an unknown or unclosed class. Perl classes are ASCII only, as in RE2. Unicode classes are general
+//! categories and scripts, and no other property.
 
 use super::PatternError;
 use super::translate::{Reader, write_character};
 
-/// About how many states a class takes that has characters of more than one byte.
+/// The approximate number of states of a class with characters of several bytes.
 pub(super) const WIDE: usize = 12;
 
-/// As [`WIDE`], for a class of Unicode: letters and the like are spread over many ranges.
+/// The approximate number of states of a Unicode class: letters and the like are many ranges.
 const UNICODE: usize = 300;
 
-/// Perl's classes as RE2 has them.
+/// Perl's classes with RE2's meaning.
 const PERL: [(char, &str); 6] = [
     ('d', "[0-9]"),
     ('D', "[^0-9]"),
@@ -34,7 +35,7 @@ const CATEGORIES: [&str; 37] = [
 
 #[cfg(test)]
 thread_local! {
-    /// How many names of Unicode classes this thread has compiled.
+    /// The number of Unicode class names that this thread has compiled.
     pub(super) static CHECKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -44,7 +45,8 @@ fn is_unicode_class(class: &str) -> bool {
     regex::Regex::new(class).is_ok()
 }
 
-/// A class that an escape names; nothing is read if there is none. The backslash is read already.
+/// Translates a class named by an escape, after its backslash; returns none, and reads nothing, if the escape
+/// names no class.
 pub(super) fn escaped<'p>(
     reader: &mut Reader<'p>,
     start: &'p str,
@@ -95,7 +97,7 @@ pub(super) fn escaped<'p>(
     Ok(Some(UNICODE))
 }
 
-/// A class in brackets. The opening one is read already.
+/// Translates a class in brackets, after the opening bracket; returns its size.
 pub(super) fn brackets<'p>(reader: &mut Reader<'p>, start: &'p str, text: &mut String) -> Result<usize, PatternError> {
     let mut size = 1;
     text.push('[');
@@ -140,12 +142,13 @@ pub(super) fn brackets<'p>(reader: &mut Reader<'p>, start: &'p str, text: &mut S
     Ok(size)
 }
 
-/// `[:alpha:]`, `[:^alpha:]`.
+/// Reads a named class, `[:alpha:]` or `[:^alpha:]`, if there is one.
 fn posix<'p>(reader: &mut Reader<'p>, start: &'p str) -> Result<Option<&'p str>, PatternError> {
     let class = reader.rest;
     let Some(rest) = class.strip_prefix("[:").filter(|_| !reader.has_no_named_class) else { return Ok(None) };
     let Some(end) = rest.find(":]") else {
-        // The search has read the rest of the text, and no later search would find more.
+        // The search has read to the end of the pattern: remember its result, or many `[:` would make it
+        // quadratic.
         reader.has_no_named_class = true;
         return Ok(None);
     };
@@ -158,7 +161,7 @@ fn posix<'p>(reader: &mut Reader<'p>, start: &'p str) -> Result<Option<&'p str>,
     Ok(Some(&class[..length]))
 }
 
-/// One character within brackets.
+/// Reads one character within brackets.
 fn character<'p>(reader: &mut Reader<'p>, start: &'p str) -> Result<char, PatternError> {
     let place = reader.rest;
     match reader.next() {

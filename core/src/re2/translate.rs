@@ -1,36 +1,37 @@
-//! RE2's syntax in the notation of the `regex` crate.
+//! Translates RE2's syntax to that of the `regex` crate.
 //!
-//! In goes a pattern, out comes the same pattern in the other notation, with its size. Each element is read and written
-//! anew, so that no element means something else there. The text is read once, without recursion.
+//! In: a pattern. Out: the same pattern in the other syntax, with its size. Fails for what RE2 rejects. Each
+//! element is parsed and written anew, so none can mean something else in the other syntax. The pattern is
+//! read once, without recursion.
 
 use std::collections::BTreeSet;
 
 use super::class;
 use super::{MAX_SIZE, PatternError};
 
-/// RE2's bound on a count, and on the product of counts that are nested.
+/// RE2's limit on a count, and on the product of nested counts.
 const MAX_COUNT: usize = 1000;
 
-/// Groups within groups. The compiler recurses into each.
+/// The limit of nested groups, because the compiler recurses into each.
 const MAX_GROUPS: usize = 100;
 
-/// A pattern in the other notation.
+/// A translated pattern.
 pub(super) struct Translation {
     pub(super) text: String,
-    /// About how many states the pattern has.
+    /// The approximate number of states of the pattern.
     pub(super) size: usize,
 }
 
-/// What stands between two brackets so far.
+/// A group that was not closed yet.
 #[derive(Default)]
 struct Group {
     size: usize,
-    /// The largest product of nested counts.
+    /// The largest product of nested counts in the group.
     counts: usize,
     last: Option<Item>,
 }
 
-/// The element that a repetition would repeat.
+/// The last element, which a repetition would repeat.
 #[derive(Clone, Copy)]
 struct Item {
     size: usize,
@@ -38,12 +39,12 @@ struct Item {
     is_repeated: bool,
 }
 
-/// A reader of one pattern.
+/// The rest of a pattern while it is read.
 pub(super) struct Reader<'p> {
     pub(super) rest: &'p str,
-    /// The names of Unicode classes that were checked, for a check compiles the class.
+    /// The names of Unicode classes that were checked, because each check compiles the class.
     pub(super) unicode: BTreeSet<&'p str>,
-    /// No `:]` follows, so that no `[:` begins a named class.
+    /// Whether no `:]` follows, so that no `[:` can begin a named class.
     pub(super) has_no_named_class: bool,
 }
 
@@ -58,24 +59,24 @@ impl<'p> Reader<'p> {
         Some(character)
     }
 
-    /// Whether the rest starts with `prefix`, which is skipped then.
+    /// Skips `prefix` if the rest starts with it, and returns whether it did.
     pub(super) fn skip(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// The text from `start` up to here.
+    /// Returns the text from `start` to the current position.
     pub(super) fn since(&self, start: &'p str) -> &'p str {
         &start[..start.len() - self.rest.len()]
     }
 
-    /// The part from `start` up to here as a mistake.
+    /// Makes an error of the text from `start` to the current position.
     pub(super) fn mistake(&self, start: &'p str, reason: &'static str) -> PatternError {
         PatternError::Syntax { part: self.since(start).to_owned(), reason }
     }
 
-    /// The character that an escape stands for; the backslash is read already.
+    /// Reads the character of an escape, after its backslash.
     pub(super) fn escape(&mut self, start: &'p str) -> Result<char, PatternError> {
         let Some(character) = self.next() else { return Err(self.mistake(start, "a backslash ends the pattern")) };
         Ok(match character {
@@ -97,7 +98,7 @@ impl<'p> Reader<'p> {
         })
     }
 
-    /// Up to two further digits.
+    /// Reads up to two further octal digits.
     fn octal(&mut self, first: u32) -> char {
         let mut value = first;
         for _ in 0..2 {
@@ -108,7 +109,7 @@ impl<'p> Reader<'p> {
         char::from_u32(value).unwrap_or('\0')
     }
 
-    /// `\x7F`, `\x{10FFFF}`.
+    /// Reads a hexadecimal escape after its `x`: `\x7F`, `\x{10FFFF}`.
     fn hexadecimal(&mut self, start: &'p str) -> Result<char, PatternError> {
         let digits = if self.skip("{") {
             let (digits, rest) = self.rest.split_once('}').unwrap_or(("", self.rest));
@@ -149,10 +150,10 @@ pub(super) fn translate(pattern: &str) -> Result<Translation, PatternError> {
 struct Translator<'p> {
     reader: Reader<'p>,
     text: String,
-    /// Never empty.
+    /// The open groups, innermost last. Never empty: the pattern itself is the first.
     groups: Vec<Group>,
     names: BTreeSet<&'p str>,
-    /// The size of what was read so far, in all groups.
+    /// The size of everything read so far.
     size: usize,
 }
 
@@ -241,7 +242,7 @@ impl<'p> Translator<'p> {
         self.flags(start)
     }
 
-    /// Nothing reads what a group matched, so that no group keeps it.
+    /// Opens a group. It captures nothing, because nobody reads captures.
     fn begin(&mut self, flags: &str) {
         self.text.push_str("(?");
         self.text.push_str(flags);
@@ -266,7 +267,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// `(?i)`, `(?s-m:`.
+    /// Reads flags, as in `(?i)` and `(?s-m:`.
     fn flags(&mut self, start: &'p str) -> Result<(), PatternError> {
         let (mut on, mut off) = (BTreeSet::new(), BTreeSet::new());
         let (mut is_off, mut is_empty) = (false, true);
@@ -305,7 +306,7 @@ impl<'p> Translator<'p> {
         }
         self.text.push(')');
         let closed = self.groups.pop().unwrap_or_default();
-        // The translator has counted the parts of the group already.
+        // `self.size` already includes the parts of the group.
         self.size = self.size.saturating_sub(closed.size);
         self.add(closed.size + 1, closed.counts);
         Ok(())
@@ -355,7 +356,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// Writes a character that stands for itself.
+/// Writes a literal character.
 pub(super) fn write_character(character: char, text: &mut String) {
     if character.is_ascii_alphanumeric() || !character.is_ascii() {
         text.push(character);
@@ -364,16 +365,17 @@ pub(super) fn write_character(character: char, text: &mut String) {
     }
 }
 
-/// `{n}`, `{n,}` or `{n,m}` at the start of a text, and its length. Any other brace stands for itself.
+/// Reads a count at the start of a text, `{n}`, `{n,}` or `{n,m}`, with its length. Any other brace is
+/// literal.
 fn count(text: &str) -> Option<(usize, Option<usize>, usize)> {
     let inner = text.strip_prefix('{')?;
-    // A search for `}` would read the rest of the text at every `{`.
+    // Stop at the first other character: a search for `}` would read the whole rest at every `{`.
     let end = inner.find(|next: char| !next.is_ascii_digit() && next != ',')?;
     let inner = inner[end..].starts_with('}').then_some(&inner[..end])?;
     let number = |digits: &str| {
         let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
-        // A number of many digits is above the bound, whatever it is.
+        // A number with too many digits for a `usize` exceeds the limit in any case.
         (is_number && !has_leading_zero).then(|| digits.parse().unwrap_or(usize::MAX).min(MAX_COUNT + 1))
     };
     let (least, most) = match inner.split_once(',') {

@@ -1,13 +1,14 @@
-//! From the text of a task file to a [`Task`], or to every mistake in it.
+//! Compiles the text of a task file to a [`Task`], or reports every mistake in it.
 //!
-//! In: the file's text, a way to read the files that it refers to, and the environment. Out: a task in which
-//! every expression, template and path is parsed, and warnings. A mistake never hides another one: each is
-//! collected with its place, and compilation goes on.
+//! In: the file's text, a way to read the files that it refers to, and the environment. Out: a task whose
+//! expressions, templates and paths are all parsed, and warnings. Fails with every mistake at once:
+//! compilation records a mistake with its place, and goes on.
 //!
 //! A file that the Go adapter accepts compiles, with three exceptions: a manifest whose kind is not fixed, an
-//! inline manifest with an action that spans strings, and the maestro transport, which is not supported yet. What the Go
-//! adapter parses at an event (templates, JSON paths, payload files) is parsed here; what does not parse is a warning, and fails
-//! the event. Nothing is evaluated here.
+//! inline manifest with an action that spans strings, and the maestro transport, which is not supported yet.
+//! The Go adapter parses templates, JSON paths and payload files when an event needs them. They are parsed
+//! here already, but one that does not parse only gives a warning, and fails the event. Nothing is evaluated
+//! here.
 
 mod check;
 mod gates;
@@ -32,22 +33,22 @@ use self::names::Known;
 use super::spec::{DiscoverSpec, TaskSpec};
 use super::{Discover, Task};
 
-/// What compilation asks of the outside.
+/// What compilation reads besides the task file.
 pub struct Surroundings<'s> {
-    /// Reads a file that the task refers to, by the path that the task gives; fails with words for its author.
+    /// Reads a file by the path that the task gives; fails with a message for the task's author.
     pub read: &'s dyn Fn(&str) -> Result<String, String>,
-    /// Reads an environment variable.
+    /// Returns the value of an environment variable.
     pub environment: &'s dyn Fn(&str) -> Option<String>,
 }
 
-/// What compilation yields.
+/// The result of compiling a task file.
 #[derive(Debug)]
 pub struct Compiled {
     /// The task, if no diagnostic is an error.
     pub task: Option<Task>,
-    /// The file as written, if it is a document at all.
+    /// The parsed file; none if it is no YAML or JSON document.
     pub document: Option<Document>,
-    /// Every diagnostic and warning, in the order of the file.
+    /// Errors, warnings and notes, in the order of the file.
     pub diagnostics: Diagnostics,
 }
 

@@ -1,11 +1,11 @@
-//! What is known of Kubernetes' own kinds: whether they live in a namespace, and whether they have a status.
+//! The scope, the name rule and the presence of a status, for the kinds that Kubernetes itself has.
 //!
-//! A server's other kinds are its secret: nothing is said of them.
+//! Custom kinds and those of other API servers are unknown here.
 
 use crate::id::GroupVersionKind;
 use crate::task::compile::labels::is_subdomain;
 
-/// Kinds outside of namespaces, by group.
+/// Cluster-scoped kinds, by group.
 const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
     ("", &["ComponentStatus", "Namespace", "Node", "PersistentVolume"]),
     (
@@ -32,7 +32,7 @@ const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
     ("storagemigration.k8s.io", &["StorageVersionMigration"]),
 ];
 
-/// Kinds in namespaces, by group; those that an adapter may have a reason to write.
+/// Namespaced kinds, by group; only those that an adapter may have a reason to write.
 const NAMESPACED: [(&str, &[&str]); 11] = [
     (
         "",
@@ -63,7 +63,7 @@ const NAMESPACED: [(&str, &[&str]); 11] = [
     ("storage.k8s.io", &["CSIStorageCapacity"]),
 ];
 
-/// Kinds that are data only, by group.
+/// Kinds whose objects have no `status`, by group.
 const WITHOUT_STATUS: [(&str, &[&str]); 9] = [
     ("", &["ConfigMap", "Endpoints", "Event", "LimitRange", "PodTemplate", "Secret", "ServiceAccount"]),
     ("apps", &["ControllerRevision"]),
@@ -76,18 +76,18 @@ const WITHOUT_STATUS: [(&str, &[&str]); 9] = [
     ("storage.k8s.io", &["CSIDriver", "CSINode", "StorageClass"]),
 ];
 
-/// Which names Kubernetes takes for objects of a kind.
+/// The rule that Kubernetes applies to the names of a kind's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
-    /// A DNS subdomain (RFC 1123), of so many characters at most.
+    /// A DNS subdomain (RFC 1123) of at most so many characters.
     Subdomain(usize),
-    /// A DNS label: no dots, 63 characters at most.
+    /// A DNS label: at most 63 characters, without dots.
     Label,
-    /// What can stand in a URL between two slashes.
+    /// A segment of a URL path: any text without `/` and `%`, except `.` and `..`.
     PathSegment,
 }
 
-/// Kinds whose names are only segments of a URL, by group.
+/// Kinds whose names need only be segments of a URL path, by group.
 const NAMED_FREELY: [(&str, &[&str]); 4] = [
     ("", &["ComponentStatus"]),
     ("apiregistration.k8s.io", &["APIService"]),
@@ -95,7 +95,8 @@ const NAMED_FREELY: [(&str, &[&str]); 4] = [
     ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
 ];
 
-/// The rule for the names of a kind. Custom kinds have names of subdomains; a server of its own, as `OpenShift` has, may take others.
+/// Returns the name rule of a kind. Names of custom resources are subdomains; `OpenShift` serves its kinds
+/// from API servers of its own, which accept more.
 pub(crate) fn name_rule(kind: &GroupVersionKind) -> NameRule {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace" | "Service") => NameRule::Label,
@@ -106,7 +107,7 @@ pub(crate) fn name_rule(kind: &GroupVersionKind) -> NameRule {
 }
 
 impl NameRule {
-    /// Why a name breaks the rule, if it does.
+    /// Returns why a name breaks the rule, if it does.
     pub(crate) fn fault(self, name: &str) -> Option<String> {
         if name.is_empty() {
             return Some("it is empty".to_owned());
@@ -117,14 +118,14 @@ impl NameRule {
             Self::PathSegment if matches!(name, "." | "..") => return Some(format!("it is `{name}`")),
             Self::PathSegment => {
                 let wrong = name.chars().find(|c| matches!(c, '/' | '%'))?;
-                return Some(format!("it holds `{wrong}`"));
+                return Some(format!("it contains `{wrong}`"));
             }
         };
         let may_have =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (c == '.' && self != Self::Label);
         if let Some(wrong) = name.chars().find(|c| !may_have(*c)) {
             let what = if wrong.is_uppercase() { "the upper-case letter" } else { "the character" };
-            return Some(format!("it holds {what} `{wrong}`"));
+            return Some(format!("it contains {what} `{wrong}`"));
         }
         if name.len() > length {
             return Some(format!("it is longer than {length} characters"));
@@ -133,7 +134,7 @@ impl NameRule {
             .then(|| "it does not begin and end with a letter or digit, or has a `.` beside a `-` or a `.`".to_owned())
     }
 
-    /// What a name has to be.
+    /// Says how to write a name that follows the rule.
     pub(super) fn cure(self) -> &'static str {
         match self {
             Self::Subdomain(52) => {
@@ -152,7 +153,7 @@ fn is_in(table: &[(&str, &[&str])], kind: &GroupVersionKind) -> bool {
     table.iter().any(|(group, kinds)| *group == kind.group && kinds.contains(&kind.kind.as_str()))
 }
 
-/// Whether objects of a kind are in a namespace, if that is known.
+/// Whether objects of a kind are in a namespace; none for an unknown kind.
 #[must_use]
 pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
     if is_in(&CLUSTER_SCOPED, kind) {
@@ -161,7 +162,7 @@ pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
     is_in(&NAMESPACED, kind).then_some(true)
 }
 
-/// Whether objects of a kind certainly have no `status`.
+/// Whether objects of a kind never have a `status`; false for an unknown kind.
 pub(super) fn has_no_status(kind: &GroupVersionKind) -> bool {
     is_in(&WITHOUT_STATUS, kind)
 }
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_known_by_its_group_too() {
+    fn kind_of_another_group_is_unknown() {
         let cases = [
             ("v1", "Namespace", Some(false), false),
             ("v1", "ConfigMap", Some(true), true),
@@ -189,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_judged_by_the_rule_of_its_kind() {
+    fn name_rule_depends_on_the_kind() {
         let long = "x".repeat(64);
         let cases = [
             ("v1", "ConfigMap", "a.b-c1", None),
-            ("v1", "ConfigMap", "A", Some("it holds the upper-case letter `A`")),
-            ("v1", "ConfigMap", "a_b", Some("it holds the character `_`")),
+            ("v1", "ConfigMap", "A", Some("it contains the upper-case letter `A`")),
+            ("v1", "ConfigMap", "a_b", Some("it contains the character `_`")),
             (
                 "v1",
                 "ConfigMap",
@@ -203,15 +204,15 @@ mod tests {
             ),
             ("v1", "ConfigMap", "", Some("it is empty")),
             ("v1", "ConfigMap", &long, None),
-            ("v1", "Namespace", "a.b", Some("it holds the character `.`")),
+            ("v1", "Namespace", "a.b", Some("it contains the character `.`")),
             ("v1", "Namespace", &long, Some("it is longer than 63 characters")),
             ("batch/v1", "CronJob", &long, Some("it is longer than 52 characters")),
             ("rbac.authorization.k8s.io/v1", "Role", "system:Admin", None),
-            ("rbac.authorization.k8s.io/v1", "Role", "a/b", Some("it holds `/`")),
+            ("rbac.authorization.k8s.io/v1", "Role", "a/b", Some("it contains `/`")),
             ("rbac.authorization.k8s.io/v1", "Role", "", Some("it is empty")),
             ("rbac.authorization.k8s.io/v1", "Role", "..", Some("it is `..`")),
             ("user.openshift.io/v1", "User", "Admin", None),
-            ("example.io/v1", "Widget", "Admin", Some("it holds the upper-case letter `A`")),
+            ("example.io/v1", "Widget", "Admin", Some("it contains the upper-case letter `A`")),
         ];
         for (version, kind, name, fault) in cases {
             let rule = name_rule(&GroupVersionKind::new(version, kind));
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn no_kind_is_in_both_scopes() {
+    fn no_kind_is_both_namespaced_and_cluster_scoped() {
         let in_both = CLUSTER_SCOPED.iter().any(|(group, kinds)| {
             kinds.iter().any(|kind| is_in(&NAMESPACED, &GroupVersionKind::new(&format!("{group}/v1"), kind)))
         });

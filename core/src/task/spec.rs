@@ -1,9 +1,8 @@
 //! The task file as its author writes it.
 //!
-//! The doc comment of a field is its description in the published JSON Schema, and the schema is what a
-//! file is checked against ([`lifecycle_config::decode`]): a key exists if and only if a field here has its name.
-//! Text that has a grammar of its own (expressions, templates, paths) stays text; [`super::compile`]
-//! parses it.
+//! Each doc comment of a field is its description in the published JSON Schema. [`lifecycle_config::decode`]
+//! checks a file against the schema, so a key exists if and only if a field has its name. Text with a grammar
+//! of its own (expressions, templates, paths) stays text here; [`super::compile`] parses it.
 
 mod shapes;
 
@@ -16,35 +15,37 @@ use serde_json::{Map, Value};
 
 pub use self::shapes::{ManifestSpec, SourceSpec};
 
-/// What one adapter does with an event: params, then preconditions, then resources, then post actions.
+/// What an adapter does for each event: params, then preconditions, then resources, then post actions.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
-    /// Variables, resolved in order before anything else.
+    /// Variables, resolved in order before the preconditions.
     #[serde(default)]
     pub params: Vec<ParamSpec>,
-    /// What must hold before resources are touched, in order; the first that does not hold ends the phase.
+    /// What has to hold before the adapter writes to resources, in order; the first that does not hold ends
+    /// the phase.
     #[serde(default)]
     pub preconditions: Vec<PreconditionSpec>,
-    /// When live objects are read: `when_met`, the default, or `always`. With `always`, `resources` tells the post actions what
-    /// is live although a precondition is not met or fails; nothing is written, deleted or decided then.
+    /// When the adapter reads live objects: `when_met`, the default, or `always`. With `always`, post actions
+    /// can read `resources` although a precondition is not met or fails; the adapter then writes, deletes and
+    /// decides nothing.
     #[serde(default)]
     pub discover: DiscoverSpec,
     /// The objects to reconcile, in order.
     #[serde(default)]
     pub resources: Vec<ResourceSpec>,
-    /// What is reported, whatever became of the resources.
+    /// What the adapter reports after the resources, also after a failure.
     pub post: Option<PostSpec>,
 }
 
-/// When live objects are read.
+/// When the adapter reads live objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiscoverSpec {
     /// Only if every precondition is met, as in the Go adapter.
     #[default]
     WhenMet,
-    /// Whatever the preconditions say.
+    /// For every event, also if a precondition is not met or fails.
     Always,
 }
 
@@ -60,25 +61,25 @@ pub struct ParamSpec {
     /// The type that a value from a path or file is converted to: string, int, int64, float, float64 or bool.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// What stands in for an absent or empty value.
+    /// The value to use if the source has none, or an empty one.
     pub default: Option<Value>,
     /// Whether the event fails without a value.
     #[serde(default)]
     pub required: bool,
-    /// A note for readers.
+    /// A remark for readers; the adapter ignores it.
     pub description: Option<String>,
 }
 
-/// A source that is more than a path: exactly one of its keys.
+/// A source that is not a path: exactly one of these keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-lenient" = true))]
 pub struct SourceMappingSpec {
-    /// An API call whose answer, a JSON object, is the value.
+    /// An API call; its response, a JSON object, is the value.
     pub api_call: Option<ApiCallSpec>,
-    /// A CEL expression over what is resolved so far.
+    /// A CEL expression, which can read the params before this one.
     pub expression: Option<String>,
-    /// A file whose content is the value; it is read for every event.
+    /// A file whose content is the value; read for every event.
     pub file: Option<FileSourceSpec>,
 }
 
@@ -88,7 +89,7 @@ pub struct SourceMappingSpec {
 pub struct FileSourceSpec {
     /// The file's path.
     pub path: String,
-    /// Whether surrounding white space is dropped; it is, unless this is false.
+    /// Whether to drop white space around the content; true by default.
     pub trim: Option<bool>,
 }
 
@@ -98,17 +99,17 @@ pub struct FileSourceSpec {
 pub struct ApiCallSpec {
     /// The HTTP method.
     pub method: MethodSpec,
-    /// The URL, absolute or relative to the API's base; a template.
+    /// The URL: absolute, or relative to the base URL of the API; a template.
     pub url: String,
-    /// The time for one attempt, such as `10s`; the API client's own by default.
+    /// The time limit of one attempt, such as `10s`; by default the API client's own.
     pub timeout: Option<String>,
-    /// Attempts in total, if above zero; the API client's own by default.
+    /// Attempts in total, if above zero; by default the API client's own number.
     pub retry_attempts: Option<i64>,
     /// How the delay between attempts grows: exponential, linear or constant.
     pub retry_backoff: Option<String>,
-    /// The body, a template; not sent with GET and DELETE.
+    /// The body, a template; GET and DELETE requests are sent without it.
     pub body: Option<String>,
-    /// Headers, in order.
+    /// The headers, in order.
     #[serde(default)]
     pub headers: Vec<HeaderSpec>,
 }
@@ -136,23 +137,24 @@ pub struct HeaderSpec {
     pub value: String,
 }
 
-/// What must hold before resources are touched. At least one of `api_call`, `conditions` and `expression`.
+/// What has to hold before the adapter writes to resources: at least one of `api_call`, `conditions` and
+/// `expression`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreconditionSpec {
-    /// Its name; with an `api_call` also the variable that holds the response.
+    /// The precondition's name; with an `api_call` also the variable of the response.
     pub name: String,
-    /// A line to log before it is evaluated.
+    /// A line to log before the precondition is evaluated.
     pub log: Option<LogSpec>,
-    /// A call whose response its captures read. Deprecated: a param with an `api_call` source does the same.
+    /// A call whose response the captures read. Deprecated: use a param with an `api_call` source.
     pub api_call: Option<ApiCallSpec>,
     /// Values taken from the response; they become variables.
     #[serde(default)]
     pub capture: Vec<CaptureSpec>,
-    /// Conditions that must all hold.
+    /// Conditions, which all have to be met.
     #[serde(default)]
     pub conditions: Vec<ConditionSpec>,
-    /// A CEL expression that must be true; ignored beside `conditions`.
+    /// A CEL expression that has to be true; ignored beside `conditions`.
     pub expression: Option<String>,
 }
 
@@ -162,7 +164,7 @@ pub struct PreconditionSpec {
 pub struct LogSpec {
     /// The text; a template.
     pub message: Option<String>,
-    /// debug, info, warn or error; info by default.
+    /// The level: debug, info, warn or error; info by default.
     pub level: Option<String>,
 }
 
@@ -176,7 +178,7 @@ pub struct CaptureSpec {
     pub field: Option<String>,
     /// A CEL expression over the response's keys.
     pub expression: Option<String>,
-    /// What stands in for a field that is not there.
+    /// The value to use if the response lacks the field.
     pub default: Option<Value>,
 }
 
@@ -184,12 +186,12 @@ pub struct CaptureSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionSpec {
-    /// A path into the variables. Without one, null is compared.
+    /// A path into the variables. If it is empty, the condition compares null.
     #[serde(default)]
     pub field: String,
-    /// How it is compared.
+    /// How the field is compared with the value.
     pub operator: OperatorSpec,
-    /// What it is compared with; a list for `in` and `notIn`, nothing for `exists`.
+    /// The value to compare with: a list for `in` and `notIn`, none for `exists`.
     pub value: Option<Value>,
     /// A synonym of `value`.
     pub values: Option<Value>,
@@ -214,39 +216,43 @@ pub enum OperatorSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceSpec {
-    /// Its name, unique in the task: `resources.<name>` in expressions. Required, unless `alias` is given.
+    /// The resource's name, unique in the task: `resources.<name>` in expressions. Required, unless `alias`
+    /// is given.
     pub name: Option<String>,
     /// A synonym of `name`.
     pub alias: Option<String>,
-    /// Where it is applied; the Kubernetes API by default.
+    /// The transport to write with; `kubernetes` by default.
     pub transport: Option<TransportSpec>,
-    /// What is applied: a mapping, a block of text, or `{ ref: file }`. Templates throughout; `kind` and
-    /// `apiVersion` must be fixed.
+    /// The object to create and update: a mapping, a block of text, or `{ ref: file }`. All strings are
+    /// templates; `kind` and `apiVersion` must be fixed.
     #[schemars(extend("x-cure" = "add `manifest: {apiVersion: …, kind: …, metadata: {name: …}}`, which says what kind of object to \
         look for; if the entry shall only patch or disown an object, add `lifecycle: {apply: {when: {expression: \"false\"}}}`, too"))]
     pub manifest: ManifestSpec,
-    /// How its live objects are found.
+    /// How the adapter finds the resource's live objects.
     #[schemars(extend("x-cure" = "add `discovery: {by_name: …}` with the name that the manifest has, and `namespace: …` if it has one; an \
         owner and what it owns are found that way, too"))]
     pub discovery: DiscoverySpec,
-    /// Objects inside the discovered one that become `resources.<name>`, too.
+    /// Objects inside the discovered one, such as the manifests of a ManifestWork, that become
+    /// `resources.<name>` too.
     #[serde(default)]
     pub nested_discoveries: Vec<NestedDiscoverySpec>,
     /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`.
     #[serde(default)]
     pub recreate_on_change: bool,
-    /// Asked before every write but deletion and disowning; false leaves the object alone on this event.
+    /// The gate before every write but deletion and disowning: if it is false, this event leaves the object
+    /// as it is.
     #[schemars(extend("x-cure" = "write `when: {expression: \"…\"}`, or remove `when`"))]
     pub when: Option<WhenSpec>,
-    /// The resource that its objects belong to, as their `ownerReferences` say: Kubernetes deletes them after it.
+    /// The resource that owns these objects in their `ownerReferences`: Kubernetes deletes them after it.
     #[schemars(extend("x-cure" = "write `owner: {resource: …}` with the name of an earlier entry, or remove `owner`"))]
     pub owner: Option<OwnerSpec>,
-    /// How many former versions are kept, and for how long. With it, a recreation adds a version instead of replacing the
-    /// live one; the name in the manifest must then differ from version to version, and `discovery` go by labels.
+    /// How many former versions to keep, and for how long. With it, a recreation adds a version instead of
+    /// replacing the live one; the manifest's name must then differ from version to version, and `discovery`
+    /// select by labels.
     #[schemars(extend("x-cure" = "write `retention: {historyLimit: 3}`, `retention: {ttl: 24h}`, or both; without `retention`, a recreation \
         deletes the former version"))]
     pub retention: Option<RetentionSpec>,
-    /// When it is created, written, patched, replaced, disowned and deleted.
+    /// When the object is created, updated, patched, replaced, disowned and deleted.
     pub lifecycle: Option<LifecycleSpec>,
 }
 
@@ -258,31 +264,32 @@ pub struct OwnerSpec {
     pub resource: String,
 }
 
-/// What is kept of former versions: at least one of the two limits. What exceeds either of them is deleted.
+/// How many former versions to keep, and for how long: at least one of the two limits. Versions beyond either
+/// limit are deleted.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct RetentionSpec {
-    /// How many versions are kept besides the current one, the newest first; 0 keeps none.
+    /// How many versions to keep besides the current one, the newest first; 0 keeps none.
     #[serde(rename = "historyLimit")]
     #[schemars(range(min = 0), extend("x-cure" = "write how many versions are kept, such as `historyLimit: 3`, or remove `historyLimit`"))]
     pub history_limit: Option<i64>,
-    /// How old a version besides the current one may become, such as `24h`.
+    /// How old a version other than the current one may become, such as `24h`.
     #[schemars(extend("format" = DURATION, "x-cure" = "write how old a version may become, such as `ttl: 24h`, or remove `ttl`"))]
     pub ttl: Option<String>,
 }
 
-/// Where a resource is applied.
+/// How the adapter reaches the cluster in which a resource lives.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
-    /// The kind of target.
+    /// The kind of transport.
     pub client: ClientSpec,
     /// Settings of the maestro transport.
     pub maestro: Option<MaestroSpec>,
 }
 
-/// A kind of target.
+/// A kind of transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "named as in the task file")]
@@ -295,64 +302,67 @@ pub enum ClientSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaestroSpec {
-    /// The name of the consumer; a template.
+    /// The name of the Maestro consumer; a template.
     pub target_cluster: String,
 }
 
-/// How live objects are found: exactly one of `by_name` and `by_selectors`.
+/// How the adapter finds live objects: exactly one of `by_name` and `by_selectors`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiscoverySpec {
-    /// The namespace, a template; none or empty for cluster-scoped objects, or all namespaces.
+    /// The namespace, a template; none or empty for cluster-scoped objects, and to search all namespaces.
     pub namespace: Option<String>,
     /// The object's name; a template.
     pub by_name: Option<String>,
-    /// Labels of the objects.
+    /// The labels that select the objects.
     pub by_selectors: Option<SelectorsSpec>,
 }
 
-/// Labels that objects must carry.
+/// Labels that an object has to carry.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SelectorsSpec {
-    /// Every label with the value that it must have; keys and values are templates.
+    /// Each label with its required value; keys and values are templates.
     pub label_selector: BTreeMap<String, String>,
 }
 
-/// An object inside a discovered one.
+/// An object to find inside a discovered one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NestedDiscoverySpec {
-    /// The name that it gets in `resources`.
+    /// The object's name in `resources`.
     pub name: String,
-    /// How it is found.
+    /// How the adapter finds the object.
     pub discovery: DiscoverySpec,
 }
 
-/// When a resource is created, written, patched, replaced, disowned and deleted.
+/// When a resource is created, updated, patched, replaced, disowned and deleted.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LifecycleSpec {
-    /// Asked while the object is absent; false leaves it absent.
+    /// The gate of a creation, asked while the object is absent; if it is false, the object stays absent.
     pub create: Option<GateSpec>,
-    /// Asked before every creation and update; false leaves the object as it is on this event.
+    /// The gate of every creation and update; if it is false, this event leaves the object as it is.
     #[schemars(extend("x-cure" = "write `apply: {when: {expression: \"…\"}}`, or remove `apply`"))]
     pub apply: Option<GateSpec>,
-    /// Partial writes onto a live object, each asked on its own; those that hold are sent in order, and then the object is
-    /// not updated otherwise on this event.
+    /// Partial writes to a live object, each with its own gate. The patches whose gates hold are sent in
+    /// order, and the event then makes no other update.
     #[serde(default)]
     #[schemars(extend("x-cure" = "write `patch: [{when: {expression: \"…\"}, document: {…}}]`, or remove `patch`"))]
     pub patch: Vec<PatchSpec>,
-    /// Asked while the object is live; true replaces it by a new one, or adds a version with `retention`.
+    /// The gate of a replacement, asked while the object is live; if it is true, a new object replaces this
+    /// one, or becomes a further version with `retention`.
     #[schemars(extend("x-cure" = "write `recreate: {when: {expression: \"…\"}}`, or remove `recreate`"))]
     pub recreate: Option<GateSpec>,
-    /// Asked first; true disowns the object: its management labels go, the object stays, and is never touched again.
+    /// The first gate asked; if it is true, the adapter disowns the object: removes its own labels, and never
+    /// writes to the object again.
     #[schemars(extend("x-cure" = "write `orphan: {when: {expression: \"…\"}}`, or remove `orphan`"))]
     pub orphan: Option<GateSpec>,
     /// A synonym of `orphan`.
     #[schemars(extend("x-cure" = "write `detach: {when: {expression: \"…\"}}`, or remove `detach`"))]
     pub detach: Option<GateSpec>,
-    /// Asked after `orphan`, before anything is written; true deletes the object with all its versions.
+    /// The gate of a deletion, asked after `orphan` and before every write; if it is true, the adapter
+    /// deletes all versions of the object.
     pub delete: Option<DeleteSpec>,
 }
 
@@ -360,40 +370,42 @@ pub struct LifecycleSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchSpec {
-    /// Whether it is sent. It should compare what is live with what is wanted, or it is sent on every event.
+    /// Whether to send the patch. Compare the live value with the wanted one, or every event sends the patch
+    /// again.
     pub when: WhenSpec,
-    /// A JSON merge patch (RFC 7396), templates throughout: what it names is set, `null` removes, all else stays. It cannot
-    /// change what identifies the object, nor the labels and annotations that it is managed by.
+    /// A JSON merge patch (RFC 7396) of templates: sets each field that it names, removes those with `null`,
+    /// and leaves all others. It cannot change the object's name, kind or owner, nor the adapter's labels and
+    /// annotations.
     pub document: Map<String, Value>,
 }
 
-/// A step that happens when a condition holds.
+/// A gate.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GateSpec {
-    /// The condition.
+    /// The gate's condition.
     pub when: WhenSpec,
 }
 
-/// When and how a resource is deleted.
+/// The gate of a deletion, and how to delete.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteSpec {
-    /// The condition.
+    /// The gate's condition.
     pub when: WhenSpec,
-    /// What becomes of dependents; `Background` by default.
+    /// What the API server does with dependents; `Background` by default.
     #[serde(rename = "propagationPolicy")]
     pub propagation_policy: Option<PropagationSpec>,
 }
 
-/// What becomes of the dependents of a deleted object.
+/// What the API server does with the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum PropagationSpec {
-    /// They go after it.
+    /// Deletes the dependents after the object.
     Background,
-    /// They go before it.
+    /// Deletes the dependents before the object.
     Foreground,
-    /// They stay.
+    /// Keeps the dependents.
     Orphan,
 }
 
@@ -405,43 +417,43 @@ pub struct WhenSpec {
     pub expression: String,
 }
 
-/// What is reported.
+/// What the adapter reports.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostSpec {
-    /// Values built before the first action; their JSON text becomes a variable.
+    /// Payloads, built before the first action; the JSON text of each becomes a variable.
     #[serde(default)]
     pub payloads: Vec<PayloadSpec>,
-    /// What is done with them, in order; the first failure ends it.
+    /// Actions that send the payloads, in order; the first failure ends them.
     #[serde(default)]
     pub post_actions: Vec<PostActionSpec>,
 }
 
-/// A value to build: exactly one of `build` and `build_ref`.
+/// A payload: exactly one of `build` and `build_ref`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PayloadSpec {
-    /// The variable that holds its JSON text.
+    /// The variable of the payload's JSON text.
     pub name: String,
-    /// What is built. In a mapping, strings and keys are templates, and `{ field | expression, default }` is a value
-    /// that keeps its type.
+    /// The payload. Strings and keys of a mapping are templates, and `{ field | expression, default }`
+    /// becomes a value that keeps its type.
     pub build: Option<Value>,
-    /// A file beside the task file that holds what is built.
+    /// A file beside the task file, with the content of `build`.
     pub build_ref: Option<String>,
-    /// Whether it is built; always by default.
+    /// Whether to build the payload; always by default.
     pub when: Option<WhenSpec>,
 }
 
-/// Something to do after the resources.
+/// An action after the resources.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostActionSpec {
-    /// Its name.
+    /// The action's name.
     pub name: String,
-    /// A call to make.
+    /// The API call to make.
     pub api_call: Option<ApiCallSpec>,
     /// A line to log.
     pub log: Option<LogSpec>,
-    /// Whether it is done; always by default.
+    /// Whether to run the action; always by default.
     pub when: Option<WhenSpec>,
 }

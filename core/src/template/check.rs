@@ -1,6 +1,7 @@
-//! What Go's parser refuses and the engine's does not, and what a template reads.
+//! Rejects what Go's parser rejects and the engine's does not, and collects what a template reads.
 //!
-//! Source text in; a tree whose every function, variable and jump is known out. Nothing is changed here.
+//! In: the text of a template. Out: its parsed tree, unchanged, and [`Findings`]. Fails for unknown
+//! functions, undefined variables, and jumps outside of loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,34 +10,35 @@ use gotmpl::parse::{BranchNode, DefineNode, Expr, ListNode, Node, Parser, PipeNo
 use super::typed::unknown_method;
 use super::{TemplateError, functions};
 
-/// A parsed template and those that it defines.
+/// A parsed template, and the templates that it defines.
 pub(super) struct Parsed {
     pub(super) main: ListNode,
     pub(super) defines: Vec<DefineNode>,
 }
 
-/// What a template reads.
+/// What a template reads, and warnings.
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,
-    /// Whether the root is used other than by a path from it: printed, passed on, ranged over.
+    /// Whether the root is used other than by a path: printed, passed on, or ranged over.
     pub(super) reads_root: bool,
     pub(super) reads_clock: bool,
-    /// What parses, and fails whenever it is rendered.
-    pub(super) doubts: Vec<String>,
+    /// Warnings of parts that parse, but fail or differ from Go at every rendering.
+    pub(super) warnings: Vec<String>,
 }
 
-/// Text that no template contains, put behind it: the parser stops at a stray `{{end}}` without a word.
+/// Text appended to each template: the parser silently stops at a surplus `{{end}}`, and then the sentinel is
+/// missing from the tree.
 const SENTINEL: &str = "\u{1}end of template\u{1}";
 
-/// Parses, and makes sure that everything was parsed.
+/// Parses a template, and checks that the parser reached the end of the text.
 pub(super) fn parse(source: &str) -> Result<Parsed, TemplateError> {
     if source.contains(SENTINEL) {
         return Err(error("the text contains a reserved control sequence"));
     }
     let guarded = format!("{source}{SENTINEL}");
     let (mut main, defines) = tree(&guarded).map_err(|cause| {
-        // What the parser says of the text alone does not speak of the sentinel.
+        // Parse the text again without the sentinel, so that the error does not mention it.
         let cause = tree(source).err().unwrap_or(cause);
         syntax_error(source, &cause)
     })?;
@@ -47,7 +49,7 @@ pub(super) fn parse(source: &str) -> Result<Parsed, TemplateError> {
                 main.nodes.push(Node::Text(last));
             }
         }
-        _ => return Err(error("an {{end}} is missing, or stands where nothing is open")),
+        _ => return Err(error("an {{end}} is missing, or there is one too many")),
     }
     check_names(&defines)?;
     Ok(Parsed { main, defines })
@@ -67,17 +69,17 @@ fn syntax_error(source: &str, cause: &gotmpl::TemplateError) -> TemplateError {
     if message != UNCLOSED {
         return TemplateError { message: message.clone(), position: Some(position) };
     }
-    // The parser notices at the end of the text, which may be far from where the author has to look.
+    // The parser reports the end of the text; the author has to look at the last `{{`.
     let before = source.rfind("{{").map_or("", |opening| &source[..opening]);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     TemplateError { message: "unclosed action: `}}` is missing".to_owned(), position: Some((line, column)) }
 }
 
-/// The engine's words for an action without an end.
+/// The engine's error for an action without `}}`.
 const UNCLOSED: &str = "unclosed action";
 
-/// Walks the whole tree.
+/// Checks a parsed template, and collects what it reads.
 pub(super) fn check(parsed: &Parsed) -> Result<Findings, TemplateError> {
     let mut walker = Walker {
         defines: parsed.defines.iter().map(|define| (define.name.as_str(), &define.body)).collect(),
@@ -101,7 +103,7 @@ fn error(message: impl Into<String>) -> TemplateError {
     TemplateError { message: message.into(), position: None }
 }
 
-/// Whether a pipeline gives the root, in a place where the dot and `$` are the root.
+/// Whether a pipeline is the root, where the dot and `$` are the root.
 fn is_root(pipe: &PipeNode) -> bool {
     match pipe.commands.as_slice() {
         [command] => match command.args.as_slice() {
@@ -113,7 +115,7 @@ fn is_root(pipe: &PipeNode) -> bool {
     }
 }
 
-/// Whether an expression is the time that `now` gives.
+/// Whether an expression is the time that the function `now` returns.
 fn is_clock(expression: &Expr) -> bool {
     match expression {
         Expr::Identifier(_, name) => name == "now",
@@ -132,8 +134,9 @@ fn is_clock(expression: &Expr) -> bool {
     }
 }
 
-/// The first verb of a `printf` that meets the clock, and for which Go shows the fields of its type.
-fn doubted_format(arguments: &[Expr]) -> Option<String> {
+/// Returns a warning of the first `printf` verb that prints the time `now` differently from Go, which would
+/// print the fields of its struct.
+fn format_warning(arguments: &[Expr]) -> Option<String> {
     let [Expr::Identifier(_, name), Expr::String(_, format), arguments @ ..] = arguments else { return None };
     if name != "printf" || format.contains(['*', '[']) {
         return None;
@@ -148,7 +151,7 @@ fn doubted_format(arguments: &[Expr]) -> Option<String> {
     met.map(|(directive, _)| format!("`%{directive}` of a time is not what Go prints"))
 }
 
-/// Whether nothing can be piped into an expression.
+/// Whether an expression is a constant, so that nothing can be piped into it.
 fn is_constant(expression: &Expr) -> bool {
     matches!(expression, Expr::Dot(_) | Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_))
 }
@@ -157,7 +160,7 @@ fn path(fields: &[SmolStr]) -> String {
     fields.join(".")
 }
 
-/// Refuses two definitions of one name that both have content.
+/// Rejects two definitions of one name, unless one of them is empty.
 fn check_names(defines: &[DefineNode]) -> Result<(), TemplateError> {
     let mut seen = BTreeSet::new();
     for define in defines {
@@ -171,18 +174,19 @@ fn check_names(defines: &[DefineNode]) -> Result<(), TemplateError> {
 struct Walker<'tree> {
     defines: BTreeMap<&'tree str, &'tree ListNode>,
     findings: Findings,
-    /// The variables in reach, as Go's parser counts them: a name lasts to the end of its control structure.
+    /// The variables in scope; as in Go's parser, a variable's scope ends with its control structure.
     names: Vec<&'tree str>,
     loops: usize,
     dollar_is_root: bool,
-    /// The defined templates that are given the root as their dot.
+    /// The defined templates that are called with the root as their dot.
     rooted: BTreeSet<&'tree str>,
-    /// Those of them that were not walked yet. A list and no recursion, as a chain of them may be long.
+    /// Templates called with the root that were not walked yet: a list and no recursion, because a chain of
+    /// calls may be long.
     pending: Vec<&'tree ListNode>,
 }
 
 impl<'tree> Walker<'tree> {
-    /// Walks a template from its beginning: no variable is in reach but `$`, and no loop is open.
+    /// Walks a template from its beginning, where only the variable `$` is in scope and no loop is open.
     fn template(&mut self, body: &'tree ListNode, at_root: bool) -> Result<(), TemplateError> {
         self.names = vec!["$"];
         self.loops = 0;
@@ -209,7 +213,7 @@ impl<'tree> Walker<'tree> {
         }
     }
 
-    /// Walks a control structure, whose body is inside so many more loops; its `else` is not.
+    /// Walks a control structure. Its body, but not its `else`, is inside `loops` more loops.
     fn branch(
         &mut self,
         branch: &'tree BranchNode,
@@ -217,7 +221,7 @@ impl<'tree> Walker<'tree> {
         body_at_root: bool,
         loops: usize,
     ) -> Result<(), TemplateError> {
-        let in_reach = self.names.len();
+        let in_scope = self.names.len();
         self.pipe(&branch.pipe, at_root)?;
         self.loops += loops;
         self.list(&branch.body, body_at_root)?;
@@ -225,13 +229,13 @@ impl<'tree> Walker<'tree> {
         if let Some(body) = &branch.else_body {
             self.list(body, at_root)?;
         }
-        self.names.truncate(in_reach);
+        self.names.truncate(in_scope);
         Ok(())
     }
 
     fn call(&mut self, call: &'tree TemplateNode, at_root: bool) -> Result<(), TemplateError> {
         let Some(pipe) = &call.pipe else { return Ok(()) };
-        // A template that is given the root reads from the root.
+        // A template that is called with the root reads from the root.
         if at_root && is_root(pipe) {
             if let Some((&name, &body)) = self.defines.get_key_value(call.name.as_str())
                 && self.rooted.insert(name)
@@ -247,7 +251,7 @@ impl<'tree> Walker<'tree> {
 
     fn pipe(&mut self, pipe: &'tree PipeNode, at_root: bool) -> Result<(), TemplateError> {
         for (stage, command) in pipe.commands.iter().enumerate() {
-            self.findings.doubts.extend(doubted_format(&command.args));
+            self.findings.warnings.extend(format_warning(&command.args));
             if stage > 0 && command.args.first().is_some_and(is_constant) {
                 return Err(error(format!("non executable command in pipeline stage {}", stage + 1)));
             }
@@ -291,7 +295,7 @@ impl<'tree> Walker<'tree> {
                 if is_clock(inner)
                     && let Some((kind, method)) = unknown_method(fields.iter().map(SmolStr::as_str))
                 {
-                    self.findings.doubts.push(format!("`{method}` is no known method of {kind}"));
+                    self.findings.warnings.push(format!("`{method}` is no known method of {kind}"));
                 }
                 self.expression(inner, at_root)
             }

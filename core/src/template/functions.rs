@@ -1,9 +1,9 @@
-//! The functions that templates can call beyond the engine's own.
+//! The functions that templates can call, beyond those that the engine's own cover.
 //!
-//! The order of arguments is that of the Go function behind each name, so the subject comes first
-//! (`replace s old new`), and not last as in Sprig. Go's functions are typed: text is asked for where
-//! they ask for it, and anything else is an error. What turns values into text is replaced here, for
-//! the engine would write Rust's numbers, and without a limit.
+//! The order of arguments is that of the Go function of the same name, so the subject comes first (`replace s
+//! old new`), and not last as in Sprig. Go's functions are typed: text where they take text, and an error for
+//! anything else. Functions that print values replace the engine's, which print Rust's numbers and have no
+//! limit of length.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -19,27 +19,28 @@ use crate::value::convert::truncate;
 mod printf;
 mod words;
 
-/// `member base "a" "b"`: base.a.b. The name cannot be written in a template.
+/// `member base "a" "b"` reads base.a.b. The NUL in each of these names keeps templates from calling the
+/// function.
 pub(super) const MEMBER: &str = "\u{0}member";
-/// `method base "a.b" …`: base.a.b called with the arguments behind it.
+/// `method base "a.b" …` calls base.a.b with the arguments after it.
 pub(super) const METHOD: &str = "\u{0}method";
-/// A value as `eq` compares it.
+/// Converts a value to what `eq` compares.
 pub(super) const EQUATED: &str = "\u{0}equated";
-/// A value as `lt` and the like compare it.
+/// Converts a value to what `lt`, `le`, `gt` and `ge` compare.
 pub(super) const ORDERED: &str = "\u{0}ordered";
-/// A value as `if`, `with` and `not` judge it.
-pub(super) const JUDGED: &str = "\u{0}judged";
-/// A value that has items.
+/// Converts a value to what `if`, `with` and `not` test.
+pub(super) const TESTED: &str = "\u{0}tested";
+/// Fails for a value without items, such as a time.
 pub(super) const COLLECTION: &str = "\u{0}collection";
-/// What an action prints, behind its [`Origin`](super::origin::Origin).
+/// Prints the value of an action; the first argument is its [`Origin`](super::origin::Origin).
 pub(super) const SHOW: &str = "\u{0}show";
-/// Nothing.
+/// Returns null.
 pub(super) const NIL: &str = "\u{0}nil";
 
 type Result = gotmpl::Result<Value>;
 type Function = fn(&[Value]) -> Result;
 
-/// The engine's functions that need no change.
+/// The engine's own functions that templates use unchanged.
 const BUILT_IN: [&str; 13] = ["and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "slice", "len", "call"];
 
 static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
@@ -48,7 +49,7 @@ static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
         (METHOD, method),
         (EQUATED, equated),
         (ORDERED, ordered),
-        (JUDGED, judged),
+        (TESTED, tested),
         (COLLECTION, collection),
         (SHOW, show),
         (NIL, |_| Ok(Value::Nil)),
@@ -58,7 +59,7 @@ static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
         ("html", |values| escaped(values, gotmpl::html_escape)),
         ("js", |values| escaped(values, gotmpl::js_escape)),
         ("urlquery", |values| escaped(values, gotmpl::url_encode)),
-        // Bound to the event's clock when a template that calls it is rendered.
+        // `Template::render` replaces this function by one that returns the event's time.
         ("now", |_| failure("now is not bound")),
         ("date", |values| date("date", values)),
         ("dateFormat", |values| date("dateFormat", values)),
@@ -94,7 +95,7 @@ static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
     functions.into_iter().map(|(name, function)| (name.to_owned(), Arc::new(function) as ValueFunc)).collect()
 });
 
-/// Every function that replaces one of the engine's or comes on top.
+/// Returns all functions of this module.
 pub(super) fn all() -> FuncMap {
     FUNCTIONS.clone()
 }
@@ -104,7 +105,7 @@ pub(super) fn is_known(name: &str) -> bool {
     BUILT_IN.contains(&name) || FUNCTIONS.contains_key(name)
 }
 
-/// The function `now` of one event.
+/// Returns the function `now` for one event.
 pub(super) fn clock(now: Timestamp) -> impl Fn(&[Value]) -> Result + Send + Sync + 'static {
     let now = Value::from(Typed::Time(now));
     move |values| {
@@ -155,7 +156,7 @@ fn on_text<'values>(name: &str, values: &'values [Value]) -> gotmpl::Result<&'va
     texts(name, values).map(|[subject]| subject)
 }
 
-/// Reads fields one below the other; each must be there, and stand in a mapping.
+/// Reads nested fields. Each has to exist, in a mapping.
 fn member(values: &[Value]) -> Result {
     let Some((base, names)) = values.split_first() else { return Ok(Value::Nil) };
     let mut value = base.clone();
@@ -166,7 +167,7 @@ fn member(values: &[Value]) -> Result {
     Ok(value)
 }
 
-/// Reads one field: the entry of a mapping, or what a method gives that takes no arguments.
+/// Reads one field: the entry of a mapping, or the result of a method without arguments.
 fn field(value: &Value, name: &str) -> Result {
     match value {
         Value::Map(map) => match Typed::of(value) {
@@ -184,7 +185,7 @@ fn field(value: &Value, name: &str) -> Result {
     }
 }
 
-/// Reads fields one below the other, the last of which is a method that takes arguments.
+/// Reads nested fields, the last of which is a method with arguments.
 fn method(values: &[Value]) -> Result {
     let [base, Value::String(path), arguments @ ..] = values else { return failure("a method has no name") };
     let (before, last) = path.rsplit_once('.').map_or((None, &**path), |(before, last)| (Some(before), last));
@@ -198,7 +199,7 @@ fn method(values: &[Value]) -> Result {
     }
 }
 
-/// Months and durations compare as their numbers, times as their text.
+/// Converts months and durations to numbers, and times to text.
 fn equated(values: &[Value]) -> Result {
     let [value] = arguments("eq", values)?;
     Ok(match Typed::of(value) {
@@ -216,8 +217,8 @@ fn ordered(values: &[Value]) -> Result {
     }
 }
 
-/// A duration of zero is false.
-fn judged(values: &[Value]) -> Result {
+/// Converts a duration of zero to 0, which is false as in Go.
+fn tested(values: &[Value]) -> Result {
     let [value] = arguments("not", values)?;
     let is_zero = Typed::of(value).and_then(Typed::number) == Some(0);
     Ok(if is_zero { Value::Int(0) } else { value.clone() })
@@ -241,8 +242,8 @@ fn show(values: &[Value]) -> Result {
     }
 }
 
-/// The text that an action prints, null included.
-pub(super) fn shown_text(values: &[Value]) -> gotmpl::Result<String> {
+/// Returns the text that an action prints, `<no value>` for null.
+pub(super) fn printed_text(values: &[Value]) -> gotmpl::Result<String> {
     let shown = show(values)?;
     if matches!(shown, Value::Nil) { Ok("<no value>".to_owned()) } else { text(&shown).map(Cow::into_owned) }
 }
@@ -275,7 +276,7 @@ fn default(values: &[Value]) -> Result {
     Ok(if empty { fallback.clone() } else { value.clone() })
 }
 
-/// Zero stands for what is no number.
+/// Converts a value to an integer; zero if it is no number, as in Go.
 fn integer(name: &str, values: &[Value]) -> Result {
     let [value] = arguments(name, values)?;
     Ok(Value::Int(match value {

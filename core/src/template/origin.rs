@@ -1,25 +1,26 @@
-//! Which fields the text comes from that an action prints.
+//! Finds the fields from which the value of an action comes.
 //!
-//! In goes the pipeline of an action, out comes an [`Origin`]. The origin becomes the first argument of the function that shows
-//! the value, so that [`UrlTemplate`](super::UrlTemplate) knows which fields an author's function has put into a URL.
+//! In: the pipeline of an action. Out: an [`Origin`], which becomes the first argument of the function that
+//! prints the value. So [`UrlTemplate`](super::UrlTemplate) knows which fields a function of the author has
+//! put into a URL.
 
 use std::collections::BTreeSet;
 
 use gotmpl::parse::{Expr, PipeNode};
 
-/// The fields that a value comes from.
+/// The fields from which a value comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The value is one field.
+    /// The value is a single field.
     Field,
-    /// Functions make the value of the fields at these dotted paths below the root.
+    /// Functions compute the value from the fields at these dotted paths below the root.
     Fields(BTreeSet<String>),
-    /// The value comes out of a variable or the dot of a block, which may hold anything.
+    /// The value comes from a variable or the dot of a block, whose source is unknown.
     Unknown,
 }
 
 impl Origin {
-    /// The origin of what a pipeline gives; `at_root` says whether the dot is the root.
+    /// Returns the origin of a pipeline's value; `at_root` says whether the dot is the root.
     pub(super) fn of(pipe: &PipeNode, at_root: bool) -> Self {
         if let [command] = pipe.commands.as_slice()
             && let [Expr::Field(..) | Expr::Variable(..)] = command.args.as_slice()
@@ -31,7 +32,7 @@ impl Origin {
         if collect(pipe, at_root, &mut paths) { Self::Fields(paths) } else { Self::Unknown }
     }
 
-    /// The origin as text, which [`read`](Self::read) reads.
+    /// Encodes the origin as text, for [`read`](Self::read).
     pub(super) fn written(&self) -> String {
         match self {
             Self::Field => "field".to_owned(),
@@ -49,7 +50,7 @@ impl Origin {
     }
 }
 
-/// Collects the paths that a pipeline reads; says whether the pipeline reads nothing else.
+/// Collects the paths that a pipeline reads; returns whether it reads nothing else.
 fn collect(pipe: &PipeNode, at_root: bool, paths: &mut BTreeSet<String>) -> bool {
     let mut arguments = pipe.commands.iter().flat_map(|command| &command.args);
     arguments.all(|argument| collect_expression(argument, at_root, paths))

@@ -1,13 +1,14 @@
-//! The parsed tree, changed so that it renders as in Go.
+//! Rewrites a parsed template so that the engine renders it as Go would.
 //!
-//! A checked tree in, an engine ready to render out. Four things are changed:
+//! In: a checked tree. Out: an engine ready to render it. Never fails. Changes four things:
 //!
-//! * `.a.b` becomes a call that fails where `.a` is null; the engine would go on with null and print
-//!   `<no value>`. Only what cannot meet null, a single field of the root, stays as it is.
-//! * A field followed by arguments, `now.Format "2006"`, becomes the call of a method. What `if`, `range`, `eq` and the like are
-//!   given is seen through [`typed`](super::typed), whose values are mappings to the engine.
-//! * What an action prints goes through [`text`](super::text), for the engine's numbers are Rust's.
-//! * Every defined template begins with an empty text, so that each call of one is counted as a write.
+//! * `.a.b` becomes a call that fails if `.a` is null; the engine would continue with null and print `<no
+//!   value>`. A single field of the root cannot meet null, and stays.
+//! * A field with arguments, `now.Format "2006"`, becomes the call of a method. The values of `if`, `range`,
+//!   `eq` and so on are first converted, because times and durations ([`typed`](super::typed)) are mappings
+//!   to the engine.
+//! * The value of an action is printed by [`text`](super::text), because the engine prints Rust's numbers.
+//! * Each defined template begins with an empty text, so that each call of it counts as a write.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use super::check::Parsed;
 use super::origin::Origin;
 use super::{MAIN, engine, functions};
 
-/// Builds the engine.
+/// Builds the engine of a template.
 pub(super) fn rewrite(parsed: &Parsed) -> gotmpl::Template {
     let mut engine = engine().add_parse_tree(MAIN, list(&parsed.main, true));
     for define in &parsed.defines {
@@ -49,24 +50,24 @@ fn node(node: &Node, at_root: bool) -> Node {
             }
             Node::Action(ActionNode { pos: action.pos, pipe })
         }
-        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root, functions::JUDGED)),
-        Node::With(branch) => Node::With(self::branch(branch, at_root, false, functions::JUDGED)),
+        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root, functions::TESTED)),
+        Node::With(branch) => Node::With(self::branch(branch, at_root, false, functions::TESTED)),
         Node::Range(branch) => Node::Range(self::branch(branch, at_root, false, functions::COLLECTION)),
         Node::List(inner) => Node::List(list(inner, at_root)),
         Node::Template(call) => Node::Template(TemplateNode {
             pos: call.pos,
             name: call.name.clone(),
-            // Without a pipeline Go passes nil, the engine would pass the dot.
+            // Without a pipeline Go passes nil, but the engine the dot.
             pipe: Some(call.pipe.as_ref().map_or_else(|| nil(call.pos), |pipe| self::pipe(pipe, at_root))),
         }),
         Node::Text(_) | Node::Define(_) | Node::Break(_) | Node::Continue(_) => node.clone(),
     }
 }
 
-/// The value that a control structure depends on goes through the function `seen_as`.
-fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool, seen_as: &str) -> BranchNode {
+/// Rewrites a control structure, whose value first passes through the function `converter`.
+fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool, converter: &str) -> BranchNode {
     let mut pipe = self::pipe(&branch.pipe, at_root);
-    pipe.commands.push(call(branch.pos, seen_as, Vec::new()));
+    pipe.commands.push(call(branch.pos, converter, Vec::new()));
     BranchNode {
         pos: branch.pos,
         pipe,
@@ -79,8 +80,8 @@ fn pipe(pipe: &PipeNode, at_root: bool) -> PipeNode {
     let mut commands = Vec::with_capacity(pipe.commands.len());
     for (stage, command) in pipe.commands.iter().enumerate() {
         let is_piped = stage > 0;
-        if let (true, Some(seen_as)) = (is_piped, command.args.first().and_then(|head| seen_by(head, 0))) {
-            commands.push(call(command.pos, seen_as, Vec::new()));
+        if let (true, Some(converter)) = (is_piped, command.args.first().and_then(|head| converter_of(head, 0))) {
+            commands.push(call(command.pos, converter, Vec::new()));
         }
         commands.push(self::command(command, at_root, is_piped));
     }
@@ -94,8 +95,8 @@ fn command(command: &CommandNode, at_root: bool, is_piped: bool) -> CommandNode 
         .enumerate()
         .map(|(index, argument)| {
             let rewritten = expression(argument, at_root);
-            match seen_by(head, index).filter(|_| can_be_typed(argument)) {
-                Some(seen_as) => pipe_of(command.pos, call(command.pos, seen_as, vec![rewritten])),
+            match converter_of(head, index).filter(|_| can_be_typed(argument)) {
+                Some(converter) => pipe_of(command.pos, call(command.pos, converter, vec![rewritten])),
                 None => rewritten,
             }
         })
@@ -110,7 +111,7 @@ fn command(command: &CommandNode, at_root: bool, is_piped: bool) -> CommandNode 
     CommandNode { pos: command.pos, args }
 }
 
-/// What a head that is given arguments calls: a value, and the fields that lead to one of its methods.
+/// Splits the head of a command with arguments into a value and the fields that lead to its method.
 fn method(head: &Expr, at_root: bool) -> Option<(Expr, &[SmolStr])> {
     match head {
         Expr::Field(pos, fields) => Some((Expr::Dot(*pos), fields)),
@@ -127,13 +128,13 @@ fn method(head: &Expr, at_root: bool) -> Option<(Expr, &[SmolStr])> {
     }
 }
 
-/// The function that an argument of one of the engine's own functions goes through.
-fn seen_by(head: &Expr, index: usize) -> Option<&'static str> {
+/// Returns the function that converts an argument of one of the engine's own functions.
+fn converter_of(head: &Expr, index: usize) -> Option<&'static str> {
     let Expr::Identifier(_, name) = head else { return None };
     match name.as_str() {
         "eq" | "ne" => Some(functions::EQUATED),
         "lt" | "le" | "gt" | "ge" => Some(functions::ORDERED),
-        "not" => Some(functions::JUDGED),
+        "not" => Some(functions::TESTED),
         "len" | "index" | "slice" if index == 0 => Some(functions::COLLECTION),
         _ => None,
     }
@@ -176,7 +177,7 @@ fn pipe_of(pos: Pos, command: CommandNode) -> Expr {
 }
 
 fn nil(pos: Pos) -> PipeNode {
-    // A bare nil is not a command; the function gives it.
+    // A literal nil is not a command, so a function returns it.
     PipeNode { pos, decl: Vec::new(), commands: vec![call(pos, functions::NIL, Vec::new())], is_assign: false }
 }
 

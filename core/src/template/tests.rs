@@ -1,12 +1,12 @@
-//! What templates render, against what Go rendered.
+//! Compares what templates render here and in Go.
 
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
 
-/// Templates, and what Go 1.26 makes of them with the functions of the Go adapter: `OK` and the text,
-/// `PARSE` or `FAIL`. A line break is written `⏎`.
+/// Templates, and their result in Go 1.26 with the functions of the Go adapter: `OK` and the text, `PARSE` or
+/// `FAIL`. A line break is written `⏎`.
 const GOLDEN: &str = include_str!("golden.tsv");
 
 fn scope() -> Result<Scope, jiff::Error> {
@@ -25,22 +25,22 @@ fn scope() -> Result<Scope, jiff::Error> {
     Ok(scope)
 }
 
-/// Where this differs from Go: the template, what becomes of it here, and why that is no harm.
+/// The differences from Go: the template, its result here, and why the difference does no harm.
 const DIFFERENT: &[(&str, &str, &str)] = &[
-    ("{{ $x = 1 }}", "PARSE", "Go finds out when it renders, and always"),
-    ("{{ . | }}", "PARSE", "Go overlooks a pipe that leads nowhere"),
-    ("{{ /* bad */ }}x", "OK\tx", "a comment may have blanks around it"),
-    ("{{ .List. }}", "FAIL", "found out when it renders"),
-    ("{{ printf \"%s\" .int }}", "OK\t%!s(int=5)", "a type in the text of a mistake"),
+    ("{{ $x = 1 }}", "PARSE", "Go fails at every rendering instead"),
+    ("{{ . | }}", "PARSE", "Go ignores a pipe without a function after it"),
+    ("{{ /* bad */ }}x", "OK\tx", "Go allows no blanks around a comment"),
+    ("{{ .List. }}", "FAIL", "Go fails at parsing instead"),
+    ("{{ printf \"%s\" .int }}", "OK\t%!s(int=5)", "Go prints the type float64 in its error text"),
     (
         "{{ printf \"%q %v %s\" .list .mixed .nums }}",
         "OK\t[\"a\" \"b\" \"c\"] [<nil> true map[k:[1]]] [%!s(int=1) %!s(float64=2.5) %!s(float64=1.234567e+06)]",
-        "the same",
+        "Go prints the type float64 for an integer in its error text",
     ),
 ];
 
 #[test]
-fn templates_render_what_they_render_in_go() -> Result<(), jiff::Error> {
+fn templates_render_the_same_text_as_in_go() -> Result<(), jiff::Error> {
     let scope = scope()?;
     let mut differences = Vec::new();
     for row in GOLDEN.lines() {
@@ -76,7 +76,7 @@ fn rendered(source: &str) -> String {
 }
 
 #[test]
-fn mistakes_say_what_is_wrong() {
+fn error_names_the_mistake_and_its_position() {
     let cases = [
         ("{{ .missing }}", "failed to render template: map has no entry for key \"missing\""),
         ("{{ .map.b.missing }}", "failed to render template: map has no entry for key \"missing\""),
@@ -94,8 +94,8 @@ fn mistakes_say_what_is_wrong() {
         ("{{ toJson . }}", "template parse error: function \"toJson\" not defined"),
         ("{{ $x }}", "template parse error: undefined variable \"$x\""),
         ("{{ break }}", "template parse error: {{break}} outside {{range}}"),
-        ("a{{ end }}b", "template parse error: an {{end}} is missing, or stands where nothing is open"),
-        ("{{ if .t }}", "template parse error: an {{end}} is missing, or stands where nothing is open"),
+        ("a{{ end }}b", "template parse error: an {{end}} is missing, or there is one too many"),
+        ("{{ if .t }}", "template parse error: an {{end}} is missing, or there is one too many"),
     ];
     for (source, expected) in cases {
         assert_eq!(rendered(source), expected, "{source}");
@@ -103,7 +103,7 @@ fn mistakes_say_what_is_wrong() {
 }
 
 #[test]
-fn text_without_a_template_is_never_parsed() -> Result<(), Box<dyn std::error::Error>> {
+fn text_without_actions_is_never_parsed() -> Result<(), Box<dyn std::error::Error>> {
     for text in ["", "plain", "a }} b", "{ {", "\u{1}end of template\u{1}"] {
         let template = Template::parse(text)?;
         let scope = scope()?;
@@ -113,7 +113,7 @@ fn text_without_a_template_is_never_parsed() -> Result<(), Box<dyn std::error::E
 }
 
 #[test]
-fn what_is_read_from_the_root_is_known() -> Result<(), TemplateError> {
+fn variables_lists_the_paths_read_from_the_root() -> Result<(), TemplateError> {
     let cases: [(&str, &str, &[&str]); 18] = [
         ("fields", "{{ .a }}{{ .b.c }}", &["a", "b.c"]),
         ("an argument of a function", "{{ printf \"%s\" .a | default .b }}", &["a", "b"]),
@@ -121,7 +121,7 @@ fn what_is_read_from_the_root_is_known() -> Result<(), TemplateError> {
         ("a parenthesis", "{{ if (and .a (not .b.c)) }}{{ end }}", &["a", "b.c"]),
         ("fields of an expression", "{{ (index .a 0).b }}", &["a"]),
         ("a variable's value", "{{ $x := .a }}{{ $x.b }}", &["a"]),
-        ("what range goes through", "{{ range .a }}{{ .b }}{{ end }}", &["a"]),
+        ("the list of a range", "{{ range .a }}{{ .b }}{{ end }}", &["a"]),
         ("the root inside range", "{{ range .a }}{{ $.b.c }}{{ end }}", &["a", "b.c"]),
         ("the else of range", "{{ range .a }}{{ else }}{{ .b }}{{ end }}", &["a", "b"]),
         ("with", "{{ with .a }}{{ .b }}{{ else }}{{ .c }}{{ end }}", &["a", "c"]),
@@ -129,7 +129,7 @@ fn what_is_read_from_the_root_is_known() -> Result<(), TemplateError> {
         ("a template with the root", "{{ define \"q\" }}{{ .a }}{{ $.b }}{{ end }}{{ template \"q\" . }}", &["a", "b"]),
         ("a template with $", "{{ define \"q\" }}{{ .a }}{{ end }}{{ template \"q\" $ }}", &["a"]),
         (
-            "a template with something else",
+            "a template called with another value",
             "{{ define \"q\" }}{{ .a }}{{ $.b }}{{ end }}{{ template \"q\" .c }}",
             &["c"],
         ),
@@ -151,7 +151,7 @@ fn what_is_read_from_the_root_is_known() -> Result<(), TemplateError> {
 }
 
 #[test]
-fn a_variable_is_there_however_it_is_reached() {
+fn every_way_to_read_a_variable_gives_its_value() {
     let cases = [
         "{{ .id }}",
         "{{ $.id }}",
@@ -174,7 +174,7 @@ fn a_variable_is_there_however_it_is_reached() {
 }
 
 #[test]
-fn now_is_the_clock_of_the_event_at_hand() -> Result<(), Box<dyn std::error::Error>> {
+fn now_returns_the_time_of_the_rendered_event() -> Result<(), Box<dyn std::error::Error>> {
     let template = Template::parse("{{ define \"q\" }}{{ now | date \"05\" }}{{ end }}{{ template \"q\" 1 }}")?;
     for second in ["07", "42"] {
         let scope = Scope::new(format!("2026-01-01T00:00:{second}Z").parse()?);
@@ -184,7 +184,7 @@ fn now_is_the_clock_of_the_event_at_hand() -> Result<(), Box<dyn std::error::Err
 }
 
 #[test]
-fn hostile_templates_and_data_end_with_an_error() {
+fn hostile_templates_fail_at_a_limit() {
     let double = "{{ $x := \"0123456789\" }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}";
     let cases = [
         ("a string that doubles", double.to_owned(), "a string is longer"),
@@ -195,8 +195,8 @@ fn hostile_templates_and_data_end_with_an_error() {
             "a string is longer",
         ),
         ("too much output", "{{ range 100000 }}{{ printf \"%1000d\" 1 }}{{ end }}".to_owned(), "output is longer"),
-        ("too many turns", "{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}".to_owned(), "turns of range"),
-        ("a huge count", "{{ range 9223372036854775807 }}{{ end }}".to_owned(), "turns of range"),
+        ("too many iterations", "{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}".to_owned(), "iterations of range"),
+        ("a huge count", "{{ range 9223372036854775807 }}{{ end }}".to_owned(), "iterations of range"),
         ("wide columns", format!("{{{{ printf \"{}\" 1 }}}}", "%65535[1]d".repeat(2000)), "a string is longer"),
         (
             "endless recursion",
@@ -213,7 +213,7 @@ fn hostile_templates_and_data_end_with_an_error() {
 }
 
 #[test]
-fn templates_that_call_each_other_exponentially_end_with_an_error() {
+fn exponential_template_calls_fail_at_the_limit_of_writes() {
     let mut source = String::new();
     for level in 0..40 {
         let next = level + 1;
@@ -227,7 +227,7 @@ fn templates_that_call_each_other_exponentially_end_with_an_error() {
 }
 
 #[test]
-fn a_long_chain_of_templates_is_checked_to_its_end() -> Result<(), TemplateError> {
+fn long_chain_of_template_calls_is_checked_to_its_end() -> Result<(), TemplateError> {
     let link =
         |level: usize| format!("{{{{ define \"t{level}\" }}}}{{{{ template \"t{}\" . }}}}{{{{ end }}}}", level + 1);
     let chain: String = (0..5000).map(link).collect();
@@ -238,14 +238,14 @@ fn a_long_chain_of_templates_is_checked_to_its_end() -> Result<(), TemplateError
 
 proptest::proptest! {
     #[test]
-    fn no_template_makes_the_parser_or_the_rendering_panic(
+    fn random_template_never_panics(
         source in r#"(\{\{-? ?(if|range|with|end|else|define "q"|template "q"|block "q"|break|continue|now|printf|index|\$x|\$x :=|\.|\.a\.b|\.list|\||\(|\)|"s"|1|nil|lower|replace|date)?( (\.name|\.list|\.nil|\$|\.|"%v"|1\.5|-1|\(now\))){0,3} ?-?\}\}|[a-z \n"']{0,3}){0,8}|.*\{\{.*"#
     ) {
         let _either = rendered(&source);
     }
 
     #[test]
-    fn any_text_that_is_inserted_comes_out_as_it_is(text in proptest::prelude::any::<String>()) {
+    fn inserted_text_is_rendered_unchanged(text in proptest::prelude::any::<String>()) {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         scope.set("x", text.clone().into());
         let template = Template::parse("a{{ .x }}b").map_err(|error| proptest::test_runner::TestCaseError::fail(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The text of the engine's values, as `%v` writes them.
+//! Prints the engine's values as Go's verb `%v` does.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use lifecycle_config::go::float_text;
 use super::MAX_OUTPUT;
 use super::typed::Typed;
 
-/// Writes a value; null is `<nil>`.
+/// Prints a value; null as `<nil>`.
 ///
 /// # Errors
-/// The text would be longer than a template may write.
+/// The text would be longer than [`MAX_OUTPUT`].
 pub(super) fn text(value: &Value) -> Result<Cow<'_, str>, TemplateError> {
     match value {
         Value::String(text) => Ok(Cow::Borrowed(text)),
@@ -70,7 +70,7 @@ fn write(value: &Value, out: &mut String) -> Result<(), TemplateError> {
     check_length(out.len())
 }
 
-/// Refuses a string that is longer than a template may write.
+/// Rejects a string longer than [`MAX_OUTPUT`].
 pub(super) fn check_length(length: usize) -> Result<(), TemplateError> {
     if length > MAX_OUTPUT {
         return Err(TemplateError::Exec(format!("a string is longer than {MAX_OUTPUT} bytes")));

@@ -1,13 +1,13 @@
-//! Points in time, written by Go's layouts.
+//! Formats times by Go's layouts.
 //!
-//! A layout shows how the reference time, `Mon Jan 2 15:04:05 2006`, would be written. Everything is in
-//! UTC; a layout never fails, text in it that means nothing stands for itself.
+//! A layout shows how the reference time, `Mon Jan 2 15:04:05 2006`, would be printed. All times are in UTC.
+//! Formatting never fails: other text in a layout is printed as it is.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-/// How Go prints a time that no layout was given for.
+/// The layout with which Go prints a time.
 const DEFAULT_LAYOUT: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 const MONTHS: [&str; 12] = [
     "January",
@@ -25,22 +25,22 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// Writes a time as Go prints it.
+/// Prints a time as Go does.
 pub(super) fn text(time: Timestamp) -> String {
     format(DEFAULT_LAYOUT, time)
 }
 
-/// The name of a month, from 1.
+/// Returns the name of a month, from 1.
 pub(super) fn month(number: i64) -> &'static str {
     usize::try_from(number - 1).ok().and_then(|index| MONTHS.get(index)).copied().unwrap_or_default()
 }
 
-/// The name of a day of the week, from 0.
+/// Returns the name of a weekday, from 0.
 pub(super) fn weekday(number: i64) -> &'static str {
     usize::try_from(number).ok().and_then(|index| WEEKDAYS.get(index)).copied().unwrap_or_default()
 }
 
-/// Reads what [`text`] writes, or RFC 3339.
+/// Parses a time that [`text`] printed, or one of RFC 3339.
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     match text.strip_suffix(" +0000 UTC") {
         Some(civil) => format!("{civil}Z").parse().ok(),
@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// Writes a time by a layout.
+/// Formats a time by a layout.
 pub(super) fn format(layout: &str, time: Timestamp) -> String {
     let time = Offset::UTC.to_datetime(time);
     let mut out = String::with_capacity(layout.len() + 8);
@@ -63,12 +63,12 @@ pub(super) fn format(layout: &str, time: Timestamp) -> String {
     out
 }
 
-/// Writes the element that the layout begins with, and gives its length in the layout.
+/// Writes the element with which the layout begins, and returns the length of the element in the layout.
 fn element(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
     fraction(layout, time, out).or_else(|| name(layout, time, out)).or_else(|| number(layout, time, out))
 }
 
-/// `.000` with all of its digits, `.999` without trailing zeros.
+/// Writes a fraction of a second: `.000` with all its digits, `.999` without trailing zeros.
 fn fraction(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
     let separator = layout.chars().next().filter(|first| matches!(first, '.' | ','))?;
     let digits = &layout[1..];
@@ -87,7 +87,7 @@ fn fraction(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
     Some(count + 1)
 }
 
-/// Names of months and days, halves of the day, and zones.
+/// Writes names of months and weekdays, AM or PM, and zones.
 fn name(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
     let month = month(time.month().into());
     let weekday = weekday(time.weekday().to_sunday_zero_offset().into());
@@ -112,7 +112,7 @@ fn name(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
         ("-07", "+00"),
     ];
     let (word, written) = words.into_iter().find(|(word, _)| layout.starts_with(word))?;
-    // `Janus` is a word of its own, no month.
+    // `Janus` is a word, not `Jan` and `us`.
     let abbreviated = word == "Jan" || word == "Mon";
     if abbreviated && layout[word.len()..].starts_with(|next: char| next.is_ascii_lowercase()) {
         return None;
@@ -124,7 +124,7 @@ fn name(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
 fn number(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
     let hour = if time.hour() % 12 == 0 { 12 } else { time.hour() % 12 };
     let (element, written) = match layout.as_bytes() {
-        // An underscore before a year is only an underscore.
+        // Go reads `_2006` as an underscore and a year, not as `_2` and `006`.
         [b'_', b'2', b'0', b'0', b'6', ..] => ("_2006", format!("_{:04}", time.year())),
         [b'_', b'_', b'2', ..] => ("__2", format!("{:>3}", time.day_of_year())),
         [b'_', b'2', ..] => ("_2", format!("{:>2}", time.day())),
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_write_what_go_writes() -> Result<(), jiff::Error> {
+    fn layouts_format_times_as_go_does() -> Result<(), jiff::Error> {
         let times: [Timestamp; 3] =
             ["2026-02-03T04:05:06.07008Z".parse()?, "2026-11-21T15:58:31Z".parse()?, "1999-12-31T00:00:00.5Z".parse()?];
         for row in include_str!("layouts.tsv").lines() {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_time_reads_back() -> Result<(), jiff::Error> {
+    fn printed_time_parses_to_the_same_time() -> Result<(), jiff::Error> {
         for time in ["2026-02-03T04:05:06.07008Z", "1999-12-31T00:00:00Z"] {
             let time: Timestamp = time.parse()?;
             assert_eq!(parse(&text(time)), Some(time));

@@ -1,7 +1,7 @@
-//! A YAML value whose strings are templates.
+//! YAML values whose strings are templates.
 //!
-//! A value in, a tree of prepared nodes out; at event time, a value of the same shape. The structure is
-//! never text again.
+//! In: a value, and at each event the variables. Out: a tree of nodes, and a value of the same structure. The
+//! structure is never turned into text and parsed again, so no rendered text can change it.
 
 use lifecycle_config::document::plain::{self, Dialect};
 use lifecycle_config::go::through_json;
@@ -10,26 +10,26 @@ use serde_json::{Map, Value};
 use super::{Part, RenderError, Template, TemplateError, yaml_scalar};
 use crate::scope::Scope;
 
-/// A part of a tree.
+/// A node of a tree.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// No template in it.
+    /// A value without templates.
     Literal(Value),
     Text(Scalar),
     List(Vec<Node>),
-    /// Keys as they are written in the manifest, in their order.
+    /// The entries, with the keys in the manifest's order.
     Map(Vec<(Scalar, Node)>),
 }
 
-/// A templated string.
+/// A string that is a template.
 #[derive(Debug, Clone)]
 pub(super) struct Scalar {
     template: Template,
-    /// Whether Go's encoder would leave it without quotes, so that its type is decided by what it renders to.
+    /// Whether Go's YAML encoder would leave the string unquoted, so that the rendered text decides the type.
     plain: bool,
 }
 
-/// Parses a value, and lists every string that does not parse, with its place.
+/// Parses a value; also returns the errors of strings that do not parse, with their paths.
 pub(super) fn parse(value: &Value) -> (Node, Vec<(String, TemplateError)>) {
     let mut mistakes = Vec::new();
     (build(value, "", &mut mistakes), mistakes)
@@ -38,7 +38,7 @@ pub(super) fn parse(value: &Value) -> (Node, Vec<(String, TemplateError)>) {
 fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Node {
     match value {
         Value::Null | Value::Bool(_) => Node::Literal(value.clone()),
-        // An integral double is an integer after the way through YAML and JSON.
+        // Go's way through YAML and JSON makes an integral double an integer.
         Value::Number(number) if number.is_f64() => {
             Node::Literal(number.as_f64().and_then(through_json).unwrap_or(Value::Null))
         }
@@ -76,7 +76,7 @@ fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>
     }
 }
 
-/// Parses a string; `None` if there is no template in it.
+/// Parses a string; none if it is literal.
 fn scalar(text: &str, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Option<Scalar> {
     match Template::parse(text) {
         Ok(template) if template.is_literal() => None,
@@ -97,7 +97,7 @@ fn is_literal(node: &Node) -> bool {
     matches!(node, Node::Literal(_))
 }
 
-/// The value of a node that was found to be literal.
+/// Returns the value of a literal node.
 fn literal(node: Node) -> Value {
     match node {
         Node::Literal(value) => value,
@@ -105,7 +105,7 @@ fn literal(node: Node) -> Value {
     }
 }
 
-/// Every path read from the root, with the place that reads it.
+/// Returns every path read from the root, with the path of the template that reads it.
 pub(super) fn variables(node: &Node) -> Vec<(String, String)> {
     let mut found = Vec::new();
     collect(node, "", &mut found);
@@ -134,7 +134,7 @@ fn collect(node: &Node, place: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Every template, in the order in which they stand.
+/// Returns the templates, in the order of the tree.
 pub(super) fn templates(node: &Node) -> Vec<&Template> {
     match node {
         Node::Literal(_) => Vec::new(),
@@ -146,7 +146,7 @@ pub(super) fn templates(node: &Node) -> Vec<&Template> {
     }
 }
 
-/// What is certain of the value at a path of keys.
+/// Returns what is known of the value at a path of keys.
 pub(super) fn part<'tree>(node: &'tree Node, path: &[&str]) -> Part<'tree> {
     match (node, path) {
         (Node::Literal(value), path) => {
@@ -168,7 +168,7 @@ pub(super) fn part<'tree>(node: &'tree Node, path: &[&str]) -> Part<'tree> {
     }
 }
 
-/// The part of a tree that can hold the values at these paths.
+/// Returns the part of a tree that can contain the values at these paths.
 pub(super) fn keep(node: &Node, paths: &[&[&str]]) -> Node {
     match node {
         _ if paths.iter().any(|path| path.is_empty()) => node.clone(),
@@ -196,7 +196,7 @@ pub(super) fn render(node: &Node, scope: &Scope) -> Result<Value, RenderError> {
     walk(node, scope, &mut place)
 }
 
-/// A step on the way to a scalar, to name it when it fails.
+/// A step of the path that is being rendered, for error messages.
 enum Step<'tree> {
     Key(&'tree str),
     Index(usize),
@@ -247,8 +247,8 @@ fn render_key(scalar: &Scalar, scope: &Scope) -> Result<String, String> {
     }
 }
 
-/// The rendered text as a parser would see it, if it would see a plain scalar: without blanks around
-/// it. Text that has come to span lines is no longer plain; it is kept as it is.
+/// Returns the rendered text of a plain scalar as a YAML parser would read it: without surrounding blanks.
+/// Text with line breaks is no plain scalar any more, and stays a string.
 fn plain<'text>(scalar: &Scalar, text: &'text str) -> Option<&'text str> {
     (scalar.plain && !text.contains(['\n', '\r'])).then(|| text.trim_matches([' ', '\t']))
 }

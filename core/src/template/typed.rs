@@ -1,8 +1,8 @@
-//! Values of Go's types that the template engine does not have: times, durations, months and days of the week.
+//! Values of Go types that the template engine lacks: times, durations, months and weekdays.
 //!
-//! The engine's values have no room for a type of ours, so that such a value is a mapping with one key that no
-//! mapping of a configuration has. [`Typed::of`] reads it back; what prints, compares or walks values asks there first. This is
-//! the one representation of times in templates. A method is called as a field is read: `now.UTC.Format "2006"`.
+//! The engine's values cannot hold other types, so such a value is a mapping with one key that contains a
+//! NUL, which no configuration has. [`Typed::of`] converts it back; functions that print, compare or iterate
+//! call that first. Templates call a method by reading a field: `now.UTC.Format "2006"`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use lifecycle_config::duration::format_nanoseconds;
 
 use super::time;
 
-/// A value of one of Go's types.
+/// A value of a Go type that the engine lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// `time.Time`, in UTC.
@@ -46,7 +46,7 @@ impl From<Typed> for Value {
 }
 
 impl Typed {
-    /// The typed value that a value of the engine stands for, if any.
+    /// Converts a value of the engine back, if it stands for a typed value.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         let Value::Map(map) = value else { return None };
         let (kind, inner) = map.first_key_value().filter(|(kind, _)| map.len() == 1 && kind.starts_with('\u{0}'))?;
@@ -64,7 +64,7 @@ impl Typed {
         }
     }
 
-    /// The type's name in Go.
+    /// Returns the type's name in Go.
     fn type_name(self) -> &'static str {
         match self {
             Self::Time(_) => "time.Time",
@@ -74,7 +74,7 @@ impl Typed {
         }
     }
 
-    /// The value as Go prints it.
+    /// Prints the value as Go does.
     pub(super) fn text(self) -> String {
         match self {
             Self::Time(time) => time::text(time),
@@ -84,7 +84,7 @@ impl Typed {
         }
     }
 
-    /// The number that the type is based on; a time has none.
+    /// Returns the number under the type; none for a time.
     pub(super) fn number(self) -> Option<i64> {
         match self {
             Self::Time(_) => None,
@@ -92,7 +92,7 @@ impl Typed {
         }
     }
 
-    /// Calls a method.
+    /// Calls a method of the value.
     pub(super) fn call(self, method: &str, arguments: &[Value]) -> gotmpl::Result<Value> {
         let called = match self {
             Self::Time(time) => of_time(time, method, arguments),
@@ -113,7 +113,7 @@ impl Typed {
     }
 }
 
-/// Every method, as its type, its name and the type of its result; of a type without methods the result is empty.
+/// All methods: the type, the method's name, and the type of its result, empty if that has no methods.
 const METHODS: &[(&str, &str, &str)] = &[
     ("time.Time", "Add", "time.Time"),
     ("time.Time", "AddDate", "time.Time"),
@@ -157,7 +157,7 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("time.Weekday", "String", ""),
 ];
 
-/// The first method that a chain of calls on the clock names and that is not there, with its type.
+/// Returns the first method that does not exist in a chain of calls on the time `now`, with its type.
 pub(super) fn unknown_method<'n>(methods: impl IntoIterator<Item = &'n str>) -> Option<(&'static str, &'n str)> {
     let mut kind = "time.Time";
     for method in methods {
@@ -169,7 +169,7 @@ pub(super) fn unknown_method<'n>(methods: impl IntoIterator<Item = &'n str>) -> 
     None
 }
 
-/// The name of a value's type in Go.
+/// Returns the name of a value's type in Go.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::List(_) => "[]interface {}",
@@ -238,10 +238,10 @@ fn of_time(time: Timestamp, method: &str, arguments: &[Value]) -> Option<Value> 
     }
 }
 
-/// The second at which Go's calendar begins: the first of January of the year 1.
+/// The Unix time of Go's zero time: the first of January of the year 1.
 const ZERO_SECOND: i64 = -62_135_596_800;
 
-/// Go takes a number for a duration in nanoseconds.
+/// Converts a duration, or a number of nanoseconds as in Go, to nanoseconds.
 fn nanoseconds(value: &Value) -> Option<i64> {
     match (Typed::of(value), value) {
         (Some(Typed::Duration(nanoseconds)), _) => Some(nanoseconds),
@@ -250,13 +250,13 @@ fn nanoseconds(value: &Value) -> Option<i64> {
     }
 }
 
-/// The difference of two times; what is beyond 292 years is the longest duration.
+/// Returns the difference of two times in nanoseconds; the longest duration, if it exceeds 292 years.
 fn difference(time: Timestamp, other: Timestamp) -> i64 {
     let nanoseconds = time.as_nanosecond() - other.as_nanosecond();
     i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Rounds down, or to the nearest, to a multiple of a duration since the year 1.
+/// Rounds a time down, or to the nearest, multiple of a duration since the year 1.
 fn rounded(time: Timestamp, unit: i64, to_nearest: bool) -> Option<Timestamp> {
     if unit <= 0 {
         return Some(time);
@@ -269,7 +269,7 @@ fn rounded(time: Timestamp, unit: i64, to_nearest: bool) -> Option<Timestamp> {
     Timestamp::from_nanosecond(moved).ok()
 }
 
-/// Adds as Go's calendar does: the 31st of a month with 30 days is the 1st of the next.
+/// Adds years, months and days as Go does: the 31st of a month with 30 days is the 1st of the next.
 fn add_date(date: Date, years: i64, months: i64, days: i64) -> Option<Date> {
     let month = i64::from(date.month()) - 1 + months;
     let year = i64::from(date.year()).checked_add(years)?.checked_add(month.div_euclid(12))?;

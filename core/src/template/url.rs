@@ -1,18 +1,21 @@
-//! The template of a URL, in which a value cannot leave its place in the path.
+//! Templates of URLs, in which no value can change the structure of the path.
 //!
-//! In: a parsed [`Template`]; at event time, a [`Scope`]. Out: the URL, or the reason why a value does not fit into it.
-//! The URL is not called and not resolved here.
+//! In: a parsed [`Template`], and at each event a [`Scope`]. Out: the URL. Fails if the template fails, or if
+//! a value does not fit into the URL. Neither resolves nor calls the URL.
 //!
-//! An event's `id` is whatever the sender wrote. As `../../x` it would turn a call about one resource into a call about
-//! another one, whose 404 would then read as "the resource is gone". So the author's text gives the path its shape:
+//! An event's `id` is whatever the sender wrote. `../../x` would turn a call about one resource into a call
+//! about another, and its 404 would then mean "the resource is gone". So the author's text determines the
+//! structure of the path:
 //!
-//! * A value behind the author's first character is one segment of the path, or a part of one: it holds none of
-//!   `/ \ ? # %`, it completes no percent-encoding, and the segment is neither empty nor a dot segment. In the host it holds no `@` either.
-//! * A value that begins the URL (a base URL, an `href`) holds what it likes but dot segments in its path.
-//! * Where the author's functions make such a value of several fields, each field is held to one segment, as behind the author's text. Free
-//!   are the field that the value begins with, and a field behind the author's `?`.
-//! * A value in the query holds what it likes.
-//! * No value holds a control character: URL parsers drop some of them, and Go refuses them all.
+//! * A value after the author's first character is one segment of the path, or a part of one: it contains
+//!   none of `/ \ ? # %`, completes no percent-encoding, and the segment is neither empty nor a dot segment.
+//!   In the host, a value contains no `@` either.
+//! * A value that begins the URL (a base URL, an `href`) may contain anything but dot segments in its path.
+//! * If the author's functions compute such a first value from several fields, each field has to be one
+//!   segment, as after the author's text. Exceptions are the field with which the value begins, and a field
+//!   after the author's `?`.
+//! * A value in the query may contain anything.
+//! * No value contains a control character: URL parsers drop some of them, and Go rejects them all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,53 +27,54 @@ use super::origin::Origin;
 use super::{Body, Compiled, RenderError, Template, functions};
 use crate::scope::Scope;
 
-/// Stand around each value in the marked text, which begins with its origin. No value holds one, because a value holds no control character.
+/// The marks around each inserted value, with its origin, in the marked text. No value contains a mark,
+/// because values with control characters are rejected.
 const BEGIN: char = '\u{1}';
 const END: char = '\u{2}';
-/// Stands between the origin of a value and the value.
+/// The mark between the origin of a value and the value.
 const MIDDLE: char = '\u{3}';
-/// What ends a segment of a path or a path, or begins an encoded character.
+/// The characters that end a path or its segment, or begin a percent-encoding.
 const RESERVED: [char; 5] = ['/', '\\', '?', '#', '%'];
-/// How much of a value is quoted in an error.
+/// The most characters of a value in an error.
 const MAX_QUOTED: usize = 64;
 
 /// A template that renders to a URL.
 #[derive(Debug, Clone)]
 pub struct UrlTemplate {
     written: Template,
-    /// Renders to the same text with a mark on each side of each value.
+    /// The template with marks around each value that it inserts.
     marked: Arc<Template>,
 }
 
 impl UrlTemplate {
-    /// Makes the template of a URL from any template.
+    /// Makes a URL template from any template.
     #[must_use]
     pub fn new(written: Template) -> Self {
         let Body::Compiled(compiled) = &written.body else {
             return Self { marked: Arc::new(written.clone()), written };
         };
         let engine = compiled.engine.clone().func(functions::SHOW, |values| {
-            let value = functions::shown_text(values)?;
+            let value = functions::printed_text(values)?;
             if value.chars().any(|character| character.is_ascii_control()) {
-                let message = format!("the value {} holds a control character, which no URL can", quoted(&value));
+                let message = format!("the value {} contains a control character, which no URL may", quoted(&value));
                 return Err(TemplateError::Exec(message));
             }
             let origin = values.first().and_then(gotmpl::Value::as_str).unwrap_or_default();
             Ok(gotmpl::Value::String(format!("{BEGIN}{origin}{MIDDLE}{value}{END}").into()))
         });
-        let Compiled { reads, reads_clock, doubts, .. } = &**compiled;
-        let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock, doubts: doubts.clone() };
+        let Compiled { reads, reads_clock, warnings, .. } = &**compiled;
+        let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock, warnings: warnings.clone() };
         let marked = Template { body: Body::Compiled(Arc::new(marked)), ..written.clone() };
         Self { marked: Arc::new(marked), written }
     }
 
-    /// The template as its author wrote it.
+    /// Returns the template as its author wrote it.
     #[must_use]
     pub fn written(&self) -> &Template {
         &self.written
     }
 
-    /// The text that its author wrote.
+    /// Returns the text that its author wrote.
     #[must_use]
     pub fn source(&self) -> &str {
         self.written.source()
@@ -86,7 +90,7 @@ impl UrlTemplate {
         }
         let failed = |message: String| RenderError { message: format!("URL {}: {message}", self.written.source()) };
         if self.written.source().contains([BEGIN, MIDDLE, END]) {
-            return Err(failed("it holds a control character".to_owned()));
+            return Err(failed("it contains a control character".to_owned()));
         }
         let marked = self.marked.render(scope).map_err(|error| failed(error.message))?;
         let (url, values) = unmarked(&marked);
@@ -94,7 +98,7 @@ impl UrlTemplate {
         Ok(url)
     }
 
-    /// The texts that may be in a value of this origin; none for a value that is one field.
+    /// Returns the texts that a value of this origin can contain; none for a value that is a single field.
     fn texts<'s>(&self, origin: &Origin, scope: &'s Scope) -> Option<Vec<&'s str>> {
         let paths = match origin {
             Origin::Field => return None,
@@ -119,13 +123,13 @@ impl UrlTemplate {
     }
 }
 
-/// A value in the URL.
+/// A value inserted into the URL.
 struct Inserted {
-    place: Range<usize>,
+    range: Range<usize>,
     origin: Origin,
 }
 
-/// Takes the marks off, and says where the values stand.
+/// Removes the marks, and returns the URL with the ranges of the values.
 fn unmarked(marked: &str) -> (String, Vec<Inserted>) {
     let mut url = String::with_capacity(marked.len());
     let mut values = Vec::new();
@@ -134,7 +138,7 @@ fn unmarked(marked: &str) -> (String, Vec<Inserted>) {
         url.push_str(text);
         let (value, behind) = tail.split_once(END).unwrap_or((tail, ""));
         let (origin, value) = value.split_once(MIDDLE).unwrap_or(("", value));
-        values.push(Inserted { place: url.len()..url.len() + value.len(), origin: Origin::read(origin) });
+        values.push(Inserted { range: url.len()..url.len() + value.len(), origin: Origin::read(origin) });
         url.push_str(value);
         rest = behind;
     }
@@ -142,7 +146,7 @@ fn unmarked(marked: &str) -> (String, Vec<Inserted>) {
     (url, values)
 }
 
-/// Every text within a value, keys included.
+/// Collects every text within a value, keys included.
 fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),
@@ -155,30 +159,30 @@ fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// Says which value does not fit into its place.
+/// Fails with the first value that does not fit into its position.
 fn check<'s>(url: &str, values: &[Inserted], texts: impl Fn(&Origin) -> Option<Vec<&'s str>>) -> Result<(), String> {
-    let leading = values.first().filter(|value| value.place.start == 0);
-    let inner: Vec<_> = values[usize::from(leading.is_some())..].iter().map(|value| &value.place).collect();
+    let leading = values.first().filter(|value| value.range.start == 0);
+    let inner: Vec<_> = values[usize::from(leading.is_some())..].iter().map(|value| &value.range).collect();
     if let Some(value) = leading
         && let Some(texts) = texts(&value.origin)
-        && let Some(text) = misplaced(&url[value.place.clone()], &texts)
+        && let Some(text) = unfitting_text(&url[value.range.clone()], &texts)
     {
-        return Err(format!("{} unless the URL begins with it", misfit(text)));
+        return Err(format!("{} unless the URL begins with it", misfit_message(text)));
     }
-    let misfit = |value: &Range<usize>| misfit(&url[value.clone()]);
+    let misfit_of = |value: &Range<usize>| misfit_message(&url[value.clone()]);
 
     for value in &inner {
         let before = &url[..value.start];
         if before.contains(['?', '#']) {
-            // The query, where a value is free.
+            // The query begins here, and may contain any value.
             break;
         }
         let text = &url[(*value).clone()];
         if text.contains(RESERVED) || ends_within_encoding(before) {
-            return Err(misfit(value));
+            return Err(misfit_of(value));
         }
         if text.contains('@') && is_in_authority(before) {
-            return Err(misfit(value));
+            return Err(misfit_of(value));
         }
     }
 
@@ -190,9 +194,9 @@ fn check<'s>(url: &str, values: &[Inserted], texts: impl Fn(&Origin) -> Option<V
         if let Some(value) = inner.iter().find(|value| touches(value))
             && (segment.trim().is_empty() || is_dot_segment(segment))
         {
-            return Err(misfit(value));
+            return Err(misfit_of(value));
         }
-        if leading.is_some_and(|value| touches(&value.place)) && is_dot_segment(segment) {
+        if leading.is_some_and(|value| touches(&value.range)) && is_dot_segment(segment) {
             return Err(format!("a value brings the dot segment {segment:?} into the path"));
         }
         start = end + 1;
@@ -200,7 +204,7 @@ fn check<'s>(url: &str, values: &[Inserted], texts: impl Fn(&Origin) -> Option<V
     Ok(())
 }
 
-fn misfit(value: &str) -> String {
+fn misfit_message(value: &str) -> String {
     format!(
         "the value {} does not fit into the path, where it has to be one segment: not empty, without / \\ ? # % \
          (or @ in a host), and neither . nor ..",
@@ -208,12 +212,12 @@ fn misfit(value: &str) -> String {
     )
 }
 
-/// The first of `texts` that stands in `value`, the beginning of a URL that template functions computed. The comparison ignores
-/// case, because a function may have changed it.
-fn misplaced<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
+/// Returns the first of `texts` that may not be in `value`, which template functions computed and which
+/// begins the URL. Ignores case, because a function may have changed it.
+fn unfitting_text<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
     let value = value.to_lowercase();
     let lowered: Vec<_> = texts.iter().map(|text| text.to_lowercase()).collect();
-    // Only where no text brings one is the question mark the author's.
+    // The question mark is the author's only if no text contains one.
     let is_authors = !lowered.iter().any(|text| text.contains(['?', '#']));
     let (path, query) = match value.find(['?', '#']).filter(|_| is_authors) {
         Some(end) => value.split_at(end),
@@ -226,10 +230,10 @@ fn misplaced<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
     let has_empty_segment = segments.split(['/', '\\']).any(|segment| segment.trim().is_empty());
     let is_blank = |text: &String| text.trim().is_empty();
     if lowered.iter().any(|text| text.contains(&value)) && !(has_empty_segment && lowered.iter().any(is_blank)) {
-        // The value is one text, perhaps trimmed.
+        // The value is a single text, perhaps trimmed.
         return None;
     }
-    let is_misplaced = |text: &str| {
+    let is_unfit = |text: &str| {
         if text.trim().is_empty() {
             return has_empty_segment;
         }
@@ -238,10 +242,11 @@ fn misplaced<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
         let is_in_query = query.contains(text) && !path.contains(text);
         is_unsafe && !is_first && !is_in_query
     };
-    texts.iter().zip(&lowered).find(|(_, lowered)| is_misplaced(lowered)).map(|(text, _)| *text)
+    texts.iter().zip(&lowered).find(|(_, lowered)| is_unfit(lowered)).map(|(text, _)| *text)
 }
 
-/// Whether the next character would be taken for a part of `%2F`.
+/// Whether the text ends within a percent-encoding such as `%2F`, so that the next character would complete
+/// it.
 fn ends_within_encoding(text: &str) -> bool {
     let mut back = text.bytes().rev();
     match back.next() {
@@ -251,19 +256,20 @@ fn ends_within_encoding(text: &str) -> bool {
     }
 }
 
-/// Whether what follows is a part of user, host and port.
+/// Whether the text ends within the authority of a URL: user, host and port.
 fn is_in_authority(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, rest)| !scheme.contains('/') && !rest.contains(['/', '\\']))
 }
 
-/// Whether a URL parser would take a segment for `.` or `..`: it drops line breaks and tabs, and decodes dots.
+/// Whether a URL parser would read a segment as `.` or `..`: it drops line breaks and tabs, and decodes
+/// `%2e`.
 fn is_dot_segment(segment: &str) -> bool {
     let plain: String = segment.chars().filter(|character| !character.is_ascii_control()).collect();
     let plain = plain.trim().to_ascii_lowercase().replace("%2e", ".");
     plain == "." || plain == ".."
 }
 
-/// A value as an error quotes it: its beginning, if it is long.
+/// Quotes a value for an error; of a long value, its beginning.
 fn quoted(value: &str) -> String {
     let beginning: String = value.chars().take(MAX_QUOTED).collect();
     if beginning.len() < value.len() { format!("{beginning:?}…") } else { format!("{value:?}") }

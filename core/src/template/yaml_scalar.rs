@@ -1,12 +1,13 @@
-//! Plain YAML scalars: which text Go's encoder leaves plain.
+//! Predicts whether Go's YAML encoder writes a text as a plain scalar.
 //!
-//! It decides whether a templated scalar of an inline manifest is text whatever it renders to, or takes the type of what
-//! it renders to ([`plain`](lifecycle_config::document::plain)). The encoder is that of yaml.v3 in block style. Only scalars on one
-//! line are of interest: the encoder writes others as literal blocks, which are strings.
+//! A templated string of an inline manifest stays text if the encoder would quote it; otherwise the rendered
+//! text decides the type ([`plain`](lifecycle_config::document::plain)). The encoder is that of yaml.v3 in
+//! block style. Only single lines matter: the encoder writes other texts as literal blocks, which are
+//! strings.
 
-/// Whether the encoder leaves a text that contains `{{` plain.
+/// Whether the encoder writes a text that contains `{{` as a plain scalar.
 ///
-/// Such a text is no number, boolean, null or timestamp, so only its characters count.
+/// Such a text is no number, boolean, null or timestamp, so only its characters matter.
 pub(super) fn is_written_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return true };
     let bytes = text.as_bytes();
@@ -28,8 +29,8 @@ pub(super) fn is_written_plain(text: &str) -> bool {
         && text.chars().all(is_printable_on_a_line)
 }
 
-/// What the encoder prints without an escape, on one line. Characters beyond the basic plane are not
-/// among it.
+/// Whether the encoder prints a character on one line without an escape. It escapes characters beyond the
+/// basic plane.
 fn is_printable_on_a_line(character: char) -> bool {
     match character {
         '\u{2028}' | '\u{2029}' | '\u{feff}' => false,

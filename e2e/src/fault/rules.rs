@@ -1,4 +1,4 @@
-//! Rules that choose a fault for a request, and the record of all requests.
+//! Which request meets which fault, and the record of all requests.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use http::request::Parts;
 use super::gate::Gate;
 use crate::await_condition;
 
-/// A request as it arrived, before any fault.
+/// One request as it arrived, before any fault.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The method, in capitals.
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// The query, without its question mark; empty if the URL has none.
+    /// The query, without its question mark; empty if there is none.
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
@@ -44,7 +44,7 @@ impl fmt::Display for Request {
 
 type Predicate = Box<dyn Fn(&Request) -> bool + Send + Sync>;
 
-/// Chooses requests: all conditions must match, and the number of the match must be in the chosen range.
+/// A choice of requests: all conditions must hold, and the occurrence must be among the chosen ones.
 ///
 /// Without [`nth`](Self::nth) or [`first`](Self::first), every matching request is chosen.
 pub struct When {
@@ -73,7 +73,7 @@ impl When {
         self.and(move |request| request.path == path)
     }
 
-    /// Narrows the choice to paths with this end: `/configmaps/a` matches in any namespace.
+    /// Narrows the choice to paths that end so: `/configmaps/a` for any namespace.
     #[must_use]
     pub fn path_ends(self, end: impl Into<String>) -> Self {
         let end = end.into();
@@ -87,7 +87,7 @@ impl When {
         self.and(move |request| request.query.contains(&text))
     }
 
-    /// Narrows the choice to requests that satisfy a predicate.
+    /// Narrows the choice by any predicate.
     #[must_use]
     pub fn and(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.conditions.push(Box::new(condition));
@@ -113,24 +113,23 @@ impl When {
     }
 }
 
-/// The fault for a chosen request.
+/// What becomes of a chosen request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// The proxy answers with this status, in the upstream's error format, and does not forward the request.
+    /// Answered with this status in the server's own format of errors; the server never sees it.
     Status(u16),
-    /// The proxy answers 429 with `Retry-After`, and does not forward the request.
+    /// Answered with 429 and `Retry-After`; the server never sees it.
     TooManyRequests {
-        /// The value of `Retry-After`, in seconds.
+        /// The seconds to wait.
         retry_after: u32,
     },
-    /// The proxy resets the connection instead of forwarding the request.
+    /// The connection breaks before the server sees the request.
     ResetBefore,
-    /// The proxy forwards the request, and resets the connection instead of returning the answer: the client
-    /// cannot know whether the request was carried out.
+    /// The server does what was asked, then the connection breaks: the client cannot know.
     ResetAfter,
-    /// The proxy neither forwards nor answers the request; it ends when the client gives up.
+    /// Never answered, never forwarded; ends when the client gives up.
     Silence,
-    /// The request waits at the gate, and is then forwarded.
+    /// Waits at the gate, then goes on to the server.
     Hold(Gate),
 }
 
@@ -146,19 +145,19 @@ struct State {
     requests: Vec<Request>,
 }
 
-/// The rules and the record of one proxy or fake; clones share them.
+/// The rules and the record of one proxy or fake; clones share both.
 #[derive(Clone, Default)]
 pub struct Faults {
     state: Arc<Mutex<State>>,
 }
 
 impl Faults {
-    /// Adds a rule, which counts its matches from now on. If several rules choose a request, the oldest applies.
+    /// Adds a rule. Counting starts now; of several rules that choose a request, the oldest decides.
     pub fn inject(&self, when: When, fault: Fault) {
         self.state().rules.push(Rule { when, fault, matched: 0 });
     }
 
-    /// Adds a rule that holds the chosen requests back, and returns the gate that releases them.
+    /// Adds a rule that holds the chosen requests back until the returned gate is released.
     #[must_use]
     pub fn hold(&self, when: When) -> Gate {
         let gate = Gate::closed();
@@ -166,24 +165,24 @@ impl Faults {
         gate
     }
 
-    /// Removes all rules. Requests that wait at a gate stay there until the gate is released.
+    /// Removes all rules; requests held at a gate stay there until it is released.
     pub fn heal(&self) {
         self.state().rules.clear();
     }
 
-    /// All requests so far, in the order of arrival.
+    /// Every request so far, in the order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.state().requests.clone()
     }
 
-    /// The number of requests so far that match the conditions of `when`; its range of matches is ignored.
+    /// How many requests so far `when` matches, whichever occurrence it chooses.
     #[must_use]
     pub fn count(&self, when: &When) -> usize {
         self.state().requests.iter().filter(|request| when.matches(request)).count()
     }
 
-    /// Waits until at least `wanted` requests have matched.
+    /// Waits until at least so many requests have matched.
     pub async fn await_count(&self, when: &When, wanted: usize, limit: Duration) -> anyhow::Result<()> {
         await_condition(&format!("{wanted} matching requests"), limit, async || {
             let count = self.count(when);
@@ -193,13 +192,13 @@ impl Faults {
         .await
     }
 
-    /// All requests so far, printed as one line each.
+    /// Every request so far as one line each, for messages and comparisons.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.state().requests.iter().map(Request::to_string).collect()
     }
 
-    /// Records a request, and returns the fault to apply to it.
+    /// Records a request and says what shall become of it.
     pub(super) fn admit(&self, request: Request) -> Option<Fault> {
         let mut state = self.state();
         let mut decided = None;
@@ -217,7 +216,7 @@ impl Faults {
         decided
     }
 
-    /// Locks the state. Ignores poisoning: a panic of another test leaves the state consistent.
+    /// A test that panicked elsewhere does not make the record any worse.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_counts_matching_requests_and_chooses_by_number() {
+    fn a_rule_counts_matching_requests_only_and_chooses_among_them() {
         let get = || When::method("GET");
         let cases = [
             ("every match without a count", get(), vec![1, 3, 4]),
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn oldest_matching_rule_applies_and_all_rules_count() {
+    fn the_oldest_rule_decides_and_the_others_count_on() {
         let faults = Faults::default();
         faults.inject(When::any().nth(1), Fault::Status(500));
         faults.inject(When::any().nth(2), Fault::Status(409));

@@ -1,4 +1,4 @@
-//! The address and credentials of an API server.
+//! What a client needs to reach an API server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use serde_json::json;
 
 use crate::fault::TcpProxy;
 
-/// The address of an API server, the authority to trust, and the credentials of one user.
+/// One way into an API server: its address, whom to trust, and as whom to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Access {
     /// The server's address, without a path.
     pub url: String,
-    /// The bearer token; empty if the kubeconfig uses other credentials.
+    /// The bearer token; empty if the kubeconfig has other means.
     pub token: String,
-    /// The certificate authority of the server; empty if the kubeconfig contains it.
+    /// The certificate that signs the server's; empty if the kubeconfig has its own.
     pub certificate_authority: PathBuf,
-    /// The user to impersonate; none for the token's own user.
+    /// The user to impersonate, if not the token's own.
     pub user: Option<String>,
-    /// A kubeconfig file with these values.
+    /// All of the above as a kubeconfig file.
     pub kubeconfig: PathBuf,
 }
 
 impl Access {
-    /// Writes a kubeconfig file with the given values.
+    /// Describes a way in and writes its kubeconfig to the given file.
     pub(crate) fn write(
         kubeconfig: PathBuf,
         url: String,
@@ -35,7 +35,7 @@ impl Access {
         token: String,
         user: Option<String>,
     ) -> anyhow::Result<Self> {
-        // JSON is valid YAML, so no YAML serializer is needed.
+        // JSON is YAML, and needs no second serializer.
         let document = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -49,7 +49,7 @@ impl Access {
         Ok(Self { url, token, certificate_authority, user, kubeconfig })
     }
 
-    /// Returns the same access through a proxy; writes its kubeconfig into `directory`.
+    /// The same way in by way of a proxy before it; the kubeconfig is written into `directory`.
     pub fn through(&self, proxy: &TcpProxy, directory: &Path) -> anyhow::Result<Self> {
         ensure!(!self.token.is_empty(), "only a control plane started by the tests can be proxied");
         let Self { certificate_authority, token, user, .. } = self.clone();
@@ -57,7 +57,7 @@ impl Access {
         Self::write(kubeconfig, format!("https://{}", proxy.address()), certificate_authority, token, user)
     }
 
-    /// Reads the access from an existing kubeconfig.
+    /// Takes over a kubeconfig that exists.
     pub(crate) async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
         let config = read(path).await?;
         Ok(Self {
@@ -69,15 +69,15 @@ impl Access {
         })
     }
 
-    /// Builds a client for the current runtime; the client must not outlive it.
+    /// A client for the calling runtime: one must not outlive the test that made it.
     ///
-    /// The client does not retry, so that the test sees every injected error.
+    /// It does not repeat requests by itself, so that a test sees every refusal that it asked for.
     pub async fn client(&self) -> anyhow::Result<Client> {
         crate::init();
         Client::try_from(self.config().await?).context("failed to make a Kubernetes client")
     }
 
-    /// The client's configuration, for tests that change its time limits.
+    /// The client configuration, for tests that set timeouts of their own.
     pub async fn config(&self) -> anyhow::Result<Config> {
         read(&self.kubeconfig).await
     }

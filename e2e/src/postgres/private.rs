@@ -1,4 +1,4 @@
-//! A PostgreSQL server for one test, with its own settings.
+//! A server of one test's own, with settings of its own.
 
 use std::fs::File;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use tempfile::TempDir;
 use super::{Server, start};
 use crate::run::{Instance, Lifetime, Run};
 
-/// A server for one test. Dropping it stops the server.
+/// A server that belongs to one test and ends with this value.
 pub struct PrivateServer {
     server: Server,
     instance: Instance,
-    /// The supervisor stops the server when no process holds a shared lock on this file.
+    /// The shared lock on it keeps the server running.
     lease: Option<File>,
     _directory: TempDir,
 }
 
 impl PrivateServer {
-    /// Starts a server; `settings` (`name=value`) override those of the shared server.
+    /// Starts a server; `settings` (`name=value`) win over those of the shared one.
     pub async fn start(settings: &[&str]) -> anyhow::Result<Self> {
         Self::supervise(async |instance| start::start_with(instance, settings).await).await
     }
 
-    /// Starts a hot standby of this server.
+    /// Starts a hot standby of this one.
     pub async fn standby(&self) -> anyhow::Result<Self> {
         Self::supervise(async |instance| start::start_standby(instance, &self.server).await).await
     }
@@ -56,7 +56,7 @@ impl PrivateServer {
 impl Drop for PrivateServer {
     fn drop(&mut self) {
         self.lease = None;
-        // Wait until the server has stopped writing into the directory, which is deleted next.
+        // The directory goes next, and the server must not write into it any more.
         let _ = self.instance.wait();
     }
 }

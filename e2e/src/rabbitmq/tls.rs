@@ -1,6 +1,6 @@
-//! A TLS listener of a private broker.
+//! A second listener of a private broker, which speaks TLS.
 //!
-//! Its certificate is signed by a new authority, so that a client must be configured to trust this broker.
+//! Its certificate is signed by an authority of its own, so who trusts anything else does not trust this broker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::Broker;
 use crate::pki::Authority;
 use crate::run::free_port;
 
-/// The port of a TLS listener, and the authority that a client must trust.
+/// Where a broker speaks TLS, and whom a client has to trust for that.
 #[derive(Debug, Clone)]
 pub struct Tls {
     port: u16,
@@ -19,20 +19,20 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// The broker under a host name or address, as an `amqps://` URL.
+    /// The broker as a client reaches it by this host name or address, over `amqps://`.
     #[must_use]
     pub fn broker(&self, host: &str) -> Broker {
         Broker { url: format!("amqps://guest:guest@{host}:{}/%2f", self.port) }
     }
 
-    /// The file with the certificate of the broker's authority (PEM).
+    /// The file with the certificate of the authority that signed the broker's, PEM.
     #[must_use]
     pub fn certificate_authority(&self) -> &Path {
         &self.certificate_authority
     }
 }
 
-/// The configuration of the listener on the broker's side.
+/// The listener as the broker is told of it.
 pub(super) struct TlsListener {
     pub(super) port: u16,
     files: [PathBuf; 3],
@@ -56,13 +56,13 @@ impl TlsListener {
         Ok(Self { port: free_port()?, files })
     }
 
-    /// The configuration on the client's side.
+    /// What clients have to know.
     pub(super) fn client_side(&self) -> Tls {
         let [certificate_authority, ..] = self.files.clone();
         Tls { port: self.port, certificate_authority }
     }
 
-    /// The listener's lines in `rabbitmq.conf`.
+    /// Its lines of `rabbitmq.conf`.
     pub(super) fn configuration(&self) -> String {
         let [authority, certificate, key] = self.files.each_ref().map(|path| path.display());
         format!(

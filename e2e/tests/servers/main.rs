@@ -1,4 +1,4 @@
-//! Tests of the servers themselves: each starts, answers, fails on demand and stops.
+//! Shows that every server really starts, answers, fails on demand and goes away again.
 
 mod api;
 mod fault;

@@ -66,7 +66,7 @@ impl StoreError {
     /// Every value of [`reason`](Self::reason).
     pub const REASONS: [&'static str; 5] = ["connection", "permission", "query", "schema", "timeout"];
 
-    /// Prints the error and its causes on one line.
+    /// The error and everything that caused it.
     #[must_use]
     pub fn chain(&self) -> String {
         crate::causes::chain(self)

@@ -1,14 +1,15 @@
-//! Collects the fields of spans and events, for either layout.
+//! The fields of spans and entries, as values that either layout can write.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use lifecycle_errors::Chain;
 use tracing::field::{Field, Visit};
 
-/// The value of a field.
+use super::Chain;
+
+/// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FieldValue {
     Bool(bool),
@@ -18,7 +19,7 @@ pub(super) enum FieldValue {
     Text(String),
 }
 
-/// Named values in the order of their first appearance. A second value of a name replaces the first.
+/// Named values in order of their first appearance; a later value of a name replaces the earlier one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FieldSet(Vec<(Cow<'static, str>, FieldValue)>);
 
@@ -39,9 +40,9 @@ impl FieldSet {
     }
 }
 
-/// The fields that a span adds to log lines: its own and its ancestors'.
+/// The context of a span: its own fields and its ancestors'.
 ///
-/// Shared with the parent until a field is added (copy on write), because most spans add none.
+/// Shared until something is added: most spans add nothing to a log line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SpanFields(Arc<FieldSet>);
 
@@ -55,7 +56,7 @@ impl SpanFields {
     }
 }
 
-/// Collects the message and the fields of an event.
+/// Collects an entry: its message apart from its fields.
 #[derive(Debug, Default)]
 pub(super) struct EntryVisitor {
     pub(super) message: String,
@@ -66,14 +67,14 @@ impl EntryVisitor {
     fn set(&mut self, field: &Field, value: FieldValue) {
         match (field.name(), value) {
             ("message", FieldValue::Text(text)) => self.message = text,
-            // Events of the `log` crate have their metadata as fields with this prefix; they are left out.
+            // The bridge from the `log` crate adds its metadata as fields.
             (name, _) if name.starts_with("log.") => {}
             (name, value) => self.fields.set(Cow::Borrowed(name), value),
         }
     }
 }
 
-/// Collects the fields that a span adds to log lines.
+/// Collects what a span adds to log lines.
 pub(super) struct SpanVisitor<'a>(pub(super) &'a mut SpanFields);
 
 impl SpanVisitor<'_> {

@@ -1,4 +1,4 @@
-//! The `tracing` layer that writes a line for each event.
+//! The `tracing` layer that turns entries into lines.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use super::fields::{EntryVisitor, SpanFields, SpanVisitor};
 use super::line::LineWriter;
 use super::{Format, Identity};
 
-/// Receives each finished line, including its line feed.
+/// Takes one finished line, with its line feed.
 pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Writes each event as one line.
+/// Writes each entry as one line.
 pub(super) struct LogLayer {
     lines: LineWriter,
     clock: fn() -> Timestamp,

@@ -199,11 +199,11 @@ fn discovery_that_renders_to_what_no_object_has_is_no_absence() {
         (with(config_map("left"), named("{{ .unset }}")), "by_name renders to ``, which no object has: it is empty"),
         (
             with(config_map("left"), named("../{{ .unset }}a")),
-            "by_name renders to `../a`, which no object has: it holds the character `/`",
+            "by_name renders to `../a`, which no object has: it contains the character `/`",
         ),
         (
             with(config_map("left"), json!({ "discovery": { "namespace": " team{{ .unset }}" } })),
-            "namespace renders to ` team`, which no object has: it holds the character ` `",
+            "namespace renders to ` team`, which no object has: it contains the character ` `",
         ),
         (
             with(selecting("left"), selected(json!({ "{{ .unset }}": "demo" }))),

@@ -1,4 +1,4 @@
-//! The checks that every part of a task shares.
+//! The checks of names, expressions, templates, paths and API calls, which all parts of a task share.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use lifecycle_config::duration::{Units, parse_nanoseconds};
 use super::Surroundings;
 use super::members;
 use super::names::{Known, is_name, is_reserved};
-use crate::api_call::{self, ApiCall, Method, RetryBackoff};
+use crate::api_call::{self, ApiCall, Backoff, Method};
 use crate::cel::{Expression, ExpressionError, ResourceReads, UnknownName};
 use crate::field::FieldPath;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};
 use crate::template::{Template, TemplateError, UrlTemplate};
 
-/// A value's place in one of the files.
+/// The place of a value: a document, and the path in it.
 #[derive(Clone)]
 pub(super) struct Place<'d> {
     pub(super) document: &'d Document,
@@ -34,18 +34,18 @@ impl Place<'_> {
     }
 }
 
-/// How much of a key's text the Go adapter checks at load, and so how much has to go on loading.
+/// Whether the Go adapter has a key and checks its text at load: a file that loads there must load here too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// The syntax of expressions, and the variables of templates.
+    /// The Go adapter checks the syntax of expressions, and the variables of templates, at load.
     Inherited,
-    /// Nothing.
+    /// The Go adapter reads the text only when an event needs it.
     Unchecked,
     /// The Go adapter does not have the key.
     New,
 }
 
-/// What becomes of text that the Go adapter accepts at load, and fails to parse at an event.
+/// The help for text that the Go adapter accepts at load and then fails to parse at an event.
 const FAILS_LATER: &str = "as in the Go adapter, the file loads, and an event fails where it needs this value";
 
 /// Collects diagnostics, and the environment variables that the task names.
@@ -81,8 +81,8 @@ impl<'c> Checker<'c> {
         self.report(Severity::Note, place, None, message.into(), Some(help.into()));
     }
 
-    /// Adds the diagnostics that a referenced file has of itself.
-    pub(super) fn adopt(&mut self, diagnostics: Diagnostics) {
+    /// Adds the diagnostics of parsing a referenced file.
+    pub(super) fn extend(&mut self, diagnostics: Diagnostics) {
         self.diagnostics.extend(diagnostics);
     }
 
@@ -99,7 +99,8 @@ impl<'c> Checker<'c> {
         self.diagnostics.push_with(severity, diagnostic);
     }
 
-    /// Whether the value there was replaced by a placeholder: what follows from it is not the author's mistake.
+    /// Whether the value at `place` has an error already. The decoder then put a placeholder there, so
+    /// further errors about the value would not be the author's.
     pub(super) fn is_reported(&self, place: &Place<'_>) -> bool {
         let path = place.path.to_string();
         let file = place.document.file();
@@ -109,12 +110,12 @@ impl<'c> Checker<'c> {
         })
     }
 
-    /// Notes an environment variable that the task may read.
-    pub(super) fn exposes(&mut self, variable: &str) {
+    /// Records an environment variable that the task reads.
+    pub(super) fn record_environment(&mut self, variable: &str) {
         self.environment.insert(variable.to_owned());
     }
 
-    /// A name that has to be an identifier. The empty one is reported already.
+    /// Checks a name that has to be an identifier. The decoder has reported an empty one.
     pub(super) fn name(&mut self, place: &Place<'_>, name: &str) {
         if !name.is_empty() && !is_name(name) {
             self.error(
@@ -126,7 +127,8 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The name of a variable that the task sets. The Go adapter takes any; a few cannot be read afterwards.
+    /// Checks the name of a variable that the task sets. The Go adapter accepts every name, but a few cannot
+    /// be read.
     pub(super) fn variable(&mut self, place: &Place<'_>, name: &str) {
         if is_reserved(name) {
             let message = format!("`{name}` is a variable that the adapter sets itself, and each hides the other");
@@ -138,7 +140,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// An expression. Blank text is reported by the caller, where it is an error.
+    /// Compiles an expression. Where blank text is an error, the caller reports it.
     pub(super) fn expression(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Expression> {
         let expression = self.expression_where(place, text, &|name| known.has_variable(name), known, key)?;
         if ["adapter", "event"].iter().any(|variable| text.contains(variable)) {
@@ -149,15 +151,16 @@ impl<'c> Checker<'c> {
         Some(expression)
     }
 
-    /// Tells what a path of keys reads that never exists.
+    /// Warns if a path of keys reads a member that never exists.
     fn members(&mut self, place: &Place<'_>, path: &[&str]) {
         if let Some(unknown) = members::unknown(path, self.known) {
             self.warn(place, unknown.message, Some(unknown.help));
         }
     }
 
-    /// An expression over variables that only an event reveals: its functions alone are checked.
-    pub(super) fn open_expression(&mut self, place: &Place<'_>, text: &str) -> Option<Expression> {
+    /// Compiles an expression over a response, whose variables are unknown until an event: checks its
+    /// functions only.
+    pub(super) fn response_expression(&mut self, place: &Place<'_>, text: &str) -> Option<Expression> {
         let known = self.known;
         self.expression_where(place, text, &|_| true, known, Key::Inherited)
     }
@@ -213,7 +216,7 @@ impl<'c> Checker<'c> {
         }
         self.resource_reads(place, &expression);
         for variable in expression.member_reads("env") {
-            self.exposes(&variable);
+            self.record_environment(&variable);
         }
         Some(expression)
     }
@@ -227,12 +230,12 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// A template over `known`, in a key that the Go adapter has.
+    /// Compiles a template over the variables in `known`, in a key that the Go adapter has.
     pub(super) fn template(&mut self, place: &Place<'_>, text: &str, known: &Known) -> Option<Template> {
         self.template_in(place, text, known, Key::Inherited)
     }
 
-    /// A template over `known`.
+    /// Compiles a template over the variables in `known`.
     pub(super) fn template_in(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Template> {
         let template = match Template::parse(text) {
             Ok(template) => template,
@@ -244,13 +247,13 @@ impl<'c> Checker<'c> {
                 };
             }
         };
-        for doubt in template.doubts() {
-            self.warn(place, doubt, Some("docs/compatibility.md says what templates can do with a time".to_owned()));
+        for warning in template.warnings() {
+            self.warn(place, warning, Some("docs/compatibility.md says what templates can do with a time".to_owned()));
         }
         let plain = plain_variables(text);
         for variable in template.variables() {
             match variable.strip_prefix("env.").and_then(|rest| rest.split('.').next()) {
-                Some(name) => self.exposes(name),
+                Some(name) => self.record_environment(name),
                 None if variable == "env" => {
                     let help = "name the variable: `{{ .env.NAME }}`".to_owned();
                     self.warn(place, "reads `env` as a whole, which holds named variables only", Some(help));
@@ -268,8 +271,8 @@ impl<'c> Checker<'c> {
                 self.members(place, &variable.split('.').collect::<Vec<_>>());
                 continue;
             }
-            // The Go adapter sees variables only where nothing but a pipe stands beside them; what it does not
-            // see it accepts, so that is no error here either.
+            // The Go adapter checks only variables that stand alone or before a pipe, and accepts all others;
+            // an error for one of those would reject a file that it loads.
             let first = variable.split('.').next().unwrap_or_default();
             let is_declared =
                 first != "resources" || variable.split('.').nth(1).is_none_or(|it| known.has_resource(it));
@@ -280,7 +283,7 @@ impl<'c> Checker<'c> {
                 Key::Inherited => plain.contains(variable.as_str()),
                 Key::Unchecked => false,
             };
-            // As in `index .resources "job"`, which asks whether there is an object.
+            // `index .resources "job"` is valid: it looks an entry up.
             if variable == "resources" && !is_error && later.is_none() {
                 continue;
             }
@@ -295,7 +298,8 @@ impl<'c> Checker<'c> {
         Some(template)
     }
 
-    /// Points into the template if it is the value at `place`; a key, or a file that it refers to, is not.
+    /// Reports a template error, at its line and column in the template if the template is the whole value at
+    /// `place`. A key or a referenced file has no such position in the document.
     fn template_error(&mut self, place: &Place<'_>, text: &str, error: &TemplateError, key: Key) {
         let (severity, help) = match key {
             Key::Inherited | Key::Unchecked => (Severity::Warning, Some(FAILS_LATER.to_owned())),
@@ -313,12 +317,12 @@ impl<'c> Checker<'c> {
         self.report(severity, place, Some(position), message, help);
     }
 
-    /// A `field:` path over the variables.
+    /// Compiles a `field:` path.
     pub(super) fn field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
         match FieldPath::parse(text) {
             Ok(path) => {
                 if let Some(variable) = environment_of(text) {
-                    self.exposes(variable);
+                    self.record_environment(variable);
                 }
                 if path.finds_nothing() {
                     let help = "as in the Go adapter; write `a.b`, or the whole path in braces: `{$.a.b}`".to_owned();
@@ -333,7 +337,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// A `field:` path over the variables that every event has, too.
+    /// Compiles a `field:` path over the variables, and checks its first keys.
     pub(super) fn variable_field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
         let path = self.field(place, text);
         let prefix = path.prefix();
@@ -351,7 +355,7 @@ impl<'c> Checker<'c> {
         path
     }
 
-    /// An API call.
+    /// Compiles an API call.
     pub(super) fn api_call(&mut self, place: &Place<'_>, spec: &ApiCallSpec, known: &Known) -> Option<ApiCall> {
         let url = self.template(&place.key("url"), &spec.url, known);
         let timeout = spec.timeout.as_deref().and_then(|text| self.timeout(&place.key("timeout"), text));
@@ -396,21 +400,21 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn backoff(&mut self, place: &Place<'_>, text: &str) -> Option<RetryBackoff> {
+    fn backoff(&mut self, place: &Place<'_>, text: &str) -> Option<Backoff> {
         match text {
             "" => None,
-            "exponential" => Some(RetryBackoff::Exponential),
-            "linear" => Some(RetryBackoff::Linear),
-            "constant" => Some(RetryBackoff::Constant),
+            "exponential" => Some(Backoff::Exponential),
+            "linear" => Some(Backoff::Linear),
+            "constant" => Some(Backoff::Constant),
             other => {
                 let message = format!("\"{other}\" is unknown and is taken as constant");
                 self.warn(place, message, Some("write exponential, linear or constant".to_owned()));
-                Some(RetryBackoff::Constant)
+                Some(Backoff::Constant)
             }
         }
     }
 
-    /// A log line; one without a message logs nothing.
+    /// Compiles a log line; none without a message.
     pub(super) fn log(&mut self, place: &Place<'_>, spec: &LogSpec) -> Option<LogLine> {
         let text = spec.message.as_deref().filter(|message| !message.is_empty())?;
         let known = self.known;
@@ -431,7 +435,7 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// Whether HTTP can send a header of this name: a token of RFC 9110.
+/// Whether a name is a token of RFC 9110, as the names of headers have to be.
 fn is_header_name(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
@@ -446,7 +450,7 @@ fn method(spec: MethodSpec) -> Method {
     }
 }
 
-/// The variables that stand alone, or before a pipe, between braces: `{{ .a.b }}`, `{{ .a | upper }}`.
+/// Returns the variables that stand alone or before a pipe in an action: `{{ .a.b }}`, `{{ .a | upper }}`.
 fn plain_variables(text: &str) -> BTreeSet<&str> {
     let actions = text.split("{{").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('.'));
     let variables = actions.filter_map(|rest| {
@@ -458,7 +462,7 @@ fn plain_variables(text: &str) -> BTreeSet<&str> {
     variables.collect()
 }
 
-/// The environment variable that a path reads: `env.HOME`, `{.env.HOME}`.
+/// Returns the environment variable that a path reads: `env.HOME`, `{.env.HOME}`.
 fn environment_of(path: &str) -> Option<&str> {
     let path = path.trim().trim_start_matches('{').trim_start_matches(['$', '.']);
     let name = path.strip_prefix("env.")?;

@@ -1,4 +1,5 @@
-//! Gates: when a resource is written, patched, replaced, released and deleted.
+//! Compiles gates: the expressions that decide whether a resource is created, updated, patched, replaced,
+//! disowned or deleted.
 
 use super::check::{Checker, Key, Place};
 use super::patch;
@@ -6,9 +7,9 @@ use crate::cel::Expression;
 use crate::task::spec::{GateSpec, LifecycleSpec, PropagationSpec, ResourceSpec, WhenSpec};
 use crate::task::{DeleteGate, Gates, PropagationPolicy, Recreate};
 
-/// The gates of the resource at `place`.
+/// Compiles the gates of the resource at `place`.
 pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {
-    needs_discovery(checker, place);
+    require_discovery(checker, place);
     let none = LifecycleSpec::default();
     let lifecycle = spec.lifecycle.as_ref().unwrap_or(&none);
     let at = place.key("lifecycle");
@@ -30,19 +31,19 @@ pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Pl
     }
 }
 
-/// What is to be known of the live object has to be found first.
-fn needs_discovery(checker: &mut Checker<'_>, place: &Place<'_>) {
-    let is_there = |key: &&str| {
+/// Requires `discovery` of a resource with a gate or a retention: both depend on the live object.
+fn require_discovery(checker: &mut Checker<'_>, place: &Place<'_>) {
+    let is_set = |key: &&str| {
         let node = place.document.node(&place.key(key).path);
         node.is_some_and(|node| !node.is_null())
     };
-    if is_there(&"discovery") {
+    if is_set(&"discovery") {
         return;
     }
-    if let Some(key) = ["when", "retention", "lifecycle"].iter().find(|key| is_there(key)) {
+    if let Some(key) = ["when", "retention", "lifecycle"].iter().find(|key| is_set(key)) {
         checker.error_with_help(
             &place.key(key),
-            "looks at the live object, but nothing says how it is found",
+            "depends on the live object, but the resource has no `discovery`",
             "add `discovery: {by_name: …}`, or `discovery: {by_selectors: {label_selector: {…}}}`",
         );
     }
@@ -59,13 +60,13 @@ fn recreate(
         checker.error_with_help(
             &place.key("recreate"),
             "`lifecycle.recreate` and `recreate_on_change` are mutually exclusive",
-            "remove `recreate_on_change`: the expression says it more precisely",
+            "remove `recreate_on_change`: the expression is more precise",
         );
     }
     when.map(Recreate::When).or(spec.recreate_on_change.then_some(Recreate::OnChange))
 }
 
-/// The gate of release, by either of its names.
+/// Compiles the gate that disowns, under either of its names.
 fn orphan(checker: &mut Checker<'_>, lifecycle: &LifecycleSpec, place: &Place<'_>) -> Option<Expression> {
     if lifecycle.orphan.is_some() && lifecycle.detach.is_some() {
         checker.error_with_help(
@@ -79,7 +80,7 @@ fn orphan(checker: &mut Checker<'_>, lifecycle: &LifecycleSpec, place: &Place<'_
     gates.into_iter().flatten().next()
 }
 
-/// The condition of the gate at `place`.
+/// Compiles the `when` of the gate at `place`.
 pub(super) fn when(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key: Key) -> Option<Expression> {
     expression(checker, spec, &place.key("when"), key)
 }
@@ -88,7 +89,7 @@ fn expression(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key
     let known = checker.known;
     let place = place.key("expression");
     if spec.expression.trim().is_empty() {
-        // An expression of blanks would be true, and this is what decides about deletion.
+        // The Go adapter ignores an empty expression, but a blank one would count as true, and could delete.
         if !spec.expression.is_empty() {
             checker.error(&place, "is required");
         }

@@ -1,8 +1,8 @@
-//! The syntax of Kubernetes labels.
+//! Checks the syntax of Kubernetes labels.
 
 use crate::manifest::is_label_value;
 
-/// What is wrong with a label key, if anything.
+/// Returns what is wrong with a label key, if anything.
 pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -15,7 +15,7 @@ pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
         .then_some("it must be 1 to 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
 }
 
-/// What is wrong with a label value, if anything.
+/// Returns what is wrong with a label value, if anything.
 pub(crate) fn value_fault(value: &str) -> Option<&'static str> {
     (!is_label_value(value))
         .then_some("it must be at most 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")

@@ -1,4 +1,4 @@
-//! Manifests: their templates, and their kind, which must be fixed.
+//! Compiles manifests: parses their templates, and requires a fixed kind.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn compile(
         ManifestSpec::Inline(object) => {
             let value = Value::Object(object.clone());
             let kind = inline_kind(checker, &value, place);
-            refuse_mark(checker, &value, place);
+            refuse_disowned_label(checker, &value, place);
             let tree = tree(checker, &value, place, Key::Inherited);
             Some((Manifest::Inline(tree?), kind?))
         }
@@ -56,12 +56,12 @@ fn warn_about_keys_beside_ref(checker: &mut Checker<'_>, place: &Place<'_>) {
 fn text_manifest(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Option<(Manifest, GroupVersionKind)> {
     let known = checker.known;
     let template = checker.template(place, text, known);
-    // Text with templates is no YAML yet: the mark is refused when it is rendered.
+    // Text with templates is not YAML yet; rendering refuses the label then.
     if !text.contains("{{")
         && let Ok(document) = Document::parse("manifest", text)
-        && is_marked(&document.root().to_value())
+        && has_disowned_label(&document.root().to_value())
     {
-        checker.error_with_help(place, MARKED, REMOVE_MARK);
+        checker.error_with_help(place, DISOWNED_LABEL_WRITTEN, REMOVE_DISOWNED_LABEL);
     }
     if has_second_document(text) {
         let help = "make the second object a resource of its own".to_owned();
@@ -72,7 +72,8 @@ fn text_manifest(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Op
     Some((Manifest::Text(template?), GroupVersionKind::new(api_version?, kind?)))
 }
 
-/// Whether something stands before and behind a line `---`. A template may leave out either; what is behind is dropped if not.
+/// Whether a text has content before and after a line `---`. Templates may render either part to nothing, so
+/// the second document is only a warning.
 fn has_second_document(text: &str) -> bool {
     let has_content = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let is_separator = |line: &str| line.trim_end() == "---";
@@ -87,18 +88,22 @@ fn inline_kind(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> 
     Some(GroupVersionKind::new(api_version?, kind?))
 }
 
-const MARKED: &str =
+const DISOWNED_LABEL_WRITTEN: &str =
     "writes the label `hyperfleet.io/disowned`, with which an object is never updated or deleted again";
-const REMOVE_MARK: &str = "remove the label, and use `lifecycle.orphan` to disown the object";
+const REMOVE_DISOWNED_LABEL: &str = "remove the label, and use `lifecycle.orphan` to disown the object";
 
-/// Refuses the label of a disowned object, which would freeze the object at its creation.
-fn refuse_mark(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) {
-    if is_marked(object) {
-        checker.error_with_help(&place.key("metadata").key("labels").key(keys::DISOWNED), MARKED, REMOVE_MARK);
+/// Refuses the label `disowned`: the adapter would create the object and never touch it again.
+fn refuse_disowned_label(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) {
+    if has_disowned_label(object) {
+        checker.error_with_help(
+            &place.key("metadata").key("labels").key(keys::DISOWNED),
+            DISOWNED_LABEL_WRITTEN,
+            REMOVE_DISOWNED_LABEL,
+        );
     }
 }
 
-fn is_marked(object: &Value) -> bool {
+fn has_disowned_label(object: &Value) -> bool {
     object.pointer("/metadata/labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some())
 }
 
@@ -116,7 +121,8 @@ fn fixed<'t>(checker: &mut Checker<'_>, value: Option<&'t str>, key: &str, place
     None
 }
 
-/// The value of the first line that sets `key`, however deep: the manifest is a template, not yet YAML.
+/// Returns the value of the first line that sets `key`, at any depth: a text manifest is a template, and not
+/// yet YAML.
 fn text_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut values = text.lines().filter_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(':'));
     let value = values.next()?.trim();
@@ -125,11 +131,12 @@ fn text_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     Some(unquoted.unwrap_or(value))
 }
 
-/// Checks every string of an inline value where it stands, then takes the whole.
+/// Compiles an inline value: checks each of its strings, then parses the value as a tree of templates.
 pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, key: Key) -> Option<Tree> {
     let is_sound = strings(checker, value, place, key);
     if spans_strings(value) {
-        // The Go adapter renders the manifest as one text, so that this one works there, and would fail every event here.
+        // The Go adapter renders the manifest as one text, so such a file works there; here every event would
+        // fail.
         checker.error_with_help(
             place,
             "an action begins in one string of the manifest and ends in another",
@@ -140,14 +147,14 @@ pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, 
     is_sound.then(|| Tree::parse_lenient(value))
 }
 
-/// Whether strings that do not parse one by one do parse one after the other.
+/// Whether strings that do not parse one by one do parse when joined.
 fn spans_strings(value: &Value) -> bool {
     let mut all = Vec::new();
     collect_strings(value, &mut all);
     all.iter().any(|text| Template::parse(text).is_err()) && Template::parse(&all.join("\n")).is_ok()
 }
 
-/// Every string, keys included, in the order in which the Go adapter writes them: by key.
+/// Collects all strings, keys included, in the order in which the Go adapter writes them: sorted by key.
 fn collect_strings<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => all.push(text),

@@ -1,8 +1,8 @@
-//! The members of the variables that every event has.
+//! Warns of members of the built-in variables that never exist.
 //!
-//! In goes a path of keys, out comes what is wrong with it: `adapter.nme` reads what never exists, and fails when it is asked.
-//! Only members that no event could bring are told: `config` and `env` differ by deployment, and an event may carry more than
-//! its sender promises.
+//! In: a path of keys that an expression, template or `field` reads. Out: a warning and its cure, if no event
+//! can have that member, as in `adapter.nme`. Never judges `config` and `env`, which differ by deployment,
+//! and judges `event` only by likeness, because an event may have more members than the API promises.
 
 use lifecycle_config::decode::suggest;
 
@@ -21,21 +21,21 @@ const ADAPTER: [&str; 10] = [
     "skipReason",
     "version",
 ];
-/// What is known of a failure.
+/// The members of a failure.
 const FAILURE: [&str; 3] = ["message", "phase", "step"];
-/// What is known of what became of a resource.
+/// The members of a resource's outcome.
 const OUTCOME: [&str; 3] = ["decision", "finalized", "reason"];
-/// What every event says.
+/// The members of every event.
 const EVENT: [&str; 5] = ["generation", "href", "id", "kind", "owner_references"];
 const OWNER: [&str; 3] = ["href", "id", "kind"];
 
-/// A member that does not exist, and what to write instead.
+/// The warning for a member that does not exist, with its cure.
 pub(super) struct Unknown {
     pub(super) message: String,
     pub(super) help: String,
 }
 
-/// What is wrong with a path of keys, if anything.
+/// Returns the warning for a path of keys, if it reads a member that never exists.
 pub(super) fn unknown(path: &[&str], known: &Known) -> Option<Unknown> {
     match path {
         ["adapter", member, ..] if !ADAPTER.contains(member) => Some(never("adapter", member, &ADAPTER)),
@@ -52,7 +52,7 @@ pub(super) fn unknown(path: &[&str], known: &Known) -> Option<Unknown> {
             among(&format!("adapter.resourceErrors.{entry}"), member, &FAILURE)
         }
         ["event", "owner_references", member, ..] => among("event.owner_references", member, &OWNER),
-        // The event may carry more than every event does: what is told resembles one of those members.
+        // Events may have more members, so warn only of one that resembles a known member.
         ["event", member, ..] if !EVENT.contains(member) => suggest(member, &EVENT).map(|similar| Unknown {
             message: format!("`event.{member}` is no member of an event of the API"),
             help: format!("write `event.{similar}`"),

@@ -1,23 +1,23 @@
-//! Which names a task declares, and which ones its templates and expressions may therefore use.
+//! The names that a task declares, so that its expressions and templates may read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::task::spec::TaskSpec;
 
-/// Variables that every event has.
+/// The variables that every event has.
 const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
 
-/// The names in reach of a template or an expression.
+/// The names that a template or an expression may read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     variables: BTreeSet<String>,
     resources: BTreeSet<String>,
-    /// The entries of `resources`, without what is found inside of their objects.
+    /// The names of the task's resources, without those of nested discoveries.
     entries: BTreeSet<String>,
     payloads: BTreeSet<String>,
-    /// The variables that something else than a payload sets.
+    /// The variables that a param, precondition or capture sets.
     set_before_payloads: BTreeSet<String>,
-    /// Names that the task declares and that have no value yet, each with the reason.
+    /// Names that the task declares but that have no value yet, each with the reason.
     later: BTreeMap<String, &'static str>,
 }
 
@@ -27,8 +27,8 @@ const PAYLOAD_IS_LATER: &str = "it is a payload, and payloads are built after th
 const RESOURCES_ARE_LATER: &str = "live objects are read after the last precondition";
 
 impl Known {
-    /// Everything that the task declares anywhere, as the Go adapter counts it, and the preconditions'
-    /// names, which are variables, too.
+    /// Collects all names that the task declares, as the Go adapter does, and the names of preconditions,
+    /// which are variables as well.
     pub(super) fn of(spec: &TaskSpec) -> Self {
         let mut known = Self::built_in();
         known.variables.extend(spec.params.iter().map(|param| param.name.clone()));
@@ -49,7 +49,7 @@ impl Known {
         known
     }
 
-    /// What resources see: payloads are built later.
+    /// Returns the names that resources may read: all but payloads, which are built later.
     pub(super) fn of_resources(&self) -> Self {
         let mut known = self.clone();
         let set_before = |name: &str| self.set_before_payloads.contains(name);
@@ -60,19 +60,19 @@ impl Known {
         known
     }
 
-    /// What preconditions see: objects are read later, too.
+    /// Returns the names that preconditions may read: no payloads, and not `resources`, which are read later.
     pub(super) fn of_preconditions(&self) -> Self {
         let mut known = self.of_resources();
         known.later.insert("resources".to_owned(), RESOURCES_ARE_LATER);
         known
     }
 
-    /// Why a name that the task declares has no value yet.
+    /// Returns why a declared name has no value yet, if so.
     pub(super) fn why_later(&self, name: &str) -> Option<&'static str> {
         self.later.get(name).copied()
     }
 
-    /// What the first param sees.
+    /// Returns the names that the first param may read.
     pub(super) fn built_in() -> Self {
         Self { variables: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(), ..Self::default() }
     }
@@ -82,7 +82,7 @@ impl Known {
         self.variables.insert(name.to_owned());
     }
 
-    /// Whether an expression may use this top-level name.
+    /// Whether an expression may read this top-level name.
     pub(super) fn has_variable(&self, name: &str) -> bool {
         (name == "resources" && !self.later.contains_key(name)) || self.variables.contains(name)
     }
@@ -92,22 +92,22 @@ impl Known {
         self.resources.contains(name)
     }
 
-    /// Whether an entry of `resources` has this name, so that something becomes of it.
+    /// Whether a resource of the task has this name, so that `adapter.outcomes` has it too.
     pub(super) fn has_entry(&self, name: &str) -> bool {
         self.entries.contains(name)
     }
 
-    /// The name of every entry, to suggest one.
+    /// Returns the names of all resources, to suggest one.
     pub(super) fn entries(&self) -> Vec<&str> {
         self.entries.iter().map(String::as_str).collect()
     }
 
-    /// Every name below `resources`, to suggest one.
+    /// Returns all names below `resources`, to suggest one.
     pub(super) fn resources(&self) -> Vec<&str> {
         self.resources.iter().map(String::as_str).collect()
     }
 
-    /// Whether a template may use this dotted path. `now` and `date` are known to templates alone.
+    /// Whether a template may read this dotted path. Only templates have the variables `now` and `date`.
     pub(super) fn has_path(&self, path: &str) -> bool {
         let mut segments = path.split('.').filter(|segment| !segment.is_empty());
         match segments.next() {
@@ -118,17 +118,17 @@ impl Known {
         }
     }
 
-    /// Whether the variable holds a payload.
+    /// Whether a payload sets this variable.
     pub(super) fn has_payload(&self, name: &str) -> bool {
         self.payloads.contains(name)
     }
 
-    /// Every payload's variable.
+    /// Returns the variables that payloads set.
     pub(super) fn payloads(&self) -> impl Iterator<Item = &str> {
         self.payloads.iter().map(String::as_str)
     }
 
-    /// Every variable, to suggest one.
+    /// Returns all variables, to suggest one.
     pub(super) fn variables(&self) -> Vec<&str> {
         self.variables.iter().map(String::as_str).collect()
     }
@@ -139,7 +139,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
     name == "resources" || BUILT_IN.contains(&name)
 }
 
-/// The pattern of names: they must be identifiers in expressions and templates.
+/// Whether a name is an identifier in both expressions and templates.
 pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -1,7 +1,8 @@
-//! Owners: the earlier resource that the objects of another one name in their `ownerReferences`.
+//! Compiles `owner`: the earlier resource that objects name in their `ownerReferences`.
 //!
-//! Kubernetes deletes what has lost its owner, so a reference that can never be right is a mistake, not a detail: the
-//! owner must be written first, be one object and not several versions, and live where its dependents may name it.
+//! Kubernetes deletes an object whose owner does not exist, so a reference that can never be right is an
+//! error: the owner must be an earlier resource, be one object and not several versions, and be
+//! cluster-scoped or in the same namespace.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::task::spec::{ClientSpec, ResourceSpec};
 use crate::task::{Manifest, Resource, kinds};
 use crate::template::Part;
 
-/// Sets the owner of every compiled resource; `resources` are as many as `specs`, below `place`.
+/// Sets the owner of each compiled resource; `resources` has an element for each of `specs`, which are at
+/// `place`.
 pub(super) fn compile(
     checker: &mut Checker<'_>,
     specs: &[ResourceSpec],
@@ -28,14 +30,14 @@ pub(super) fn compile(
         let Some(owner) = spec.owner.as_ref().map(|owner| owner.resource.as_str()) else { continue };
         let place = place.index(index).key("owner").key("resource");
         if owner.is_empty() {
-            // Reported already.
+            // The decoder has reported the empty name.
             continue;
         }
         let Some(owner) = resolve(checker, specs, &places, index, owner, &place) else { continue };
         if let Some(Some(resource)) = resources.get(index)
             && let Some(Some(owner)) = resources.get(owner)
         {
-            reach(checker, resource, owner, &place);
+            check_namespaces(checker, resource, owner, &place);
         }
         if let Some(Some(resource)) = resources.get_mut(index) {
             resource.owner = Some(owner);
@@ -47,7 +49,7 @@ fn is_maestro(spec: &ResourceSpec) -> bool {
     spec.transport.as_ref().is_some_and(|transport| transport.client == ClientSpec::Maestro)
 }
 
-/// The place of the owner in the list, if it can be one at all.
+/// Returns the index of the owner in the list, if it can be an owner at all.
 fn resolve(
     checker: &mut Checker<'_>,
     specs: &[ResourceSpec],
@@ -70,7 +72,8 @@ fn resolve(
         return None;
     };
     if found > index {
-        let message = format!("`{owner}` comes later: its objects are not there yet when they are to be named");
+        let message =
+            format!("`{owner}` comes later: its objects do not exist yet when the adapter creates this one's");
         let help = format!("move `{owner}` before `{}`", own.unwrap_or("it"));
         checker.error_with_help(place, message, help);
         return None;
@@ -81,8 +84,9 @@ fn resolve(
         checker.error_with_help(place, message, "name a resource of the kubernetes transport, or remove `owner`");
     }
     if spec.retention.is_some() {
-        let message =
-            format!("`{owner}` keeps former versions: what one of them owned would go with it when it is pruned");
+        let message = format!(
+            "`{owner}` keeps former versions: Kubernetes would delete this one's objects with the version that owns them"
+        );
         let help = format!("name a resource without `retention`, or remove `retention` from `{owner}`");
         checker.error_with_help(place, message, help);
     }
@@ -92,7 +96,7 @@ fn resolve(
 fn missing(checker: &mut Checker<'_>, specs: &[ResourceSpec], index: usize, owner: &str, place: &Place<'_>) {
     let mut around = specs.iter().filter(|spec| spec.nested_discoveries.iter().any(|nested| nested.name == owner));
     if let Some(around) = around.find_map(name_of) {
-        let message = format!("`{owner}` is found inside of `{around}`, and so is in no position to own an object");
+        let message = format!("`{owner}` is a nested discovery of `{around}`, which cannot own an object");
         return checker.error_with_help(place, message, format!("name `{around}`"));
     }
     let earlier: Vec<&str> = specs.iter().take(index).filter_map(name_of).collect();
@@ -107,8 +111,8 @@ fn missing(checker: &mut Checker<'_>, specs: &[ResourceSpec], index: usize, owne
     checker.error_with_help(place, format!("no resource is named `{owner}`"), help);
 }
 
-/// Whether the owner lives where the resource's objects may name it.
-fn reach(checker: &mut Checker<'_>, resource: &Resource, owner: &Resource, place: &Place<'_>) {
+/// Reports an owner in a namespace that the resource's objects cannot refer to.
+fn check_namespaces(checker: &mut Checker<'_>, resource: &Resource, owner: &Resource, place: &Place<'_>) {
     if !is_namespaced(owner) {
         return;
     }
@@ -132,12 +136,12 @@ fn reach(checker: &mut Checker<'_>, resource: &Resource, owner: &Resource, place
     }
 }
 
-/// Whether its objects are certainly in a namespace.
+/// Whether the resource's objects are certainly in a namespace.
 fn is_namespaced(resource: &Resource) -> bool {
     kinds::is_namespaced(&resource.kind).unwrap_or_else(|| namespace(resource).is_some())
 }
 
-/// The namespace of its objects, if it is written down: in the manifest, or where discovery looks for them.
+/// Returns the namespace of the resource's objects, if the manifest or the discovery writes it literally.
 fn namespace(resource: &Resource) -> Option<&str> {
     let in_manifest = match &resource.manifest {
         Manifest::Inline(tree) => match tree.part(&["metadata", "namespace"]) {

@@ -1,4 +1,4 @@
-//! Params: where each value comes from.
+//! Compiles params.
 
 use lifecycle_config::decode::suggest;
 
@@ -7,7 +7,7 @@ use super::names::Known;
 use crate::task::spec::{ParamSpec, SourceMappingSpec, SourceSpec};
 use crate::task::{Param, ParamSource};
 
-/// The types that a value can be converted to.
+/// The types to which a param's value can be converted.
 const TYPES: [&str; 6] = ["string", "int", "int64", "float", "float64", "bool"];
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ParamSpec], place: &Place<'_>) -> Vec<Param> {
@@ -33,14 +33,14 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
                     },
                     |path| format!("write `{path}`"),
                 );
-                checker.warn(&at_source, "is a path and no template, so that nothing is found there", Some(help));
+                checker.warn(&at_source, "is read as a path, not as a template, and finds nothing", Some(help));
             }
             Some(path_source(path))
         }
         SourceSpec::Mapping(mapping) => mapping_source(checker, mapping, &at_source, earlier),
     };
     if let Some(ParamSource::Environment(variable)) = &source {
-        checker.exposes(variable);
+        checker.record_environment(variable);
         let unset = (checker.surroundings.environment)(variable).is_none_or(|value| value.is_empty());
         if spec.required && unset && spec.default.is_none() {
             let message = format!("required environment variable {variable} is not set");
@@ -61,7 +61,7 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
     })
 }
 
-/// The path that `{{ .event.id }}` means.
+/// Returns the path that a template such as `{{ .event.id }}` reads, to suggest it.
 fn template_as_path(text: &str) -> Option<&str> {
     let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix('.')?;
     (!path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).then_some(path)

@@ -1,6 +1,6 @@
-//! Partial writes: entries of `lifecycle.patch`.
+//! Compiles the entries of `lifecycle.patch`.
 //!
-//! Keys that are templates are not judged here: the plan judges the rendered document by the same rules ([`patch`]).
+//! Checks literal keys only. The planner applies the same rules ([`patch`]) to the rendered document.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::patch;
 use crate::task::Patch;
 use crate::task::spec::PatchSpec;
 
-/// The entries of the list at `place`; `is_owned` says whether the resource has an `owner`.
+/// Compiles the entries of the list at `place`; `is_owned` says whether the resource has an `owner`.
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PatchSpec], place: &Place<'_>, is_owned: bool) -> Vec<Patch> {
     let entries = specs.iter().enumerate().filter_map(|(index, spec)| {
         let place = place.index(index);

@@ -1,4 +1,4 @@
-//! Payloads and post actions.
+//! Compiles payloads and post actions.
 
 use lifecycle_config::document::{Document, Path};
 use serde_json::{Map, Value};
@@ -57,7 +57,7 @@ fn referenced(checker: &mut Checker<'_>, file: &str, place: &Place<'_>) -> Optio
     let document = match Document::parse(file, &text) {
         Ok(document) => document,
         Err(diagnostics) => {
-            checker.adopt(diagnostics);
+            checker.extend(diagnostics);
             return None;
         }
     };
@@ -66,11 +66,13 @@ fn referenced(checker: &mut Checker<'_>, file: &str, place: &Place<'_>) -> Optio
         checker.error(place, format!("the file must hold a mapping, but holds {}", document.root().describe()));
         return None;
     }
-    // The Go adapter reads the file at load, and what stands in it when it builds the payload.
+    // The Go adapter reads the file at load, but parses its expressions and templates when it builds the
+    // payload.
     root(checker, &value, &Place { document: &document, path: Path::root() }, Key::Unchecked)
 }
 
-/// The top of a payload: a mapping there is never a value definition, anything else is taken as it is.
+/// Compiles the top level of a payload. A mapping there is never a value definition; any other value is
+/// literal.
 fn root(checker: &mut Checker<'_>, build: &Value, place: &Place<'_>, key: Key) -> Option<PayloadNode> {
     match build {
         Value::Object(object) => mapping(checker, object, place, key),
@@ -113,15 +115,15 @@ fn mapping(checker: &mut Checker<'_>, object: &Map<String, Value>, place: &Place
     entries.into_iter().collect::<Option<_>>().map(PayloadNode::Map)
 }
 
-/// What a mapping looks up.
+/// A value definition: the path or the expression that gives a value.
 #[derive(Debug, PartialEq, Eq)]
 struct Definition {
     field: Option<String>,
     expression: Option<String>,
 }
 
-/// Reads a value definition: a mapping with a scalar under `field`, `expression`, or both. The Go adapter decodes them as text,
-/// so that `true` and `5` are text, and null is not set.
+/// Reads a value definition: a mapping with a scalar under `field`, `expression`, or both. The Go adapter
+/// decodes either key as text, so `true` and `5` become text, and null counts as not set.
 fn definition(object: &Map<String, Value>) -> Option<Definition> {
     let text = |key: &str| match object.get(key)? {
         scalar @ (Value::Bool(_) | Value::Number(_)) => Some(value::text(scalar)),
@@ -156,12 +158,12 @@ fn lookup(
             let message = "'field' and 'expression' are mutually exclusive";
             let help = "remove one of the two: as in the Go adapter, the payload cannot be built".to_owned();
             checker.warn(place, message, Some(help));
-            return Some(never_built(message));
+            return Some(failing_node(message));
         }
         (Some(field), None) if !field.trim().is_empty() => {
             let path = checker.variable_field(&place.key("field"), &field);
             if let Some(fault) = path.fault() {
-                return Some(never_built(&fault.to_string()));
+                return Some(failing_node(&fault.to_string()));
             }
             PayloadSource::Field(path)
         }
@@ -169,7 +171,7 @@ fn lookup(
             let place = place.key("expression");
             match (checker.expression(&place, &text, known, of), Expression::parse(&text)) {
                 (Some(expression), _) => PayloadSource::Expression(expression),
-                (None, Err(fault)) if of == Key::Unchecked => return Some(never_built(&fault.to_string())),
+                (None, Err(fault)) if of == Key::Unchecked => return Some(failing_node(&fault.to_string())),
                 (None, Ok(_) | Err(_)) => return None,
             }
         }
@@ -178,8 +180,8 @@ fn lookup(
     Some(PayloadNode::Lookup { source, default })
 }
 
-/// A value that fails the payload when it is built.
-fn never_built(why: &str) -> PayloadNode {
+/// Returns a node that fails the payload whenever it is built.
+fn failing_node(why: &str) -> PayloadNode {
     PayloadNode::Text(Template::malformed(why, why))
 }
 
@@ -210,7 +212,7 @@ fn action(checker: &mut Checker<'_>, spec: &PostActionSpec, place: &Place<'_>) -
     Some(Action { name: spec.name.clone(), when, log, api_call, body_payloads })
 }
 
-/// The payloads that a body reads; one that does not parse may read all of them.
+/// Returns the payloads that a body reads; all of them if the body does not parse.
 fn payloads_of(body: &Template, known: &Known) -> Vec<String> {
     if body.is_malformed() {
         return known.payloads().map(str::to_owned).collect();

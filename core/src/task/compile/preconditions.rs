@@ -1,4 +1,4 @@
-//! Preconditions: calls, captures and checks.
+//! Compiles preconditions: API calls, captures and checks.
 
 use lifecycle_config::document::Content;
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn check(checker: &mut Checker<'_>, spec: &PreconditionSpec, place: &Place<'_>) 
     }
 }
 
-/// Whether the author wrote a list of conditions without any. The Go adapter takes such a precondition as met.
+/// Whether `conditions` is an empty list. The Go adapter counts such a precondition as met.
 fn has_empty_conditions(place: &Place<'_>) -> bool {
     let node = place.document.node(&place.key("conditions").path);
     node.is_some_and(|node| matches!(&node.content, Content::List(items) if items.is_empty()))
@@ -80,7 +80,7 @@ fn capture(checker: &mut Checker<'_>, spec: &CaptureSpec, place: &Place<'_>) -> 
     let source = match (field, expression) {
         (Some(field), None) => CaptureSource::Field(checker.field(&place.key("field"), field)),
         (None, Some(expression)) => {
-            CaptureSource::Expression(checker.open_expression(&place.key("expression"), expression)?)
+            CaptureSource::Expression(checker.response_expression(&place.key("expression"), expression)?)
         }
         (Some(_), Some(_)) => {
             checker.error(place, "'field' and 'expression' are mutually exclusive");
@@ -151,7 +151,9 @@ fn condition(checker: &mut Checker<'_>, spec: &ConditionSpec, place: &Place<'_>)
     if let (Operator::GreaterThan | Operator::LessThan, Some(value)) = (operator, value)
         && !value.is_number()
     {
-        let message = format!("is no number, which \"{name}\" needs: every event fails here, as in the Go adapter");
+        let message = format!(
+            "is no number, which \"{name}\" needs: the precondition fails at every event, as in the Go adapter"
+        );
         let help = "write a number without quotes, or compare in an `expression`".to_owned();
         checker.warn(&at_value, message, Some(help));
     }

@@ -1,4 +1,5 @@
-//! Resources: their names, transports and discovery; the rest of them is compiled by modules of its own.
+//! Compiles resources: names, transports and discovery here; manifests, gates, owners and retention in
+//! modules of their own.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: 
     resources.into_iter().flatten().collect()
 }
 
-/// The name of a resource, by either of its keys.
+/// Returns the name of a resource, from either of its keys.
 pub(super) fn name_of(spec: &ResourceSpec) -> Option<&str> {
     let names = spec.name.iter().chain(&spec.alias);
     names.map(String::as_str).find(|name| !name.is_empty())
@@ -114,7 +115,7 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
         discovery: discovery?,
         nested,
         gates,
-        // Known when all resources are.
+        // `owner::compile` sets the owner once all resources are compiled.
         owner: None,
         retention: retention.flatten(),
     })

@@ -1,4 +1,4 @@
-//! Retention: how many former versions of a resource are kept, and for how long.
+//! Compiles `retention`: how many former versions of a resource to keep, and for how long.
 
 use jiff::SignedDuration;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
@@ -7,7 +7,7 @@ use super::check::{Checker, Place};
 use crate::task::Retention;
 use crate::task::spec::{DiscoverySpec, RetentionSpec};
 
-/// The retention at `place` of a resource that is found by `discovery`.
+/// Compiles the retention at `place` of a resource that `discovery` finds.
 pub(super) fn compile(
     checker: &mut Checker<'_>,
     spec: &RetentionSpec,
@@ -41,11 +41,11 @@ pub(super) fn compile(
 }
 
 fn ttl(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> Option<SignedDuration> {
-    // Text that is no duration is reported already: the schema says that it must be one.
+    // The decoder has reported text that is no duration, by the schema's format.
     let nanoseconds = parse_nanoseconds(text, Units::Go).ok()?;
     if nanoseconds <= 0 {
         let help = "write how old a version may become, such as `24h`; `historyLimit: 0` keeps none";
-        checker.error_with_help(place, format!("must be longer than no time, but is {text}"), help);
+        checker.error_with_help(place, format!("must be longer than zero, but is {text}"), help);
         return None;
     }
     Some(SignedDuration::from_nanos(nanoseconds))

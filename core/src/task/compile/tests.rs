@@ -36,12 +36,12 @@ fn surroundings() -> Surroundings<'static> {
     Surroundings { read: &read, environment: &environment }
 }
 
-fn sound(text: &str) -> Task {
+fn compiled_task(text: &str) -> Task {
     let compiled = compile("task.yaml", text, &surroundings());
     compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
 }
 
-/// Every case as its author would see it, one below the other.
+/// Compiles every case, and prints the texts with their diagnostics.
 fn rendered(cases: &[(&str, &str)]) -> String {
     let render = |(name, text): &(&str, &str)| {
         format!("##### {name}\n{text}\n-----\n{}\n", compile("task.yaml", text, &surroundings()).diagnostics)
@@ -53,13 +53,14 @@ mod at_events;
 mod cases;
 mod lifecycle;
 
-/// Every case as its author would see it; `resources` makes the list of resources of it.
+/// Compiles every case, and prints the texts with their diagnostics; `resources` makes a list of resources of
+/// a case.
 fn rendered_with<'c>(cases: &[(&'c str, &str)], resources: &dyn Fn(&str) -> String) -> String {
-    let whole = |(name, text): &(&'c str, &str)| {
+    let file = |(name, text): &(&'c str, &str)| {
         (*name, format!("params: [{{name: clusterId, source: event.id}}]\nresources:\n{}", resources(text)))
     };
-    let whole: Vec<(&str, String)> = cases.iter().map(whole).collect();
-    rendered(&whole.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>())
+    let files: Vec<(&str, String)> = cases.iter().map(file).collect();
+    rendered(&files.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>())
 }
 
 fn found_by_name(more: &str) -> String {
@@ -78,56 +79,56 @@ fn second(more: &str) -> String {
 }
 
 #[test]
-fn mistakes_of_structure() {
+fn mistakes_in_structure_are_reported() {
     insta::assert_snapshot!(rendered(cases::STRUCTURE));
 }
 
 #[test]
-fn mistakes_of_params_and_preconditions() {
+fn mistakes_in_params_and_preconditions_are_reported() {
     insta::assert_snapshot!(rendered(cases::PARAMS));
 }
 
 #[test]
-fn mistakes_of_resources() {
+fn mistakes_in_resources_are_reported() {
     insta::assert_snapshot!(rendered(cases::RESOURCES));
 }
 
 #[test]
-fn mistakes_of_gates() {
+fn mistakes_in_gates_are_reported() {
     insta::assert_snapshot!(rendered_with(lifecycle::GATES, &found_by_name));
 }
 
 #[test]
-fn mistakes_of_patches() {
+fn mistakes_in_patches_are_reported() {
     insta::assert_snapshot!(rendered_with(lifecycle::PATCHES, &second));
 }
 
 #[test]
-fn mistakes_of_retention() {
-    let by_name = [("versions that are found by name", "    retention: {historyLimit: 1}\n")];
+fn mistakes_in_retention_are_reported() {
+    let by_name = [("retention of a resource that is found by name", "    retention: {historyLimit: 1}\n")];
     let rendered =
         rendered_with(&by_name, &found_by_name) + "\n" + &rendered_with(lifecycle::RETENTION, &found_by_labels);
     insta::assert_snapshot!(rendered);
 }
 
 #[test]
-fn mistakes_of_owners() {
+fn mistakes_in_owners_are_reported() {
     insta::assert_snapshot!(rendered_with(lifecycle::OWNERS, &str::to_owned));
 }
 
 #[test]
-fn no_mistake_hides_another() {
+fn all_mistakes_of_a_file_are_reported_at_once() {
     insta::assert_snapshot!(rendered(&[("everything at once", lifecycle::EVERYTHING)]));
 }
 
 #[test]
-fn mistakes_of_post() {
+fn mistakes_in_payloads_and_actions_are_reported() {
     insta::assert_snapshot!(rendered(cases::POST));
 }
 
 #[test]
-fn a_complete_task_compiles_to_what_it_says() {
-    let task = sound(cases::COMPLETE);
+fn complete_task_compiles_every_key() {
+    let task = compiled_task(cases::COMPLETE);
     let sources = task.params.iter().map(|param| match &param.source {
         ParamSource::Environment(name) => format!("env {name}"),
         ParamSource::Event(path) => format!("event {path}"),
@@ -191,8 +192,8 @@ fn a_complete_task_compiles_to_what_it_says() {
 }
 
 #[test]
-fn conditions_that_go_accepts_load_and_are_met_as_in_go() {
-    let task = sound(
+fn odd_conditions_that_go_accepts_give_the_same_result() {
+    let task = compiled_task(
         "preconditions:\n  - {name: a, conditions: []}\n  - {name: b, conditions: [{operator: exists}]}\n  \
          - {name: c, conditions: [{field: $.a, operator: notEquals, value: 1}]}\n",
     );
@@ -207,8 +208,8 @@ fn conditions_that_go_accepts_load_and_are_met_as_in_go() {
 }
 
 #[test]
-fn an_unquoted_date_of_an_inline_manifest_is_a_time_as_in_go() {
-    let task = sound(
+fn unquoted_date_in_an_inline_manifest_renders_as_in_go() {
+    let task = compiled_task(
         "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {since: 2026-01-02, on: yes, 007: x}}\n    \
          discovery: {by_name: x}\n",
     );
@@ -218,8 +219,8 @@ fn an_unquoted_date_of_an_inline_manifest_is_a_time_as_in_go() {
 }
 
 #[test]
-fn a_payload_tells_definitions_from_mappings() {
-    let task = sound(
+fn payload_distinguishes_value_definitions_from_mappings() {
+    let task = compiled_task(
         "post: {payloads: [{name: p, build: {field: top, a: {expression: '1', default: 0}, b: {field: {x: y}}, \
          c: {value: 1}, d: {field: ' ', default: 7}}}]}",
     );
@@ -241,26 +242,25 @@ fn a_payload_tells_definitions_from_mappings() {
 }
 
 #[test]
-fn a_task_without_anything_is_a_task() {
+fn empty_file_compiles_to_an_empty_task() {
     for text in ["{}", "params:\nresources: []\npost: {}\n", "~"] {
-        let task = sound(text);
+        let task = compiled_task(text);
         assert!(task.params.is_empty() && task.resources.is_empty() && task.actions.is_empty(), "{text}");
     }
 }
 
 #[test]
-fn warnings_leave_the_task_usable() {
+fn task_with_warnings_compiles() {
     let compiled = compile("task.yaml", "params: [{name: a, source: event.id, type: strnig}]", &surroundings());
     assert_eq!(compiled.diagnostics.count(Severity::Warning), 1);
     assert!(compiled.task.is_some());
 }
 
-/// The complete task with one of its lines damaged.
 #[test]
-fn a_pattern_that_cannot_work_is_told_at_load() {
+fn invalid_regular_expression_is_reported_at_load() {
     let params =
         |pattern: &str| format!("params: [{{name: a, source: {{expression: \"event.id.matches('{pattern}')\"}}}}]\n");
-    let told = |text: &str| {
+    let messages = |text: &str| {
         let diagnostics = compile("task.yaml", text, &surroundings()).diagnostics;
         diagnostics.all().iter().map(|mistake| (mistake.severity, mistake.message.clone())).collect::<Vec<_>>()
     };
@@ -270,18 +270,19 @@ fn a_pattern_that_cannot_work_is_told_at_load() {
         (".{1000}.{1000}.{1000}.{1000}.{1000}", "matches() always fails: the pattern is too large once its counted"),
     ];
     for (pattern, expected) in cases {
-        let found = told(&params(pattern));
+        let found = messages(&params(pattern));
         assert!(
             matches!(found.as_slice(), [(Severity::Warning, message)] if message.starts_with(expected)),
             "{pattern}: {found:?}"
         );
         let gate = format!("    when: {{expression: \"event.id.matches('{pattern}')\"}}\n");
-        let found = told(&format!("resources:\n{}", found_by_name(&gate)));
+        let found = messages(&format!("resources:\n{}", found_by_name(&gate)));
         assert!(found.iter().any(|(severity, message)| *severity == Severity::Error && message.starts_with(expected)));
     }
-    assert_eq!(told(&params("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")), []);
+    assert_eq!(messages(&params("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")), []);
 }
 
+/// The complete task with one of its lines damaged.
 fn damaged() -> impl Strategy<Value = String> {
     let lines: Vec<&str> = cases::COMPLETE.lines().collect();
     let count = lines.len();
@@ -303,14 +304,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_damage_panics(text in damaged()) {
+    fn damaged_task_file_compiles_or_has_errors(text in damaged()) {
         let compiled = compile("task.yaml", &text, &surroundings());
         prop_assert_eq!(compiled.task.is_none(), compiled.diagnostics.has_errors());
     }
 }
 
 #[test]
-fn manifest_that_writes_the_label_of_a_disowned_object_is_refused() {
+fn manifest_with_the_label_disowned_is_refused() {
     let with = |manifest: &str| {
         let text = format!("resources:\n  - name: a\n    discovery: {{by_name: x}}\n    manifest: {manifest}\n");
         compile("task.yaml", &text, &surroundings()).diagnostics.to_string()

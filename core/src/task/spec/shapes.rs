@@ -1,4 +1,4 @@
-//! The two values that an author can write in more than one shape.
+//! The two keys, `source` and `manifest`, whose values an author can write in more than one form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::SourceMappingSpec;
 
-/// Where a param comes from.
+/// The source of a param's value.
 #[derive(Debug, Clone)]
 pub enum SourceSpec {
     /// `event.id`, `env.REGION`.
@@ -59,12 +59,12 @@ impl JsonSchema for SourceSpec {
     }
 }
 
-/// What a resource applies.
+/// The manifest of a resource.
 #[derive(Debug, Clone)]
 pub enum ManifestSpec {
-    /// Written inline.
+    /// Written in the task file.
     Inline(Map<String, Value>),
-    /// In a file beside the task file.
+    /// The name of a file beside the task file.
     Reference(String),
     /// A block of text.
     Text(String),
@@ -86,7 +86,8 @@ impl<'de> Visitor<'de> for ManifestVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ManifestSpec, A::Error> {
         let map = Map::deserialize(MapAccessDeserializer::new(map))?;
         Ok(match map.get("ref") {
-            // No Kubernetes object has a `ref` at its top, so that the other keys are what the author left over.
+            // No Kubernetes object has a top-level key `ref`, so this mapping is a reference. Other keys
+            // beside `ref` have no effect, as in the Go adapter.
             Some(Value::String(file)) => ManifestSpec::Reference(file.clone()),
             Some(_) | None => ManifestSpec::Inline(map),
         })

@@ -1,7 +1,8 @@
-//! `print`, `println` and `printf`.
+//! The functions `print`, `println` and `printf`.
 //!
-//! The engine's `printf` writes Rust's numbers under `%v` and has neither `%T`, `%#v` nor verbs over lists, so the whole of
-//! Go's format language is here: this file reads the format, `verbs` writes one value, `float` writes doubles.
+//! The engine's `printf` prints Rust's numbers under `%v`, and lacks `%T`, `%#v` and verbs over lists. So
+//! Go's format language is implemented here: this file parses the format, `verbs` prints one value, `float`
+//! prints doubles.
 
 mod float;
 mod verbs;
@@ -13,10 +14,10 @@ use super::super::text::{check_length, text};
 use super::super::typed::type_name;
 use super::{Result, failure, string};
 
-/// The widest column, and the most digits, as in Go: a larger number ends the format.
+/// The largest width and precision, as in Go, which drops the rest of a format after a larger number.
 const MAX_NUMBER: usize = 1_000_000;
 
-/// The arguments one after the other, with a space between two of which neither is text.
+/// Prints the arguments in a row, with a space between two that are both no text, as Go's `print` does.
 pub(super) fn concatenate(values: &[Value]) -> gotmpl::Result<String> {
     let mut out = String::new();
     for (index, value) in values.iter().enumerate() {
@@ -39,7 +40,7 @@ pub(super) fn print(values: &[Value]) -> Result {
     string(concatenate(values)?)
 }
 
-/// The arguments with a space between any two, and a line break behind.
+/// Prints the arguments with a space between any two, and a line break at the end.
 pub(super) fn println(values: &[Value]) -> Result {
     let mut out = String::new();
     for (index, value) in values.iter().enumerate() {
@@ -54,7 +55,7 @@ pub(super) fn println(values: &[Value]) -> Result {
     string(out)
 }
 
-/// Formats by Go's verbs.
+/// Formats the arguments by Go's verbs.
 pub(super) fn printf(values: &[Value]) -> Result {
     let (format, arguments) = match values.split_first() {
         Some((Value::String(format), arguments)) => (format, arguments),
@@ -63,7 +64,7 @@ pub(super) fn printf(values: &[Value]) -> Result {
         }
         None => return failure("wrong number of args for printf: want at least 1 got 0"),
     };
-    let mut reader = Reader { rest: format, arguments, next: 0, is_reordered: false, index_is_good: true };
+    let mut reader = Reader { rest: format, arguments, next: 0, is_reordered: false, index_is_valid: true };
     let mut printer = Printer::default();
     while let Some(percent) = reader.rest.find('%') {
         printer.out.push_str(&reader.rest[..percent]);
@@ -76,25 +77,25 @@ pub(super) fn printf(values: &[Value]) -> Result {
     string(printer.out)
 }
 
-/// A format, read up to some directive.
+/// A parser of a format, which stops after each directive.
 struct Reader<'f> {
     rest: &'f str,
     arguments: &'f [Value],
-    /// The argument of the next verb.
+    /// The index of the next verb's argument.
     next: usize,
-    /// Whether any directive named its argument: then arguments that are left over are no mistake.
+    /// Whether a directive named its argument by index: then Go does not report unused arguments.
     is_reordered: bool,
-    /// Whether the directive's index, if it has one, names an argument.
-    index_is_good: bool,
+    /// Whether the directive's explicit index, if any, is valid.
+    index_is_valid: bool,
 }
 
 impl Reader<'_> {
-    /// Reads what stands behind a `%`, and writes it.
+    /// Parses a directive after its `%`, and prints it.
     fn directive(&mut self, printer: &mut Printer) -> gotmpl::Result<()> {
-        self.index_is_good = true;
+        self.index_is_valid = true;
         let mut flags = self.flags();
         let mut after_index = self.index();
-        if self.eat('*') {
+        if self.skip('*') {
             match self.number_argument() {
                 Some(width) => {
                     flags.minus |= width < 0;
@@ -106,12 +107,12 @@ impl Reader<'_> {
             after_index = false;
         } else {
             flags.width = self.number();
-            self.index_is_good &= !(after_index && flags.width.is_some());
+            self.index_is_valid &= !(after_index && flags.width.is_some());
         }
-        if self.eat('.') {
-            self.index_is_good &= !after_index;
+        if self.skip('.') {
+            self.index_is_valid &= !after_index;
             after_index = self.index();
-            if self.eat('*') {
+            if self.skip('*') {
                 match self.number_argument() {
                     Some(precision) => flags.precision = usize::try_from(precision).ok(),
                     None => printer.out.push_str("%!(BADPREC)"),
@@ -132,7 +133,7 @@ impl Reader<'_> {
         self.rest = characters.as_str();
         match self.arguments.get(self.next) {
             _ if verb == '%' => printer.out.push('%'),
-            _ if !self.index_is_good => printer.out.push_str(&format!("%!{verb}(BADINDEX)")),
+            _ if !self.index_is_valid => printer.out.push_str(&format!("%!{verb}(BADINDEX)")),
             None => printer.out.push_str(&format!("%!{verb}(MISSING)")),
             Some(argument) => {
                 self.next += 1;
@@ -143,7 +144,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Lists the arguments that no verb took.
+    /// Prints the unused arguments, as Go does.
     fn extra(&self, printer: &mut Printer) -> gotmpl::Result<()> {
         let left = self.arguments.get(self.next..).unwrap_or_default();
         if self.is_reordered || left.is_empty() {
@@ -165,7 +166,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn eat(&mut self, wanted: char) -> bool {
+    fn skip(&mut self, wanted: char) -> bool {
         let rest = self.rest.strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -186,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads digits; a number that is too large takes the rest of the format with it.
+    /// Parses digits. After a number above [`MAX_NUMBER`], the rest of the format is dropped.
     fn number(&mut self) -> Option<usize> {
         let end = self.rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
@@ -198,12 +199,12 @@ impl Reader<'_> {
         number
     }
 
-    /// Reads `[n]`, which chooses the next argument, and says whether one was chosen.
+    /// Parses an explicit index `[n]`, and returns whether there was one.
     fn index(&mut self) -> bool {
         let Some(inside) = self.rest.strip_prefix('[') else { return false };
         self.is_reordered = true;
         let Some((digits, rest)) = inside.split_once(']') else {
-            self.index_is_good = false;
+            self.index_is_valid = false;
             self.rest = inside;
             return false;
         };
@@ -213,12 +214,12 @@ impl Reader<'_> {
         let index = number.and_then(|number| number.checked_sub(1)).filter(|index| *index < self.arguments.len());
         match index {
             Some(index) => self.next = index,
-            None => self.index_is_good = false,
+            None => self.index_is_valid = false,
         }
         number.is_some()
     }
 
-    /// Takes an argument as a width or a precision.
+    /// Consumes an argument as a width or a precision.
     fn number_argument(&mut self) -> Option<i64> {
         let argument = self.arguments.get(self.next)?;
         self.next += 1;

@@ -1,10 +1,10 @@
-//! Text functions that have no counterpart in Rust.
+//! Text functions of Go that Rust's library lacks.
 
 use std::fmt::Write as _;
 
-/// Writes each word with a capital and otherwise in lower case, as an English title.
+/// Writes each word with a capital first letter and otherwise in lower case, as an English title.
 ///
-/// A word is letters, digits and underscores, with an apostrophe, a dot or a colon between two letters.
+/// A word is letters, digits and underscores, and an apostrophe, a dot or a colon between two letters.
 pub(super) fn title(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -35,12 +35,12 @@ fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Writes text as a literal of Go's.
+/// Writes text as a Go string literal.
 pub(super) fn quote(text: &str) -> String {
     quoted(text, '"', false)
 }
 
-/// Writes text as a literal of Go's in the given quotes, on demand with ASCII characters only.
+/// Writes text as a Go literal in the given quotes; with `is_ascii`, escapes all other characters.
 pub(super) fn quoted(text: &str, quote: char, is_ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
@@ -66,7 +66,7 @@ pub(super) fn quoted(text: &str, quote: char, is_ascii: bool) -> String {
     out
 }
 
-/// Whether a text can stand in backquotes, where nothing is escaped.
+/// Whether a text can be a Go literal in backquotes, which have no escapes.
 pub(super) fn can_be_in_backquotes(text: &str) -> bool {
     text.chars().all(|next| !matches!(next, '`' | '\u{7f}' | '\u{feff}') && (next >= ' ' || next == '\t'))
 }
@@ -75,10 +75,10 @@ fn push(out: &mut String, escape: std::fmt::Arguments<'_>) {
     let _infallible = out.write_fmt(escape);
 }
 
-/// Whether a character is shown as it is.
+/// Whether Go prints a character without an escape.
 ///
-/// The standard library asks the same when it writes a string for debugging, with one difference that
-/// the letter in front takes away: a combining mark at the beginning is escaped there.
+/// `escape_debug` uses the same categories of characters, but also escapes a combining mark at the beginning
+/// of a text; the letter before it prevents that.
 pub(super) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');

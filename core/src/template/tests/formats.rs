@@ -1,4 +1,4 @@
-//! Every verb over every kind of value, and times, against what Go's `text/template` made of them.
+//! Compares every verb over every type of value, and times, with Go's `text/template`.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -8,8 +8,9 @@ use crate::template::{Template, TemplateError};
 use crate::value::as_go_numbers;
 use crate::value::typed::{Kind, Kinds, Typed};
 
-/// Templates, and what Go 1.26 makes of them: `OK` and the text, `PARSE` or `FAIL`. A line break is written `⏎`, a NUL `␀`.
-/// Left out is what docs/compatibility.md lists: `%p`, and verbs of numbers and `%#v` for a time.
+/// Templates, and their result in Go 1.26: `OK` and the text, `PARSE` or `FAIL`. A line break is written `⏎`,
+/// a NUL `␀`. The differences that docs/compatibility.md lists are left out: `%p`, and verbs of numbers and
+/// `%#v` for a time.
 const GOLDEN: &str = include_str!("formats.tsv");
 
 fn scope() -> Result<Scope, jiff::Error> {
@@ -20,7 +21,7 @@ fn scope() -> Result<Scope, jiff::Error> {
         "mixed": [null, true, {"k": [1]}], "uni": "hé☺", "ctl": "a\n\"b\"\\", "tick": "a`b",
         "bin": "\u{0}\u{7f}\u{80}\u{feff}😀", "deep": {"l": [{"x": "y"}]},
     });
-    // Numbers of the API are doubles, those of a template and of `type: int` are integers.
+    // Numbers in API responses are doubles; those of a template and of `type: int` are integers.
     let integers =
         json!({"int": 5, "nint": -42, "big": 1_234_567, "code": 9786, "esc": 120, "unsigned": [u64::MAX, "a"]});
     for (name, value) in as_go_numbers(answered).as_object().into_iter().chain(integers.as_object()).flatten() {
@@ -30,7 +31,7 @@ fn scope() -> Result<Scope, jiff::Error> {
 }
 
 #[test]
-fn times_and_durations_of_expressions_have_methods() -> Result<(), Box<dyn std::error::Error>> {
+fn times_and_durations_from_expressions_have_methods() -> Result<(), Box<dyn std::error::Error>> {
     let mut scope = scope()?;
     let typed = |text: &str, kind| Typed { value: json!(text), kinds: Kinds::from([(String::new(), kind)]) };
     scope.set_typed("since", typed("2026-02-03T04:00:00Z", Kind::Timestamp));
@@ -45,7 +46,7 @@ fn times_and_durations_of_expressions_have_methods() -> Result<(), Box<dyn std::
 }
 
 #[test]
-fn templates_that_fail_whenever_they_render_are_doubted() -> Result<(), TemplateError> {
+fn unknown_methods_and_verbs_of_times_give_warnings() -> Result<(), TemplateError> {
     let cases = [
         ("{{ now.UTC.Format `2006` }}{{ (now).Unix }}{{ printf `%s %d` now 1 }}", None),
         ("{{ now.GoString }}", Some("`GoString` is no known method of time.Time")),
@@ -56,13 +57,13 @@ fn templates_that_fail_whenever_they_render_are_doubted() -> Result<(), Template
     ];
     for (source, expected) in cases {
         let template = Template::parse(source)?;
-        assert_eq!(template.doubts().first().map(String::as_str), expected, "{source}");
+        assert_eq!(template.warnings().first().map(String::as_str), expected, "{source}");
     }
     Ok(())
 }
 
 #[test]
-fn verbs_and_times_render_what_they_render_in_go() -> Result<(), jiff::Error> {
+fn verbs_and_times_render_the_same_text_as_in_go() -> Result<(), jiff::Error> {
     let scope = scope()?;
     let mut differences = Vec::new();
     for row in GOLDEN.lines() {

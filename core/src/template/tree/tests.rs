@@ -1,4 +1,4 @@
-//! What trees render to, against YAML text rendered and parsed by Go.
+//! Compares rendered trees with YAML text that Go rendered and parsed.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use crate::value::json;
 
 use super::Value;
 
-/// A scalar, what `x` is, and what Go makes of `{k: scalar}` and of `{scalar: 1}`: written by yaml.v3,
-/// rendered by `text/template`, read by sigs.k8s.io/yaml.
+/// Per line: a scalar, the value of `x`, and what Go makes of `{k: scalar}` and of `{scalar: 1}`, encoded by
+/// yaml.v3, rendered by `text/template` and parsed by sigs.k8s.io/yaml.
 const GOLDEN: &str = include_str!("golden.tsv");
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -26,7 +26,7 @@ fn rendered(tree: &Value, x: &str) -> String {
 }
 
 #[test]
-fn scalars_get_the_type_that_they_get_through_yaml_text_in_go() -> Outcome {
+fn scalars_get_the_same_type_as_through_yaml_text_in_go() -> Outcome {
     for row in GOLDEN.lines() {
         let [scalar, x, as_value, as_key] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
         let (scalar, x): (String, String) = (serde_json::from_str(scalar)?, serde_json::from_str(x)?);
@@ -37,8 +37,8 @@ fn scalars_get_the_type_that_they_get_through_yaml_text_in_go() -> Outcome {
 }
 
 #[test]
-fn substituted_text_never_breaks_the_structure() {
-    // Go fails on each of these, or gives another structure.
+fn rendered_text_never_breaks_the_structure() {
+    // Go fails in each case, or gives another structure.
     let cases = [
         ("a quoted scalar stays one", "{{ .x }}", "\": [", r#"{"k":"\": ["}"#),
         ("a single quote", "{{ .x }}", "it's", r#"{"k":"it's"}"#),
@@ -57,7 +57,7 @@ fn substituted_text_never_breaks_the_structure() {
 }
 
 #[test]
-fn a_tree_keeps_its_shape() -> Outcome {
+fn rendering_keeps_the_structure_of_a_tree() -> Outcome {
     let tree = Tree::parse(&json!({
         "metadata": {"name": "job-{{ .id }}", "labels": {"{{ .key }}/owner": "{{ .n }}"}},
         "spec": {"replicas": "1{{ .n }}", "list": [1, "{{ .n }}", {"deep": "{{ .id }}"}], "none": null, "on": true},
@@ -74,12 +74,12 @@ fn a_tree_keeps_its_shape() -> Outcome {
         "data": {"big": 18_446_744_073_709_551_615_u64, "whole": 5, "fraction": 5.5, "text": "5"},
     });
     assert_eq!(tree.render(&scope)?, expected);
-    assert_eq!(tree.render(&scope)?, expected, "and again");
+    assert_eq!(tree.render(&scope)?, expected, "rendering again gives the same value");
     Ok(())
 }
 
 #[test]
-fn every_mistake_is_reported_with_its_place() {
+fn parse_reports_every_mistake_with_its_path() {
     let tree = json!({"a": {"b": ["ok", "{{ if }}"]}, "{{ nope }}": 1, "c": "{{ .x"});
     let mistakes = Tree::parse(&tree).err().unwrap_or_default();
     let mut places: Vec<&str> = mistakes.iter().map(|(place, _)| place.as_str()).collect();
@@ -88,7 +88,7 @@ fn every_mistake_is_reported_with_its_place() {
 }
 
 #[test]
-fn what_a_tree_reads_is_known_with_its_place() -> Outcome {
+fn variables_lists_each_path_with_the_template_that_reads_it() -> Outcome {
     let tree = json!({"a": ["{{ .x.y }}"], "{{ .key }}": {"b": "{{ if .z }}{{ .x.y }}{{ end }}"}, "plain": "text"});
     let tree = Tree::parse(&tree).map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut variables = tree.variables();
@@ -99,7 +99,7 @@ fn what_a_tree_reads_is_known_with_its_place() -> Outcome {
 }
 
 #[test]
-fn what_fails_says_where() -> Outcome {
+fn render_error_names_the_path_in_the_tree() -> Outcome {
     let cases = [
         (json!({"a": [1, {"b": "{{ .nope }}"}]}), "a[1].b: map has no entry for key \"nope\""),
         (json!({"n": ".{{ .inf }}"}), "n: .inf is a number that JSON cannot carry"),
@@ -119,14 +119,14 @@ fn what_fails_says_where() -> Outcome {
 }
 
 #[test]
-fn two_keys_that_render_to_the_same_text_are_refused() {
+fn two_keys_that_render_to_the_same_text_fail() {
     for tree in [json!({"a{{ .x }}": 1, "ab": 2}), json!({"1{{ .x }}": 1, "{{ `1b` }}": 2})] {
         assert_eq!(rendered(&tree, "b"), "FAIL", "{tree}");
         assert_ne!(rendered(&tree, "c"), "FAIL", "{tree}");
     }
 }
 
-/// Any value without a template in it, and without a double that is an integer.
+/// Generates values without templates, and without doubles that are integers.
 fn template_free() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -145,7 +145,7 @@ fn template_free() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_tree_without_templates_renders_to_itself(value in template_free()) {
+    fn tree_without_templates_renders_to_itself(value in template_free()) {
         let tree = Tree::parse(&value).map_err(|mistakes| TestCaseError::fail(format!("{mistakes:?}")))?;
         let rendered = tree.render(&Scope::new(Timestamp::UNIX_EPOCH));
         prop_assert_eq!(rendered.ok(), Some(value));
@@ -153,13 +153,13 @@ proptest! {
     }
 
     #[test]
-    fn a_quoted_scalar_is_the_text_it_renders_to(x in any::<String>()) {
+    fn quoted_scalar_renders_to_text(x in any::<String>()) {
         let expected = json::to_string(&json!({"k": format!("{x}!")}));
         prop_assert_eq!(rendered(&json!({"k": "{{ .x }}!"}), &x), expected);
     }
 
     #[test]
-    fn a_plain_scalar_always_renders_to_a_scalar(head in "[0-9a-z.~+-]{1,3}", x in any::<String>()) {
+    fn plain_scalar_always_renders_to_a_scalar(head in "[0-9a-z.~+-]{1,3}", x in any::<String>()) {
         let text = rendered(&json!({"k": format!("{head}{{{{ .x }}}}")}), &x);
         let value: Option<Value> = serde_json::from_str(&text).ok();
         let scalar = value.as_ref().and_then(|value| value.get("k")).is_some_and(|value| !value.is_object() && !value.is_array());
@@ -168,13 +168,13 @@ proptest! {
 }
 
 #[test]
-fn a_part_is_told_before_it_is_rendered() -> Outcome {
+fn part_describes_a_value_before_rendering() -> Outcome {
     let tree = Tree::parse(&json!({
         "metadata": {"name": "{{ .name }}", "labels": {"a": "b", "{{ .key }}": "c"}, "annotations": {"x": null}},
         "spec": {"args": ["{{ .name }}"], "replicas": 2},
     }))
     .map_err(|faults| format!("{faults:?}"))?;
-    let told = |path: &[&str]| match tree.part(path) {
+    let part = |path: &[&str]| match tree.part(path) {
         Part::Absent => "absent".to_owned(),
         Part::Literal(value) => value.to_string(),
         Part::Template(template) => template.source().to_owned(),
@@ -195,7 +195,7 @@ fn a_part_is_told_before_it_is_rendered() -> Outcome {
         (&["spec", "replicas"], "2"),
     ];
     for (path, expected) in cases {
-        assert_eq!(told(path), expected, "{path:?}");
+        assert_eq!(part(path), expected, "{path:?}");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Values at each place of a URL. That a parser agrees is tested where URLs are called.
+//! Tests of values in each position of a URL. The HTTP client's tests check that its URL parser agrees.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ fn rendered(template: &str, variables: &Value) -> Result<String, String> {
 }
 
 #[test]
-fn a_value_in_the_path_is_one_segment() {
+fn value_in_the_path_is_one_segment() {
     for template in [
         "/clusters/{{ .id }}",
         "/clusters/{{ .id }}/statuses",
@@ -42,7 +42,7 @@ fn a_value_in_the_path_is_one_segment() {
 }
 
 #[test]
-fn parts_of_one_segment_are_judged_together() {
+fn values_of_one_segment_are_checked_together() {
     let cases = [
         ("two dots", "/a/{{ .dot }}{{ .dot }}/b", false),
         ("a dot beside the author's", "/a/.{{ .dot }}/b", false),
@@ -61,7 +61,7 @@ fn parts_of_one_segment_are_judged_together() {
 }
 
 #[test]
-fn a_value_at_the_start_or_in_the_query_is_free() {
+fn value_at_the_start_or_in_the_query_may_contain_slashes() {
     let variables = json!({
         "href": "/api/hyperfleet/v1/clusters/c-1", "base": "https://user@gate.example:8443/fleet?x=1", "empty": "",
         "up": "/clusters/../nodepools", "back": "https://gate.example\\..\\x", "encoded": "http://a/%2E%2e/b",
@@ -93,7 +93,7 @@ fn a_value_at_the_start_or_in_the_query_is_free() {
 }
 
 #[test]
-fn a_value_in_the_host_names_no_other_host() {
+fn value_in_the_host_cannot_name_another_host() {
     let with = |id: &str| rendered("https://clusters-{{ .id }}:8443/x", &json!({ "id": id }));
     assert_eq!(with("a").unwrap(), "https://clusters-a:8443/x");
     with("x@elsewhere.example").unwrap_err();
@@ -101,7 +101,7 @@ fn a_value_in_the_host_names_no_other_host() {
 }
 
 #[test]
-fn errors_quote_the_template_and_the_value() {
+fn error_quotes_the_template_and_the_value() {
     let error = rendered("/clusters/{{ .id }}", &json!({ "id": "../../x" })).unwrap_err();
     assert_eq!(
         error,
@@ -115,7 +115,7 @@ fn errors_quote_the_template_and_the_value() {
 }
 
 #[test]
-fn a_field_within_a_leading_value_is_one_segment() {
+fn field_inside_a_computed_first_value_is_one_segment() {
     let templates = [
         r#"{{ printf "/clusters/%s" .id }}/statuses"#,
         r#"{{ .id | printf "/clusters/%s" }}/statuses"#,
@@ -135,7 +135,8 @@ fn a_field_within_a_leading_value_is_one_segment() {
             let variables = json!({ "id": id, "event": { "id": id }, "base": "http://api/v1", "prefix": "/clusters/" });
             rendered(template, &variables)
         };
-        // The value of a define's field is not known here: the author can write the field in front.
+        // The source of a value in a `define` is unknown, so even this harmless value fails; the author can
+        // write the text outside of the `define`.
         if !template.contains("define") {
             assert!(
                 with("c-1").is_ok_and(|url| url.to_lowercase().contains("/clusters/c-1")),
@@ -165,7 +166,7 @@ fn a_field_within_a_leading_value_is_one_segment() {
 }
 
 #[test]
-fn a_leading_value_that_one_field_brings_is_free() {
+fn first_value_from_a_single_field_may_contain_slashes() {
     let variables = json!({ "base": "http://API.example/v1/", "id": "c-1", "search": "a='b/c' and 5%", "none": "" });
     let cases = [
         (r#"{{ trimSuffix .base "/" }}/clusters"#, "http://API.example/v1/clusters"),

@@ -1,4 +1,4 @@
-//! Tests of writes against a fake API server.
+//! Writes against a server that answers as told.
 
 use lifecycle_core::task::PropagationPolicy::Background;
 

@@ -1,11 +1,12 @@
-//! What the Go adapter parses when an event comes to it: it loads with a warning, and fails the event.
+//! Tests of text that the Go adapter parses only when an event needs it: the file loads with a warning, and
+//! the event fails.
 
 use jiff::Timestamp;
 use lifecycle_config::diagnostics::Severity;
 use serde_json::json;
 
 use super::super::compile;
-use super::{sound, surroundings};
+use super::{compiled_task, surroundings};
 use crate::condition::evaluate;
 use crate::overlay::Account;
 use crate::post::{ActionEnd, Reporter};
@@ -58,37 +59,37 @@ fn text_that_go_parses_at_an_event_loads_with_a_warning() {
 }
 
 #[test]
-fn new_keys_refuse_what_does_not_parse() {
+fn malformed_template_in_a_key_that_go_lacks_is_an_error() {
     let text = "resources:\n  - name: a\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n    \
                 lifecycle: {patch: [{when: {expression: 'true'}, document: {spec: \"{{ x }}\"}}]}\n";
     assert!(compile("task.yaml", text, &surroundings()).diagnostics.has_errors());
 }
 
 #[test]
-fn malformed_templates_of_a_resource_fail_when_they_render() {
-    let task = sound(
+fn malformed_templates_of_a_resource_fail_at_rendering() {
+    let task = compiled_task(
         "resources:\n  - {name: a, manifest: {apiVersion: v1, kind: Pod, spec: \"{{ if }}\"}, discovery: {by_name: \"{{ x }}\"}}\n  \
          - {name: b, manifest: \"kind: Pod\\napiVersion: v1\\n{{ end }}\", discovery: {by_name: x}}\n",
     );
     let Manifest::Inline(tree) = &task.resources[0].manifest else { panic!("inline") };
     let Manifest::Text(text) = &task.resources[1].manifest else { panic!("text") };
     let DiscoverBy::Name(name) = &task.resources[0].discovery.by else { panic!("by name") };
-    let told = [
+    let errors = [
         tree.render(&scope()).unwrap_err().to_string(),
         text.render(&scope()).unwrap_err().to_string(),
         name.render(&scope()).unwrap_err().to_string(),
     ];
     assert_eq!(
-        told,
+        errors,
         [
             "failed to render template: spec: template parse error at 1:9: empty command",
-            "failed to render template: template parse error: an {{end}} is missing, or stands where nothing is open",
+            "failed to render template: template parse error: an {{end}} is missing, or there is one too many",
             "failed to render template: template parse error: function \"x\" not defined",
         ]
     );
 }
 
-/// Runs phase 4 without an outcome; every call succeeds.
+/// Runs phase 4 after a pass without outcomes; every API call succeeds.
 fn report(task: &Task) -> crate::post::PostReport {
     let mut scope = scope();
     let mut reporter = Reporter::new(task, Account { outcomes: &[], unread: None });
@@ -103,25 +104,28 @@ fn report(task: &Task) -> crate::post::PostReport {
 }
 
 #[test]
-fn a_payload_with_malformed_content_is_never_sent() {
+fn payload_with_malformed_content_is_never_sent() {
     for (build, expected) in [
         ("build: {a: \"{{ x }}\"}", "function \"x\" not defined"),
         ("build: {a: {field: \"{.a[\", default: 1}}", "JSONPath parse error: unterminated array"),
         ("build: {a: {field: x, expression: y}}", "'field' and 'expression' are mutually exclusive"),
     ] {
-        let task = sound(&format!(
+        let task = compiled_task(&format!(
             "post:\n  payloads: [{{name: status, {build}}}]\n  post_actions: [{{name: report, api_call: {{method: PUT, url: /x, body: \"{{{{ .status }}}}\"}}}}]\n"
         ));
         let report = report(&task);
-        let told = report.error.map(|error| error.message).unwrap_or_default();
-        assert!(told.contains("failed to build payload 'status'") && told.contains(expected), "{build}: {told}");
+        let message = report.error.map(|error| error.message).unwrap_or_default();
+        assert!(
+            message.contains("failed to build payload 'status'") && message.contains(expected),
+            "{build}: {message}"
+        );
         assert!(matches!(report.actions[0].end, ActionEnd::Failed(_)), "{build}: nothing is sent");
     }
 }
 
 #[test]
-fn malformed_status_of_a_condition_leaves_the_rest_of_the_report() {
-    let task = sound(
+fn report_is_sent_although_a_condition_status_is_malformed() {
+    let task = compiled_task(
         "post:\n  payloads: [{name: status, build_ref: status.yaml}]\n  \
          post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ .status }}\"}}]\n",
     );
@@ -131,8 +135,8 @@ fn malformed_status_of_a_condition_leaves_the_rest_of_the_report() {
 }
 
 #[test]
-fn a_malformed_log_line_stops_no_action() {
-    let task = sound(
+fn malformed_log_line_does_not_stop_actions() {
+    let task = compiled_task(
         "post: {post_actions: [{name: a, log: {message: \"{{ if }}\"}}, {name: b, api_call: {method: PUT, url: /x}}]}\n",
     );
     let report = report(&task);
@@ -140,8 +144,8 @@ fn a_malformed_log_line_stops_no_action() {
 }
 
 #[test]
-fn a_malformed_body_is_skipped_with_any_payload() {
-    let task = sound(
+fn action_with_malformed_body_counts_as_reading_every_payload() {
+    let task = compiled_task(
         "post:\n  payloads: [{name: p, build: {}, when: {expression: 'false'}}]\n  \
          post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ if }}\"}}]\n",
     );
@@ -149,13 +153,13 @@ fn a_malformed_body_is_skipped_with_any_payload() {
 }
 
 #[test]
-fn a_malformed_path_fails_its_precondition() {
-    let task = sound("preconditions: [{name: a, conditions: [{field: \"{.a[\", operator: exists}]}]\n");
+fn malformed_path_fails_its_precondition() {
+    let task = compiled_task("preconditions: [{name: a, conditions: [{field: \"{.a[\", operator: exists}]}]\n");
     let Check::Conditions(conditions) = &task.preconditions[0].check else { panic!("conditions") };
-    let told = evaluate(&conditions[0], &scope()).unwrap_err().to_string();
-    assert_eq!(told, "`{.a[`: JSONPath parse error: unterminated array");
+    let message = evaluate(&conditions[0], &scope()).unwrap_err().to_string();
+    assert_eq!(message, "`{.a[`: JSONPath parse error: unterminated array");
 
-    let task = sound(
+    let task = compiled_task(
         "preconditions: [{name: a, api_call: {method: GET, url: /x}, capture: [{name: c, field: \"{.a[\", default: 1}]}]\n",
     );
     let mut evaluator = Evaluator::new(&task);

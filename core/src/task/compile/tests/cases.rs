@@ -1,6 +1,6 @@
-//! Task files, sound and not.
+//! Task files with mistakes, each with a name, and one file without.
 
-/// One of everything.
+/// A task file with every key.
 pub(super) const COMPLETE: &str = include_str!("complete.yaml");
 
 pub(super) const STRUCTURE: &[(&str, &str)] = &[

@@ -1,6 +1,6 @@
-//! Keys that the Go adapter does not have, each with a mistake in it.
+//! Mistakes in keys that the Go adapter does not have.
 
-/// What a resource `job` says besides its manifest and its discovery by name, four blanks deep.
+/// Keys of a resource `job` besides its manifest and its discovery by name, indented by four spaces.
 pub(super) const GATES: &[(&str, &str)] = &[
     (
         "undeclared variables and unknown functions",
@@ -55,7 +55,7 @@ pub(super) const PATCHES: &[(&str, &str)] = &[
     ),
 ];
 
-/// As above, with discovery by labels.
+/// Keys of a resource `job` besides its manifest and its discovery by labels, indented by four spaces.
 pub(super) const RETENTION: &[(&str, &str)] = &[
     ("no limit", "    retention: {}\n"),
     ("nothing at all", "    retention:\n"),
@@ -74,7 +74,7 @@ pub(super) const RETENTION: &[(&str, &str)] = &[
     ("a misspelt limit", "    retention: {history_limit: 3}\n"),
 ];
 
-/// The whole list of resources.
+/// Lists of resources.
 pub(super) const OWNERS: &[(&str, &str)] = &[
     ("nobody", "  - {name: a, owner: {}, manifest: {apiVersion: v1, kind: Pod}, discovery: {by_name: x}}\n"),
     ("itself", "  - {name: a, owner: {resource: a}, manifest: {apiVersion: v1, kind: Pod}, discovery: {by_name: x}}\n"),
@@ -116,7 +116,7 @@ pub(super) const OWNERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Every mistake is found, whatever else is wrong.
+/// A file with many mistakes, each of which has to be reported.
 pub(super) const EVERYTHING: &str = r#"resources:
   - name: run
     when: {expression: nope}

@@ -1,13 +1,14 @@
-//! Doubles under Go's verbs.
+//! Prints doubles under Go's verbs.
 
 use lifecycle_config::go::float_text;
 
-/// Beyond so many digits behind the point a double has zeros only, and Rust's formatting ends at 65,535.
+/// The most digits to request of Rust, whose formatting ends at 65,535 digits. The digits of a double beyond
+/// 1,100 after the point are all zeros, which are appended here.
 const EXACT_DIGITS: usize = 1_100;
-/// The digits behind the point of `%e` and `%f`, and all digits of `%#g`.
+/// The number of digits after the point of `%e` and `%f`, and of all digits of `%#g`.
 const DEFAULT_DIGITS: usize = 6;
 
-/// Writes a double under a verb, with a sign only if it is negative.
+/// Prints a double under a verb, with a sign only if it is negative.
 pub(super) fn text(value: f64, verb: char, precision: Option<usize>, keeps_point: bool) -> String {
     if !value.is_finite() {
         return if value.is_nan() { "NaN".to_owned() } else { if value > 0.0 { "Inf" } else { "-Inf" }.to_owned() };
@@ -40,7 +41,7 @@ fn scientific(value: f64, digits: usize) -> String {
     format!("{mantissa}{zeros}e{}{:02}", sign(exponent), exponent.unsigned_abs())
 }
 
-/// `%g` with a precision: the shorter of `%e` and `%f`, without trailing zeros.
+/// Prints `%g` with a precision: the shorter one of `%e` and `%f`, without trailing zeros.
 fn shorter(value: f64, digits: usize) -> String {
     let rounded = scientific(value, digits.min(EXACT_DIGITS) - 1);
     let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
@@ -56,7 +57,7 @@ fn shorter(value: f64, digits: usize) -> String {
     fixed(value, usize::try_from(behind_point).unwrap_or(0))
 }
 
-/// Adds what `#` asks for: a point, and under `%g` the trailing zeros.
+/// Adds what the flag `#` requires: a point, and under `%g` the trailing zeros.
 fn with_point(written: &str, verb: char, precision: Option<usize>) -> String {
     let unsigned = written.strip_prefix('-').unwrap_or(written);
     let tail = unsigned.find(if matches!(verb, 'x' | 'X') { ['p', 'P'] } else { ['e', 'E'] }).unwrap_or(unsigned.len());
@@ -75,7 +76,7 @@ fn with_point(written: &str, verb: char, precision: Option<usize>) -> String {
     format!("{sign}{number}{point}{zeros}{tail}")
 }
 
-/// The mantissa's bits with the exponent at their left end's bit 1<<52, and that exponent.
+/// Returns the mantissa, as an integer whose bit 52 is the one before the point, and the exponent.
 fn parts(value: f64) -> (u64, i32) {
     let bits = value.to_bits();
     let fraction = bits & ((1 << 52) - 1);

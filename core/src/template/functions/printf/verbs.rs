@@ -1,4 +1,4 @@
-//! One value under one verb, as Go's `fmt` writes it.
+//! Prints one value under one verb, as Go's `fmt` does.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::super::super::typed::{Typed, type_name};
 use super::super::words;
 use super::float;
 
-/// What stands between the percent sign and the verb.
+/// The flags, width and precision between the percent sign and the verb.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flags {
     pub(super) plus: bool,
@@ -19,12 +19,12 @@ pub(super) struct Flags {
     pub(super) zero: bool,
     pub(super) width: Option<usize>,
     pub(super) precision: Option<usize>,
-    /// `%#v`: as Go's source code writes it.
+    /// Whether the verb is `%#v`, which prints Go source code.
     pub(super) as_source: bool,
 }
 
 impl Flags {
-    /// Under `%v`, `#` and `+` ask for another notation, and not for prefixes and signs.
+    /// Returns the flags for a verb. Under `%v`, `#` and `+` select another notation, not prefixes and signs.
     pub(super) fn for_verb(self, verb: char) -> Self {
         match verb {
             'v' | 'w' => Self { as_source: self.sharp, sharp: false, plus: false, ..self },
@@ -33,7 +33,7 @@ impl Flags {
     }
 }
 
-/// What was written so far, and the flags of the directive at hand.
+/// The output, and the flags of the current directive.
 #[derive(Default)]
 pub(super) struct Printer {
     pub(super) out: String,
@@ -41,7 +41,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Writes an argument.
+    /// Prints an argument.
     pub(super) fn argument(&mut self, value: &Value, verb: char) -> gotmpl::Result<()> {
         match (value, verb) {
             (Value::Nil, 'v' | 'T') => self.pad("<nil>"),
@@ -70,8 +70,8 @@ impl Printer {
             (Value::String(text), 'v' | 's') => self.text(text),
             (Value::String(text), 'q') => self.quoted(text),
             (Value::String(text), 'x' | 'X') => self.hexadecimal(text, verb == 'X'),
-            (Value::List(items), _) if !is_of_the_whole(verb) => self.list(items, verb)?,
-            (Value::Map(map), _) if !is_of_the_whole(verb) => match Typed::of(value) {
+            (Value::List(items), _) if !applies_to_collection(verb) => self.list(items, verb)?,
+            (Value::Map(map), _) if !applies_to_collection(verb) => match Typed::of(value) {
                 Some(typed) => self.typed(typed, value, verb)?,
                 None => self.map(map.iter().map(|(key, value)| (&**key, value)), verb)?,
             },
@@ -80,7 +80,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Go's types with a `String` method write it under the verbs of text, and their number under the others.
+    /// Prints a typed value: Go's types with a `String` method print its result under the verbs for text, and
+    /// their number under others.
     fn typed(&mut self, typed: Typed, value: &Value, verb: char) -> gotmpl::Result<()> {
         let text = || Value::String(typed.text().into());
         match (verb, typed.number()) {
@@ -140,7 +141,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Writes a value inside a list or a mapping, where null has neither verb nor width.
+    /// Prints a value inside a list or a mapping, where null ignores verb and width.
     fn inner(&mut self, value: &Value, verb: char) -> gotmpl::Result<()> {
         match value {
             Value::Nil if self.flags.as_source => self.out.push_str("interface {}(nil)"),
@@ -153,7 +154,7 @@ impl Printer {
             | Value::List(_)
             | Value::Map(_)
             | Value::Function(_) => {
-                // `%T` names the type of an argument, and of nothing inside it.
+                // `%T` prints the type of the argument only, not of a value inside.
                 self.value(value, verb)?;
             }
         }
@@ -165,7 +166,7 @@ impl Printer {
         self.out.push_str(&filler.repeat(count));
     }
 
-    /// Writes text, filled up to the width.
+    /// Prints text, filled up to the width.
     fn pad(&mut self, text: &str) {
         let missing = self.flags.width.unwrap_or(0).saturating_sub(text.chars().count());
         if !self.flags.minus {
@@ -177,14 +178,14 @@ impl Printer {
         }
     }
 
-    /// As [`pad`](Self::pad), with blanks whatever the flags say.
+    /// Prints text, filled up to the width with spaces even under the flag `0`.
     fn pad_with_blanks(&mut self, text: &str) {
         let zero = std::mem::replace(&mut self.flags.zero, false);
         self.pad(text);
         self.flags.zero = zero;
     }
 
-    /// As much of a text as the precision allows, in characters.
+    /// Returns as many characters of a text as the precision allows.
     fn cut<'t>(&self, text: &'t str) -> &'t str {
         let end = self.flags.precision.and_then(|count| text.char_indices().nth(count));
         end.map_or(text, |(end, _)| &text[..end])
@@ -312,8 +313,9 @@ fn is_integer_verb(verb: char) -> bool {
     matches!(verb, 'v' | 'd' | 'b' | 'o' | 'O' | 'x' | 'X' | 'c' | 'q' | 'U')
 }
 
-/// Whether a verb is about a list or a mapping itself, and not about what is in it: an address, or an error to wrap.
-fn is_of_the_whole(verb: char) -> bool {
+/// Whether a verb applies to a list or a mapping itself and not to its elements: an address, or an error to
+/// wrap.
+fn applies_to_collection(verb: char) -> bool {
     matches!(verb, 'p' | 'w')
 }
 
