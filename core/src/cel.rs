@@ -1,24 +1,12 @@
 //! CEL expressions: parsed and checked once, evaluated per event.
 //!
 //! In goes an author's text; out comes an [`Expression`] that says what it refers to and, given the
-//! event's [`Scope`], what it evaluates to. The language is that of the Go adapter: the standard
-//! library, optional values, the strings and lists extensions, and these functions of our own:
+//! event's [`Scope`], what it evaluates to. The language is that of the Go adapter: the standard library, optional
+//! values, the strings and lists extensions, and functions of our own; `docs/cel.md` lists all of them.
 //!
-//! | function | gives |
-//! | --- | --- |
-//! | `now()` | the event's instant, RFC 3339 text in UTC: it compares with such texts, and `timestamp(now())` computes |
-//! | `dig(any, "a.b")` | the value at a path, or null; keys with dots are found whole |
-//! | `toJson(any)` | JSON text as Go writes it |
-//! | `conditionStatus(list, type)` | `True`, `False`, …, or `Unknown` |
-//! | `conditionAge(list, type)` | whole seconds since it changed, or -1 |
-//! | `stableFor(list, type, seconds)` | whether it is `True` since that long |
-//! | `statusFeedbackValue(any, name)` | the string of that name in a Maestro status feedback, or `""` |
-//! | `triState(bool, bool)` | `True`, `False` or `Unknown` |
-//! | `timestamp.toUnixTime()` | the same as `int(timestamp)` |
-//!
-//! Parsing fails for what is not CEL and for what could take the process down. Evaluation fails for
-//! what only values can tell, as there is no type check, after a hundred thousand turns of loops, and once 32 MiB were copied
-//! or gone through. Nothing here decides what a failure means.
+//! Parsing fails for what is not CEL and for what could take the process down. Evaluation fails for what only values can
+//! tell, as there is no type check, and beyond a limit of iterations or of bytes. Nothing here decides what a failure
+//! means.
 
 mod answer;
 mod conditions;
@@ -33,7 +21,6 @@ mod internal;
 mod limits;
 mod lint;
 mod lists;
-mod meter;
 mod prospect;
 mod readings;
 mod summary;
@@ -41,10 +28,8 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod time;
-mod tolls;
 mod view;
 mod walk;
-mod weight;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -77,7 +62,7 @@ struct Parsed {
     /// As it was written.
     tree: IdedExpr,
     /// As it is evaluated.
-    program: meter::Program,
+    program: evaluation::Program,
     names: Vec<Name>,
     resources: ResourceReads,
     /// Made when first asked for: only explanations need it.
@@ -182,7 +167,7 @@ impl Expression {
         let resources = lint::reads(&tree, "resources");
         let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
         let names = lint::names(&tree);
-        let program = meter::program(tree.clone());
+        let program = evaluation::Program::new(tree.clone());
         let source = source.to_owned();
         let paths = OnceLock::new();
         Ok(Self { parsed: Arc::new(Parsed { source, tree, program, names, resources, paths }) })
@@ -285,8 +270,8 @@ impl Expression {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_typed(&self, scope: &Scope) -> Result<Option<Typed>, EvaluationError> {
-        evaluation::evaluate(&self.parsed.program, scope).map_err(|failure| {
-            let (kind, message) = failure.describe(scope, &self.parsed.source, &self.parsed.names);
+        evaluation::evaluate(&self.parsed.program, scope).map_err(|error| {
+            let (kind, message) = evaluation::describe(&error, scope, &self.parsed.source, &self.parsed.names);
             EvaluationError { expression: self.parsed.source.clone(), kind, message }
         })
     }

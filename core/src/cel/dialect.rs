@@ -167,7 +167,7 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
         return Err(ExecutionError::no_such_overload("matches", types));
     };
     let is_match = |pattern: &Pattern| {
-        budget.spend(1 + pattern.size().saturating_mul(searched.inner().len()) / STEPS_PER_UNIT)?;
+        budget.spend_bytes(1 + pattern.size().saturating_mul(searched.inner().len()) / STEPS_PER_UNIT)?;
         Ok(CowVal::owned(CelBool::from(pattern.is_match(searched.inner()))))
     };
     if let Some(Internal(constant)) = pattern.downcast_ref::<Compiled>() {
@@ -176,12 +176,12 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
     let Some(written) = pattern.downcast_ref::<CelString<'_>>() else {
         return Err(no_overload("matches", &[value, pattern]));
     };
-    budget.spend(COMPILATION + written.inner().len())?;
+    budget.spend_bytes(COMPILATION + written.inner().len())?;
     let compiled = Pattern::parse(written.inner()).map_err(|error| match error {
         PatternError::Syntax { .. } => failed("not a regular expression"),
         PatternError::TooLarge => failed("the pattern is too large"),
     })?;
-    budget.spend(STATE.saturating_mul(compiled.size()))?;
+    budget.spend_bytes(STATE.saturating_mul(compiled.size()))?;
     is_match(&compiled)
 }
 

@@ -9,7 +9,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr};
 use cel::parser::Macro;
 use cel::{DeclarationError, Env, extensions};
 
-use super::{answer, conditions, conversions, data, dialect, limits, lists, time, tolls};
+use super::{answer, conditions, conversions, cost, data, dialect, limits, lists, time};
 
 /// The variable that carries the event's clock reading; no author can write its name.
 pub(super) const NOW: &str = "@now";
@@ -28,7 +28,7 @@ fn build() -> Result<Env, DeclarationError> {
     environment.add_extension(conversions::declare)?;
     environment.add_extension(dialect::declare)?;
     environment.add_extension(time::declare)?;
-    environment.add_extension(tolls::declare)?;
+    environment.add_extension(cost::functions::declare)?;
     environment.add_extension(data::declare)?;
     environment.add_extension(lists::declare)?;
     environment.add_extension(conditions::declare)?;
@@ -77,95 +77,31 @@ pub(super) fn is_type(name: &str) -> bool {
 
 /// Whether `name(…)` is a function; names with dots are namespaced ones.
 pub(super) fn is_function(name: &str) -> bool {
-    FUNCTIONS.contains(&name)
+    FUNCTIONS.iter().any(|group| group.contains(&name))
 }
 
 /// Whether `value.name(…)` is a function.
 pub(super) fn is_member_function(name: &str) -> bool {
-    MEMBER_FUNCTIONS.contains(&name)
+    MEMBER_FUNCTIONS.iter().any(|group| group.contains(&name))
 }
 
 /// The library's functions. The interpreter does not list its own; a test calls each of these.
-pub(super) const FUNCTIONS: &[&str] = &[
-    "bool",
-    "bytes",
-    "double",
-    "duration",
-    "dyn",
-    "int",
-    "matches",
-    "size",
-    "string",
-    "timestamp",
-    "type",
-    "uint",
-    "optional.none",
-    "optional.of",
-    "optional.ofNonZeroValue",
-    "optional.unwrap",
-    "lists.range",
-    "strings.quote",
-    "conditionAge",
-    "conditionStatus",
-    "dig",
-    "now",
-    "stableFor",
-    "statusFeedbackValue",
-    "toJson",
-    "triState",
-    // Macros; a call of one that is left in a tree has a wrong number of arguments.
-    "has",
+pub(super) const FUNCTIONS: &[&[&str]] = &[
+    &["bool", "bytes", "double", "duration", "dyn", "int", "matches", "size", "string", "timestamp", "type", "uint"],
+    &["optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "lists.range", "strings.quote"],
+    &["conditionAge", "conditionStatus", "dig", "now", "stableFor", "statusFeedbackValue", "toJson", "triState"],
+    // A macro; a call that is left in a tree has a wrong number of arguments.
+    &["has"],
 ];
 
 /// As [`FUNCTIONS`], called on a value.
-pub(super) const MEMBER_FUNCTIONS: &[&str] = &[
-    "contains",
-    "endsWith",
-    "matches",
-    "size",
-    "startsWith",
-    "getDate",
-    "getDayOfMonth",
-    "getDayOfWeek",
-    "getDayOfYear",
-    "getFullYear",
-    "getHours",
-    "getMilliseconds",
-    "getMinutes",
-    "getMonth",
-    "getSeconds",
-    "toUnixTime",
-    "hasValue",
-    "or",
-    "orValue",
-    "value",
-    "unwrapOpt",
-    "charAt",
-    "format",
-    "indexOf",
-    "join",
-    "lastIndexOf",
-    "lowerAscii",
-    "replace",
-    "reverse",
-    "split",
-    "substring",
-    "trim",
-    "upperAscii",
-    "distinct",
-    "first",
-    "flatten",
-    "last",
-    "slice",
-    "sort",
+pub(super) const MEMBER_FUNCTIONS: &[&[&str]] = &[
+    &["contains", "endsWith", "matches", "size", "startsWith"],
+    &["getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"],
+    &["getMinutes", "getMonth", "getSeconds", "toUnixTime"],
+    &["hasValue", "or", "orValue", "value", "unwrapOpt"],
+    &["charAt", "format", "indexOf", "join", "lastIndexOf", "lowerAscii", "replace", "reverse", "split", "substring"],
+    &["trim", "upperAscii", "distinct", "first", "flatten", "last", "slice", "sort"],
     // Macros.
-    "all",
-    "exists",
-    "exists_one",
-    "existsOne",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-    "sortBy",
+    &["all", "exists", "exists_one", "existsOne", "filter", "map", "optFlatMap", "optMap", "sortBy"],
 ];

@@ -1,188 +1,146 @@
-//! One evaluation of one tree against one scope.
+//! One evaluation of one expression against one scope.
 //!
-//! In go tree and scope, out comes an answer or a failure that knows where a missing key was looked
-//! for. Values are read in place: nothing of the scope is converted for an evaluation.
+//! In go a program and a scope, out comes an answer or a failure that knows where a key is missing. Values are read in
+//! place: nothing of the scope is converted for an evaluation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cel::common::ast::IdedExpr;
-use cel::common::types::{CelBool, CelString};
+use cel::common::types::CelString;
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
 use cel::{Context, ExecutionError, Value as CelValue};
-use serde_json::Value;
 
 use super::answer::{self, unpack};
-use super::cost::{BUDGET, Budget, over_budget};
+use super::cost::{BUDGET, Budget, operands};
 use super::dialect::{self, Compiled};
 use super::environment::{ENVIRONMENT, NOW};
 use super::internal::Internal;
 use super::lint::Name;
-use super::meter::{MAX_TURNS, Program, TURN};
-use super::view::{Session, Views, address};
+use super::view::{Views, missing_path};
 use super::{EvaluationErrorKind, walk};
 use crate::scope::Scope;
 use crate::value::Typed;
 
-#[cfg(test)]
-thread_local! {
-    /// How many turns the loops of this thread have asked for: what an evaluation costs, without a clock.
-    pub(super) static TURNED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+/// What is evaluated.
+pub(super) struct Program {
+    tree: IdedExpr,
+    /// The patterns that are written in the tree.
+    pub(super) patterns: Vec<Compiled>,
 }
 
-/// What one evaluation may cost; the search for the side that failed has what the evaluation left.
-struct Allowance {
-    /// The turns that loops have made.
-    turns: AtomicUsize,
-    budget: Internal<Budget>,
-}
-
-impl Allowance {
-    fn new() -> Self {
-        Self { turns: AtomicUsize::new(0), budget: Internal(Budget::new()) }
-    }
-
-    fn is_spent(&self) -> bool {
-        let Internal(budget) = &self.budget;
-        self.turns.load(Ordering::Relaxed) > MAX_TURNS || budget.left() == 0
+impl Program {
+    /// The program of a tree that is no deeper than [`super::limits`] allows: in cel-go's dialect, with its cost counted,
+    /// and with an answer that is JSON.
+    pub(super) fn new(mut tree: IdedExpr) -> Self {
+        let mut patterns = Vec::new();
+        walk::rewrite(&mut tree, &mut |node| {
+            dialect::adapt(node, &mut patterns);
+            operands::charge(node);
+        });
+        operands::whole(&mut tree);
+        Self { tree: answer::wrap(tree), patterns }
     }
 }
 
-/// The scope's variables, as the interpreter asks for them.
-struct Variables<'s> {
+/// The variables that the interpreter asks for: the scope's, and ours.
+struct Resolver<'s> {
     scope: &'s Scope,
     views: Views<'s>,
-    allowance: &'s Allowance,
+    budget: Internal<Budget>,
     patterns: &'s [Compiled],
 }
 
-impl VariableResolver for Variables<'_> {
+impl VariableResolver for Resolver<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
-        if name == NOW {
-            return Some(CowVal::owned(CelString::from(self.scope.now_text())));
+        match name {
+            NOW => Some(CowVal::owned(CelString::from(self.scope.now_text()))),
+            BUDGET => Some(CowVal::Borrowed(&self.budget)),
+            name => match dialect::pattern(name, self.patterns) {
+                Some(pattern) => Some(CowVal::Borrowed(pattern)),
+                None => self.scope.get(name).map(|value| self.views.of(value)),
+            },
         }
-        if name == TURN {
-            #[cfg(test)]
-            TURNED.set(TURNED.get() + 1);
-            let within = self.allowance.turns.fetch_add(1, Ordering::Relaxed) < MAX_TURNS;
-            return within.then(|| CowVal::owned(CelBool::from(true)));
-        }
-        if name == BUDGET {
-            return Some(CowVal::Borrowed(&self.allowance.budget));
-        }
-        if let Some(pattern) = dialect::pattern(name, self.patterns) {
-            return Some(CowVal::Borrowed(pattern));
-        }
-        self.scope.get(name).map(|value| self.views.of(value))
     }
 }
 
-/// What an evaluation came to; none is `optional.none()`.
-type Resolved = Result<Option<Typed>, Box<Failure>>;
+/// The result of an evaluation; none is `optional.none()`.
+type Resolved = Result<Option<Typed>, ExecutionError>;
 
-/// An evaluation that failed.
-#[derive(Debug)]
-pub(super) struct Failure {
-    error: ExecutionError,
-    session: Session,
-}
-
-/// Evaluates a [program](super::meter::program).
+/// Evaluates a program.
 pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
-    let allowance = Allowance::new();
-    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, &allowance);
-    resolve(&program.tree).map_err(|failure| {
-        // The interpreter tells of two sides that fail the right one.
-        let is_over_limit = allowance.is_spent();
-        first_failure(answer::unwrap(&program.tree), failure, is_over_limit, &resolve)
-    })
+    evaluate_within(&Budget::default(), program, scope)
 }
 
-/// How many changes between `&&` and `||` are followed to the side that is told: each evaluates sides once more.
-const MAX_CHANGES: usize = 4;
+pub(super) fn evaluate_within(budget: &Budget, program: &Program, scope: &Scope) -> Resolved {
+    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, budget);
+    let result = resolve(&program.tree);
+    // What the interpreter made of a failure in between does not count.
+    budget.check()?;
+    result.map_err(|error| leftmost(answer::unwrap(&program.tree), error, budget, &resolve))
+}
 
-/// Of a chain of `&&` or `||` that failed, the failure of its first side that fails alone. The search ends where the limits of the
-/// evaluation end the search: then the failure that is known is told, unless the evaluation itself `is_over_limit`.
-fn first_failure(
+/// Of `&&` and `||` whose sides fail, the failure of the left one: the interpreter tells the right one. The search has
+/// the budget that the evaluation left, and ends with it.
+fn leftmost(
     tree: &IdedExpr,
-    failure: Box<Failure>,
-    is_over_limit: bool,
+    failure: ExecutionError,
+    budget: &Budget,
     resolve: &dyn Fn(&IdedExpr) -> Resolved,
-) -> Box<Failure> {
-    let (mut tree, mut failure) = (tree, failure);
-    for _ in 0..MAX_CHANGES {
-        if failure.is_of_a_limit() {
-            break;
-        }
-        let mut sides = Vec::new();
-        walk::sides(tree, &mut sides);
-        let first = sides.into_iter().find_map(|side| resolve(side).err().map(|failure| (side, failure)));
-        match first {
-            Some((side, told)) if is_over_limit || !told.is_of_a_limit() => (tree, failure) = (side, told),
-            Some(_) | None => break,
-        }
+) -> ExecutionError {
+    let mut sides = Vec::new();
+    walk::sides(tree, &mut sides);
+    let failed = sides.into_iter().find_map(|side| resolve(side).err().map(|failure| (side, failure)));
+    match failed {
+        Some((side, failure)) if budget.check().is_ok() => leftmost(side, failure, budget, resolve),
+        Some(_) | None => failure,
     }
-    failure
 }
 
-fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, allowance: &Allowance) -> Resolved {
-    let session = Session::new(scope.kinds());
-    let result = {
-        let variables = Variables { scope, views: Views::new(&session), allowance, patterns };
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        context.set_variable_resolver(&variables);
-        // Not `resolve_val`: that is compiled into this crate, recursion and all, and unoptimised seventy
-        // operators overflow a worker's stack. A defect of the interpreter fails one expression,
-        // as any other error does.
-        let guarded = catch_unwind(AssertUnwindSafe(|| unpack(&CelValue::resolve(tree, &context)?)));
-        guarded.unwrap_or_else(|_| Err(ExecutionError::InternalError("the interpreter failed".to_owned())))
+fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, budget: &Budget) -> Resolved {
+    let kinds = scope.kinds();
+    let resolver = Resolver { scope, views: Views::new(&kinds), budget: Internal(budget.clone()), patterns };
+    let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+    context.set_variable_resolver(&resolver);
+    // Not `resolve_val`: that is compiled into this crate, recursion and all, and unoptimised seventy operators overflow
+    // a worker's stack. A defect of the interpreter fails one expression, as any other error does.
+    let guarded = catch_unwind(AssertUnwindSafe(|| unpack(&CelValue::resolve(tree, &context)?)));
+    guarded.unwrap_or_else(|_| Err(ExecutionError::InternalError("the interpreter failed".to_owned())))
+}
+
+/// What kind of failure it was, and what a person reads. Values stay out of the text: they may be secret.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
+pub(super) fn describe(
+    error: &ExecutionError,
+    scope: &Scope,
+    source: &str,
+    names: &[Name],
+) -> (EvaluationErrorKind, String) {
+    let missing = match error {
+        ExecutionError::NoSuchKey(key) => Some(vec![key.to_string()]),
+        error => missing_path(error, scope),
     };
-    result.map_err(|error| Box::new(Failure { error, session }))
-}
-
-impl Failure {
-    /// Whether the evaluation was ended, and would be ended again.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open, and not of our limits")]
-    fn is_of_a_limit(&self) -> bool {
-        match &self.error {
-            ExecutionError::UndeclaredReference(name) => name.as_str() == TURN,
-            ExecutionError::InternalError(message) => *message == over_budget(),
-            _ => false,
-        }
+    if let Some(path) = missing {
+        let (key, parents) = path.split_last().map_or(("", path.as_slice()), |(key, parents)| (key, parents));
+        // A key that is not written there was computed, and may be secret.
+        let told = if source.contains(key) { key } else { "[computed]" };
+        let parents: String = parents.iter().map(|step| format!("{step}.")).collect();
+        return (EvaluationErrorKind::MissingKey { path: path.clone() }, format!("no such key: {parents}{told}"));
     }
-
-    /// What kind of failure it was, and what a person reads. Values stay out of the text: they may be secret.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
-    pub(super) fn describe(&self, scope: &Scope, source: &str, names: &[Name]) -> (EvaluationErrorKind, String) {
-        match &self.error {
-            ExecutionError::NoSuchKey(key) => {
-                let asked = self.session.asked(key);
-                let mut path = asked.and_then(|asked| path_of(asked, scope)).unwrap_or_default();
-                // A key that is not written there was computed, and may be secret.
-                let told = if source.contains(key.as_str()) { key.as_str() } else { "[computed]" };
-                let parents = path.iter().map(|step| format!("{step}."));
-                let message = format!("no such key: {}{told}", parents.collect::<String>());
-                path.push(key.to_string());
-                (EvaluationErrorKind::MissingKey { path }, message)
-            }
-            ExecutionError::UndeclaredReference(name) if name.as_str() == TURN => {
-                (EvaluationErrorKind::Other, format!("loops make more than {MAX_TURNS} turns"))
-            }
-            ExecutionError::UndeclaredReference(name) => {
-                let name = name.strip_prefix('.').unwrap_or(name).to_owned();
-                let message = format!("undeclared reference to '{name}'");
-                let is_variable = names.iter().any(|known| *known == Name::Variable(name.clone()));
-                let kind = if is_variable {
-                    EvaluationErrorKind::UndeclaredVariable(name)
-                } else {
-                    EvaluationErrorKind::UndeclaredFunction(name)
-                };
-                (kind, message)
-            }
-            error => (EvaluationErrorKind::Other, message(error)),
+    match error {
+        ExecutionError::UndeclaredReference(name) => {
+            let name = name.strip_prefix('.').unwrap_or(name).to_owned();
+            let message = format!("undeclared reference to '{name}'");
+            let is_variable = names.iter().any(|known| *known == Name::Variable(name.clone()));
+            let kind = if is_variable {
+                EvaluationErrorKind::UndeclaredVariable(name)
+            } else {
+                EvaluationErrorKind::UndeclaredFunction(name)
+            };
+            (kind, message)
         }
+        error => (EvaluationErrorKind::Other, message(error)),
     }
 }
 
@@ -225,38 +183,4 @@ fn message(error: &ExecutionError) -> String {
 /// The type as CEL calls it; the engine's Rust name of `double` is another.
 fn type_name(value: &CelValue) -> String {
     if let CelValue::Float(_) = value { "double".to_owned() } else { value.type_of().to_string() }
-}
-
-/// The path to the object at this address.
-fn path_of(asked: usize, scope: &Scope) -> Option<Vec<String>> {
-    /// A value, the step that leads to it, and where its parent is among those visited.
-    struct Visited<'s> {
-        value: &'s Value,
-        step: String,
-        parent: Option<usize>,
-    }
-    let mut visited: Vec<Visited<'_>> = Vec::new();
-    visited.extend(scope.variables().map(|(name, value)| Visited { value, step: name.to_owned(), parent: None }));
-    let mut at = 0;
-    while at < visited.len() {
-        let parent = Some(at);
-        match visited[at].value {
-            Value::Object(fields) if address(fields) == asked => {
-                let parents = std::iter::successors(parent, |at| visited[*at].parent);
-                let mut path: Vec<_> = parents.map(|at| visited[at].step.clone()).collect();
-                path.reverse();
-                return Some(path);
-            }
-            Value::Object(fields) => {
-                visited.extend(fields.iter().map(|(key, value)| Visited { value, step: key.clone(), parent }));
-            }
-            Value::Array(items) => {
-                let items = items.iter().enumerate();
-                visited.extend(items.map(|(index, value)| Visited { value, step: index.to_string(), parent }));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-        at += 1;
-    }
-    None
 }

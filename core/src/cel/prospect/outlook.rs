@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::kinds::{Kinds, conjunction, equality, has_value, negation};
 use super::{Entries, Presence};
-use crate::cel::evaluation::evaluate;
-use crate::cel::{Answer, meter, walk};
+use crate::cel::evaluation::{Program, evaluate};
+use crate::cel::{Answer, walk};
 use crate::scope::Scope;
 
 /// What a part of a tree comes to.
@@ -29,7 +29,7 @@ pub(super) struct Failed;
 /// Evaluates a closed tree.
 pub(super) fn constant(tree: &IdedExpr) -> Result<Answer, Failed> {
     let scope = Scope::new(Timestamp::UNIX_EPOCH);
-    let answer = evaluate(&meter::program(tree.clone()), &scope).map_err(|_| Failed)?;
+    let answer = evaluate(&Program::new(tree.clone()), &scope).map_err(|_| Failed)?;
     Ok(answer.map_or(Answer::Absent, |answer| Answer::Value(answer.value)))
 }
 

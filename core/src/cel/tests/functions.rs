@@ -65,8 +65,12 @@ fn calls(name: &str, is_method: bool) -> Vec<String> {
 #[test]
 fn every_function_depends_on_its_arguments_alone_and_keeps_them_to_itself() {
     let (scope, same) = (secretive(), secretive());
-    let functions =
-        FUNCTIONS.iter().map(|name| (*name, false)).chain(MEMBER_FUNCTIONS.iter().map(|name| (*name, true)));
+    let functions = FUNCTIONS
+        .iter()
+        .copied()
+        .flatten()
+        .map(|name| (*name, false))
+        .chain(MEMBER_FUNCTIONS.iter().copied().flatten().map(|name| (*name, true)));
     for (name, is_method) in functions {
         let mut succeeded = BTreeSet::new();
         for source in calls(name, is_method) {
@@ -137,7 +141,9 @@ fn no_function_reaches_out() {
 fn the_same_scope_gives_the_same_answer_at_any_time() {
     let (early, late) =
         (Scope::new("2026-03-01T12:00:00Z".parse().unwrap()), Scope::new("2030-03-01T12:00:00Z".parse().unwrap()));
-    for name in FUNCTIONS.iter().filter(|name| !["now", "conditionAge", "stableFor", "has"].contains(name)) {
+    for name in
+        FUNCTIONS.iter().copied().flatten().filter(|name| !["now", "conditionAge", "stableFor", "has"].contains(name))
+    {
         for arguments in ["", "1", "'a'", "[1]", "'1s'", "1, 'a'", "[], 'a'", "true, false"] {
             let expression = Expression::parse(&format!("{name}({arguments})")).unwrap();
             let shown = |scope: &Scope| expression.evaluate(scope).map_err(|error| error.message);

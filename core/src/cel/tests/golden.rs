@@ -267,7 +267,7 @@ fn lists_and_maps() {
             ("nested.flatten()", Is(json!([1, 2, 3, [4]]))),
             ("nested.flatten(2)", Is(json!([1, 2, 3, 4]))),
             ("lists.range(3)", Is(json!([0, 1, 2]))),
-            ("lists.range(1000000000)", Fails("32 MiB")),
+            ("lists.range(1000000000)", Fails("more than 100000 iterations")),
             ("conditions.sortBy(c, c.type).map(c, c.type)", Is(json!(["Ahead", "Odd", "Old", "Ready"]))),
             ("labels.map(k, k)", Is(json!(["app", "example.io/tier"]))),
             ("labels.exists(k, labels[k] == 'gold')", Is(json!(true))),

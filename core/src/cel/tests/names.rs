@@ -44,10 +44,16 @@ fn unknown_names_are_those_that_nothing_provides() {
 #[test]
 fn the_engine_has_every_function_that_the_lint_knows() {
     let macros = ["has", "all", "exists", "exists_one", "existsOne", "filter", "map", "optFlatMap", "optMap", "sortBy"];
-    let calls =
-        FUNCTIONS.iter().filter(|name| !macros.contains(name)).map(|name| (name, format!("{name}(1, 2, 3, 4, 5)")));
+    let calls = FUNCTIONS
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|name| !macros.contains(name))
+        .map(|name| (name, format!("{name}(1, 2, 3, 4, 5)")));
     let methods = MEMBER_FUNCTIONS
         .iter()
+        .copied()
+        .flatten()
         .filter(|name| !macros.contains(name))
         .map(|name| (name, format!("(1).{name}(1, 2, 3, 4, 5)")));
     for (name, source) in calls.chain(methods) {

@@ -1,0 +1,150 @@
+//! The functions that take from an evaluation's budget: those that hand a value through, and those of the library that
+//! can make far more than they are given. They fail before anything is made.
+
+use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind};
+use cel::common::value::{CowVal, Val};
+use cel::{DeclarationError, Env, ExecutionError};
+
+use super::Budget;
+use super::size::{PER_VALUE, size};
+use crate::cel::conversions::no_overload;
+use crate::cel::data::{entries, take, text};
+use crate::cel::view;
+
+/// A look at a text, or at each member of a list or mapping.
+pub(super) const LOOK: &str = "@look";
+/// Going through all of a value, or a copy.
+pub(super) const WHOLE: &str = "@whole";
+/// A loop over a value, or as many values as a number says.
+pub(super) const RANGE: &str = "@range";
+/// As [`WHOLE`], once for each member.
+pub(super) const PAIRS: &str = "@pairs";
+/// A value for each piece between separators.
+pub(super) const PIECES: &str = "@pieces";
+pub(super) const REPLACE: &str = "@replace";
+pub(super) const JOIN: &str = "@join";
+
+/// A member when all are looked at where they lie.
+const PER_LOOK: usize = 4;
+
+type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
+type Resolved<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
+    let mut add = |name: &str, arguments: usize, function| {
+        let types = std::iter::repeat_with(|| DYN_TYPE).take(arguments).collect();
+        environment.add_overload(name, &format!("{name}_{arguments}"), types, function)
+    };
+    add(LOOK, 2, look)?;
+    add(WHOLE, 2, whole)?;
+    add(RANGE, 2, range)?;
+    add(PAIRS, 2, pairs)?;
+    add(PIECES, 3, pieces)?;
+    add(REPLACE, 4, replace)?;
+    add(REPLACE, 5, replace)?;
+    add(JOIN, 2, join)?;
+    add(JOIN, 3, join)
+}
+
+/// Takes what a value costs, given what is left, and hands the value through.
+fn pass<'b, 'v>(arguments: Arguments<'b, 'v>, cost: impl FnOnce(&dyn Val, usize) -> usize) -> Resolved<'b, 'v> {
+    let [value, budget] = take("@charge", arguments)?;
+    let budget = Budget::of(Some(&budget))?;
+    // Nothing is measured once the budget is exceeded: loops go on after a failure that a later element may outvote.
+    budget.spend_bytes(1)?;
+    budget.spend_bytes(cost(value.as_ref(), budget.room()))?;
+    Ok(value)
+}
+
+/// How many members a list or map has.
+fn members(value: &dyn Val) -> Option<usize> {
+    let sizer = value.as_sizer().filter(|_| matches!(value.get_type().kind(), Kind::List | Kind::Map))?;
+    usize::try_from(*sizer.size().inner()).ok()
+}
+
+fn whole<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    pass(arguments, size)
+}
+
+fn look<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    pass(arguments, |value, room| members(value).map_or_else(|| size(value, room), |members| PER_LOOK * members))
+}
+
+fn pairs<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    pass(arguments, |value, room| {
+        let members = members(value).unwrap_or(0);
+        members.saturating_mul(members).saturating_add(size(value, room))
+    })
+}
+
+/// Charges for every iteration before the first: a loop that ends early costs as much as one that does not.
+fn range<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let budget = Budget::of(arguments.get(1))?.clone();
+    let range = pass(arguments, |value, room| match members(value) {
+        // A loop copies each member: of data, a reference.
+        Some(members) if view::is_view(value) => PER_LOOK * members,
+        _ => size(value, room),
+    })?;
+    let count = || range.downcast_ref::<CelInt>().and_then(|count| usize::try_from(*count.inner()).ok());
+    budget.spend_iterations(members(range.as_ref()).or_else(count).unwrap_or(0))?;
+    if range.get_type().kind() != Kind::Map {
+        return Ok(range);
+    }
+    // A mapping has no order of its own, and a loop goes through the keys.
+    let keys = range.downcast_ref::<CelMap<'v>>().map(entries).unwrap_or_default();
+    let keys = keys.into_iter().map(|(key, _)| key_value(key));
+    Ok(CowVal::owned(CelList::from(keys.collect::<Vec<_>>())))
+}
+
+fn key_value<'v>(key: &CelMapKey<'v>) -> Box<dyn Val + 'v> {
+    match key {
+        CelMapKey::Bool(key) => key.clone_as_boxed(),
+        CelMapKey::Int(key) => key.clone_as_boxed(),
+        CelMapKey::String(key) => key.clone_as_boxed(),
+        CelMapKey::UInt(key) => key.clone_as_boxed(),
+    }
+}
+
+fn pieces<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let [value, separator, budget] = take("split", arguments)?;
+    let budget = Budget::of(Some(&budget))?;
+    // Before they are counted: that goes through the text.
+    budget.spend_bytes(1 + text(&value).len())?;
+    budget.spend_bytes(PER_VALUE * (1 + text(&value).matches(text(&separator)).count()))?;
+    Ok(value)
+}
+
+/// `text.replace(from, to)`, or the first `n` of them; all if `n` is negative.
+fn replace<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let budget = Budget::of(arguments.last())?;
+    let arguments = &arguments[..arguments.len() - 1];
+    let string = |at: usize| arguments.get(at)?.downcast_ref::<CelString<'_>>();
+    let most = arguments.get(3).map_or(Some(-1), |most| most.downcast_ref::<CelInt>().map(|most| *most.inner()));
+    let (Some(text), Some(from), Some(to), Some(most)) = (string(0), string(1), string(2), most) else {
+        return Err(no_overload("replace", arguments));
+    };
+    let (text, from, to) = (text.inner(), from.inner(), to.inner());
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    budget.spend_bytes(text.len())?;
+    budget.spend_bytes(text.matches(from).take(most).count().saturating_mul(to.len()))?;
+    Ok(CowVal::owned(CelString::from(text.replacen(from, to, most))))
+}
+
+/// `list.join()`, `list.join(separator)`.
+fn join<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let budget = Budget::of(arguments.last())?;
+    let arguments = &arguments[..arguments.len() - 1];
+    let separator =
+        arguments.get(1).map_or(Some(""), |separator| Some(separator.downcast_ref::<CelString<'_>>()?.inner()));
+    let list = arguments.first().and_then(|list| list.downcast_ref::<CelList<'_>>());
+    let (Some(list), Some(separator)) = (list, separator) else { return Err(no_overload("join", arguments)) };
+    let mut texts = Vec::new();
+    for item in list.inner() {
+        let Some(item) = item.downcast_ref::<CelString<'_>>() else {
+            return Err(ExecutionError::function_error("join", "not a list of strings"));
+        };
+        budget.spend_bytes(PER_VALUE + separator.len() + item.inner().len())?;
+        texts.push(item.inner());
+    }
+    Ok(CowVal::owned(CelString::from(texts.join(separator))))
+}

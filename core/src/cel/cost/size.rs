@@ -1,0 +1,57 @@
+//! The size of a value: bytes of text, and [`PER_VALUE`] for each value in it. Nothing here can fail.
+
+use cel::common::types::{CelBytes, CelList, CelMap, CelMapKey, CelOptional, CelString, Kind};
+use cel::common::value::Val;
+use serde_json::Value;
+
+use crate::cel::view;
+
+/// A value in another one, without its own text and members: about what the interpreter needs for one.
+pub(super) const PER_VALUE: usize = 32;
+
+/// The size of a value; something above `room` if the size is above.
+pub(super) fn size(value: &dyn Val, room: usize) -> usize {
+    let kind = value.get_type().kind();
+    if matches!(kind, Kind::List | Kind::Map) {
+        // First of all: a view makes a list or map of CEL's own when it is asked whether it is one.
+        if let Some(size) = view::size(value, room) {
+            return size;
+        }
+        let mut sum = 0;
+        let mut add = |text: usize, value: &dyn Val| {
+            if sum <= room {
+                sum += PER_VALUE + text + size(value, room - sum);
+            }
+        };
+        if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+            list.inner().iter().for_each(|item| add(0, item.as_ref()));
+        } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+            let text = |key: &CelMapKey<'_>| if let CelMapKey::String(key) = key { key.inner().len() } else { 0 };
+            map.inner().iter().for_each(|(key, value)| add(text(key), value.as_ref()));
+        }
+        sum
+    } else if let Some(text) = value.downcast_ref::<CelString<'_>>() {
+        text.inner().len()
+    } else if let Some(bytes) = value.downcast_ref::<CelBytes<'_>>() {
+        bytes.inner().len()
+    } else {
+        let optional = value.downcast_ref::<CelOptional<'_>>().and_then(|optional| optional.option());
+        optional.map_or(0, |value| size(value, room))
+    }
+}
+
+/// The size of the members of data; something above `room` if the size is above.
+pub(in crate::cel) fn size_of_members(data: &Value, room: usize) -> usize {
+    let mut sum = 0;
+    let mut add = |key: usize, member: &Value| {
+        if sum <= room {
+            sum += PER_VALUE + key + member.as_str().map_or(0, str::len) + size_of_members(member, room - sum);
+        }
+    };
+    match data {
+        Value::Array(items) => items.iter().for_each(|item| add(0, item)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| add(key.len(), value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    sum
+}
