@@ -33,7 +33,6 @@ mod walk;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::panic::catch_unwind;
 use std::sync::{Arc, OnceLock};
 
 use cel::common::ast::IdedExpr;
@@ -156,14 +155,16 @@ impl Expression {
             source => source,
         };
         limits::check_text(source).map_err(ExpressionError::Limit)?;
-        // A defect of the parser is a mistake in one expression, not the end of the process.
-        let tree = catch_unwind(|| environment::parse(source))
-            .unwrap_or_else(|_| Err(("the parser failed".to_owned(), 1, 1)))
-            .map_err(|(message, line, column)| {
+        let parse = || {
+            let tree = environment::parse(source).map_err(|(message, line, column)| {
                 let syntax::Fault { found, cure } = syntax::explain(&message, source);
                 ExpressionError::Parse { message: found, help: cure.map(str::to_owned), line, column }
             })?;
-        limits::check_tree(&tree).map_err(ExpressionError::Limit)?;
+            limits::check_tree(&tree).map_err(ExpressionError::Limit)?;
+            Ok(tree)
+        };
+        let failed = || Err(ExpressionError::Limit("the parser failed".to_owned()));
+        let tree = limits::guard(source, parse).unwrap_or_else(failed)?;
         let resources = lint::reads(&tree, "resources");
         let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
         let names = lint::names(&tree);

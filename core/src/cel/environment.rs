@@ -59,8 +59,8 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, (String, usize, usize)> {
     let parser = ENVIRONMENT
         .parser()
         .enable_ident_escape_syntax(true)
-        // Brackets are counted before; the parser's own limit reports no position.
-        .max_recursion_depth(u16::try_from(2 * limits::MAX_ESTIMATE).unwrap_or(u16::MAX));
+        // The length of the text bounds the depth; the parser's own limit reports no position.
+        .max_recursion_depth(u16::try_from(limits::MAX_BYTES).unwrap_or(u16::MAX));
     parser.parse(source).map_err(|errors| match errors.errors.first() {
         Some(error) => {
             let position = |at: isize| usize::try_from(at).unwrap_or(1).max(1);
