@@ -43,6 +43,10 @@ fn large() -> anyhow::Result<Scope> {
     let mut scope = Scope::new("2026-03-01T12:00:00Z".parse()?);
     let numbers = json!((0..20_000).collect::<Vec<_>>());
     ["list", "second", "third", "fourth"].into_iter().for_each(|name| scope.set(name, numbers.clone()));
+    scope.set("data", json!({"items": numbers}));
+    scope.set("digits", json!("1".repeat(1 << 20)));
+    let entry = |number: usize| json!({"name": format!("n{number}"), "fieldValue": {"string": "x"}});
+    scope.set("feedback", json!({"values": (0..5_000).map(entry).collect::<Vec<_>>()}));
     scope.set("thousand", json!((0..1_000).collect::<Vec<_>>()));
     scope.set("texts", json!((0..1_000).map(|number| format!("{number}{}", "x".repeat(1_000))).collect::<Vec<_>>()));
     scope.set("text", json!("x".repeat(1 << 20)));
@@ -115,6 +119,9 @@ fn expressions() -> Vec<String> {
         "list.all(i, conditionStatus(list, 'a') == 'Unknown')",
         "list.all(i, conditionAge(objects, 'a') == -1)",
         "list.all(i, dig(objects, dots) == null)",
+        "list.all(i, statusFeedbackValue(feedback, 'none') == '')",
+        "list.all(i, [data].all(d, d.items.first().hasValue()))",
+        "list.all(i, [data].all(d, d.items[0] == 0 && has(d.items) && d.items.size() > 0))",
         "list.all(i, objects[0][?text] == optional.none())",
         "list.all(i, has(keys.k19999))",
         "list.exists(i, objects.map(o, o.metadata.name).exists(n, n == 'none'))",
@@ -142,6 +149,7 @@ fn expressions() -> Vec<String> {
         "list.all(i, duration(text) == duration('1s') || true)",
         "list.all(i, timestamp(text) == timestamp(0) || true)",
         "list.all(i, int(text) == 1 || true)",
+        "list.all(i, double(digits) > 1.0 || true)",
         "list.all(i, string(bytes(text)) == '' || true)",
         "list.all(i, '%s'.format([text]) == '')",
         "list.all(i, '%.1000f'.format([1.5]) != '')",

@@ -16,6 +16,8 @@ pub(super) const LOOK: &str = "@look";
 /// Going through all of a value, or a copy.
 pub(super) const WHOLE: &str = "@whole";
 /// A loop over a value, or as many values as a number says.
+pub(super) const LOOP: &str = "@loop";
+/// As [`LOOP`]; a mapping is replaced by its keys, in order.
 pub(super) const RANGE: &str = "@range";
 /// As [`WHOLE`], once for each member.
 pub(super) const PAIRS: &str = "@pairs";
@@ -37,6 +39,7 @@ pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationEr
     };
     add(LOOK, 2, look)?;
     add(WHOLE, 2, whole)?;
+    add(LOOP, 2, iterations)?;
     add(RANGE, 2, range)?;
     add(PAIRS, 2, pairs)?;
     add(PIECES, 3, pieces)?;
@@ -78,7 +81,7 @@ fn pairs<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
 }
 
 /// Charges for every iteration before the first: a loop that ends early costs as much as one that does not.
-fn range<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+fn iterations<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let budget = Budget::of(arguments.get(1))?.clone();
     let range = pass(arguments, |value, room| match members(value) {
         // A loop copies each member: of data, a reference.
@@ -87,6 +90,11 @@ fn range<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     })?;
     let count = || range.downcast_ref::<CelInt>().and_then(|count| usize::try_from(*count.inner()).ok());
     budget.spend_iterations(members(range.as_ref()).or_else(count).unwrap_or(0))?;
+    Ok(range)
+}
+
+fn range<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let range = iterations(arguments)?;
     if range.get_type().kind() != Kind::Map {
         return Ok(range);
     }

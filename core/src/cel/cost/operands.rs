@@ -6,7 +6,7 @@
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::BUDGET;
-use super::functions::{JOIN, LOOK, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
+use super::functions::{JOIN, LOOK, LOOP, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
 use crate::cel::lint::namespace;
 
 /// Charges for the operands of one node, whose children are charged for theirs.
@@ -71,8 +71,10 @@ fn charge_call(call: &mut CallExpr) {
         // A key that is not there is copied into the error.
         (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => whole(key),
         (name, target, _) if is_free(name, target.is_some()) => {}
-        ("size" | "conditionAge" | "conditionStatus" | "stableFor" | "statusFeedbackValue", target, arguments) => {
-            target.into_iter().chain(arguments).for_each(look);
+        ("size" | "first", target, arguments) => target.into_iter().chain(arguments).for_each(look),
+        ("conditionAge" | "conditionStatus" | "stableFor", None, [list, more @ ..]) => {
+            wrap(LOOP, list, None);
+            more.iter_mut().for_each(look);
         }
         ("distinct", Some(list), _) => wrap(PAIRS, list, None),
         ("split", Some(text), [separator, ..]) => {
@@ -81,7 +83,7 @@ fn charge_call(call: &mut CallExpr) {
             let everything = || IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String("".into())) };
             wrap(PIECES, text, Some(literal.unwrap_or_else(everything)));
         }
-        ("range", None, [count]) if is_namespaced => wrap(RANGE, count, None),
+        ("range", None, [count]) if is_namespaced => wrap(LOOP, count, None),
         // What these make can be larger than what they are given, so they see to it themselves.
         ("replace", Some(_), [_, _] | [_, _, _]) => become_function(call, REPLACE),
         ("join", Some(_), [] | [_]) => become_function(call, JOIN),
@@ -104,8 +106,8 @@ fn is_comparison(name: &str) -> bool {
 /// Operators and functions that look at little of what they are given, or at a little that a path leads to.
 fn is_free(name: &str, is_method: bool) -> bool {
     match name {
-        "hasValue" | "value" | "first" | "toUnixTime" => is_method,
-        "dig" | "dyn" | "type" | "int" | "uint" | "double" => !is_method,
+        "hasValue" | "value" | "toUnixTime" => is_method,
+        "dig" | "dyn" | "type" => !is_method,
         operators::ADD | "@string" | "@duration" | "@sortByAssociatedKeys" | "@indexOf" | "@lastIndexOf" => false,
         name if name.starts_with("get") => is_method,
         name => name.starts_with(['_', '!', '@']),

@@ -151,6 +151,7 @@ fn loops_end_after_so_many_iterations() {
         ("exists", format!("{0}.exists(a, {0}.exists(b, {0}.exists(c, a + b < c)))", list(400))),
         ("what ends early", format!("lists.range(1000).all(a, {}.exists(b, true))", list(200))),
         ("a range", "lists.range(1000).all(i, lists.range(1000000).size() > 0)".to_owned()),
+        ("conditions", "lists.range(1000).all(i, conditionStatus(lists.range(200), 'a') == 'Unknown')".to_owned()),
         ("exists one", format!("{0}.exists_one(a, {0}.exists_one(b, {0}.exists_one(c, a + b < c)))", list(300))),
     ];
     for (name, source) in cases {
@@ -232,7 +233,9 @@ fn what_would_fill_memory_or_run_for_minutes_fails() {
         "list.all(i, text.matches('(x+x+)+y') || true)".to_owned(),
         "list.all(i, list.sort() != [1])".to_owned(),
         "list.all(i, [list].flatten() != [1])".to_owned(),
-        "list.all(i, conditionStatus(list, 'a') == 'Unknown')".to_owned(),
+        "list.all(i, statusFeedbackValue({'values': objects}, 'a') == '')".to_owned(),
+        "list.all(i, [{'items': list}].all(d, d.items.first().hasValue()))".to_owned(),
+        "list.all(i, double(text) > 1.0 || true)".to_owned(),
         "list.all(i, labels[?text] == optional.none())".replace("labels", "objects[0]"),
         "list.all(i, duration(text) == duration('1s') || true)".to_owned(),
         "optional.of([text + 'a']).optMap(v, list.all(i, v.all(x, true)))".to_owned(),
