@@ -1,4 +1,4 @@
--- The five tables of the lifecycle API, with the keys and indexes that its contract names.
+-- The five tables of the HyperFleet API, with the keys and indexes that its specification names.
 
 CREATE TABLE resources (
     id           varchar(255) PRIMARY KEY,
@@ -57,7 +57,7 @@ CREATE TABLE resource_references (
 );
 CREATE INDEX idx_resource_references_target ON resource_references (target_id);
 
--- A kind is at most 100 characters long; a shorter column here would refuse the reports on it.
+-- As long as resources.kind: a shorter column would refuse reports on kinds with long names.
 CREATE TABLE adapter_statuses (
     id                  varchar(255) PRIMARY KEY,
     created_time        timestamptz  NOT NULL DEFAULT now(),

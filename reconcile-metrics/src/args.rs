@@ -1,7 +1,7 @@
-//! The command line.
+//! Parses the command line.
 //!
-//! In: the process's arguments. Out: an [`Invocation`], or clap's own help and error texts. Flags that set a
-//! configuration key come from the loader's table, so that neither can have one that the other lacks.
+//! In: the process's arguments. Out: an [`Invocation`]. Fails: with clap's help and error texts. Flags that set a
+//! configuration key are generated from [`EXPORTER`], so that the parser and the loader know the same flags.
 
 use std::ffi::OsString;
 
@@ -15,43 +15,43 @@ use crate::config::settings::{EXPORTER, FILE};
 use crate::listing::Filter;
 use crate::store::Trouble;
 
-/// What the process was asked to do.
+/// The command to run, with its arguments.
 #[derive(Debug)]
 pub enum Invocation {
     /// Serve metrics.
     Serve(Source),
-    /// Change the schema.
+    /// Apply the migrations.
     Migrate {
         /// The configuration.
         source: Source,
-        /// What of the schema.
-        action: MigrateAction,
+        /// Whether to list the migrations instead.
+        list: bool,
     },
     /// Build, show or remove the two indexes that make scrapes cheap.
     Prepare {
         /// The configuration.
         source: Source,
-        /// Whether they are removed.
+        /// Whether to remove them.
         remove: bool,
-        /// Whether the statements are only shown.
+        /// Whether to print the statements only.
         dry_run: bool,
     },
     /// Print stuck resources.
     Stuck {
         /// The configuration.
         source: Source,
-        /// Which ones.
+        /// The filter.
         filter: Filter,
-        /// The most that are printed.
+        /// The most resources to print.
         limit: u32,
-        /// Whether they are printed as JSON.
+        /// Whether to print JSON.
         json: bool,
     },
     /// List every diagnostic of the configuration.
     Check {
         /// The configuration.
         source: Source,
-        /// Whether it is compared with what the database holds.
+        /// Whether to compare the configuration with the database.
         database: bool,
     },
     /// Print the JSON Schema of the configuration.
@@ -61,7 +61,7 @@ pub enum Invocation {
 }
 
 impl Invocation {
-    /// Where its configuration comes from, if it takes one.
+    /// Returns where the configuration comes from, for commands that have one.
     #[must_use]
     pub fn source(&self) -> Option<&Source> {
         match self {
@@ -75,47 +75,24 @@ impl Invocation {
     }
 }
 
-/// What of the schema is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MigrateAction {
-    /// Apply what is not applied.
-    Apply,
-    /// Show what is and what is not.
-    List,
-    /// Revert what came after a version.
-    RevertTo {
-        /// The version.
-        version: i64,
-        /// Whether nobody is to be asked.
-        confirmed: bool,
-    },
-}
-
 /// Where the configuration comes from.
 #[derive(Debug, Default)]
 pub struct Source {
     /// `--config`.
     pub file: Option<String>,
-    /// Keys set by flags.
+    /// The values of flags that set keys.
     pub flags: Flags,
 }
 
 /// Parses the arguments.
 ///
 /// # Errors
-/// Clap's: what is wrong, or the help that was asked for.
+/// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
         Some(("serve", matches)) => Invocation::Serve(source(matches)),
-        Some(("migrate", matches)) => {
-            let action = match matches.get_one::<i64>("revert-to") {
-                Some(&version) => MigrateAction::RevertTo { version, confirmed: matches.get_flag("yes") },
-                None if matches.get_flag("list") => MigrateAction::List,
-                None => MigrateAction::Apply,
-            };
-            Invocation::Migrate { source: source(matches), action }
-        }
+        Some(("migrate", matches)) => Invocation::Migrate { source: source(matches), list: matches.get_flag("list") },
         Some(("prepare", matches)) => Invocation::Prepare {
             source: source(matches),
             remove: matches.get_flag("remove"),
@@ -140,32 +117,23 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     })
 }
 
-/// The whole command line, for parsing and for the documentation's test.
+/// Describes the command line, for [`parse`] and for the test that compares it with `docs/`.
 #[must_use]
 pub fn command() -> Command {
     let schema = schema();
     let configured = |command: Command| configured(command, &schema);
-    let serve = configured(Command::new("serve").about("Serves metrics, probes and the page of stuck resources"));
-    let migrate = configured(Command::new("migrate").about("Brings the schema of a database of our own up to date"))
-        .arg(switch("list", "Only shows what is applied"))
-        .arg(
-            Arg::new("revert-to")
-                .long("revert-to")
-                .value_name("VERSION")
-                .value_parser(value_parser!(i64))
-                .conflicts_with("list")
-                .help("Reverts every migration after this version, and drops its tables with what is in them; 0 reverts all"),
-        )
-        .arg(switch("yes", "Reverts without asking").requires("revert-to"));
+    let serve = configured(Command::new("serve").about("Serves metrics, probes and the page /stuck"));
+    let migrate = configured(Command::new("migrate").about("Applies pending migrations to the local API's database"))
+        .arg(switch("list", "Only lists applied and pending migrations"));
     let prepare = configured(
         Command::new("prepare")
-            .about("Builds the two indexes that make scrapes cheap, beside running writers, as the tables' owner"),
+            .about("Builds the two indexes that make scrapes cheap, as the tables' owner, while the API keeps writing"),
     )
     .arg(switch("remove", "Removes the indexes instead"))
-    .arg(switch("dry-run", "Only shows the statements"));
-    let stuck = configured(Command::new("stuck").about("Prints the stuck resources and what they wait on"))
-        .arg(text("kind", "KIND", "Only this kind, in any case; other: kinds that are not configured"))
-        .arg(text("adapter", "NAME", "Only those that wait on this adapter"))
+    .arg(switch("dry-run", "Only prints the statements"));
+    let stuck = configured(Command::new("stuck").about("Lists stuck resources and the adapters they wait on"))
+        .arg(text("kind", "KIND", "Only this kind, in any case; `other` means all kinds that are not configured"))
+        .arg(text("adapter", "NAME", "Only resources that wait on this adapter"))
         .arg(
             Arg::new("deleting")
                 .long("deleting")
@@ -173,11 +141,11 @@ pub fn command() -> Command {
                 .default_missing_value("true")
                 .value_name("BOOL")
                 .value_parser(value_parser!(bool))
-                .help("Only those that are being deleted; with false only the others"),
+                .help("Only resources that are being deleted; with `false` only the others"),
         )
         .arg(switch(
             "stalled",
-            "Instead, deletions that are stalled: past their threshold, still there, and not pending",
+            "Lists stalled deletions instead: requested longer ago than the threshold, and not pending",
         ))
         .arg(
             Arg::new("limit")
@@ -185,7 +153,7 @@ pub fn command() -> Command {
                 .value_name("COUNT")
                 .value_parser(value_parser!(u32).range(1..=10_000))
                 .default_value("100")
-                .help("The most that are printed, the oldest first"),
+                .help("The most resources to list, the oldest first"),
         )
         .arg(
             Arg::new("output")
@@ -194,14 +162,14 @@ pub fn command() -> Command {
                 .value_name("FORMAT")
                 .value_parser(["text", "json"])
                 .default_value("text")
-                .help("For people (text) or for machines (json)"),
+                .help("A table for people (text), or JSON for programs (json)"),
         );
-    let check = configured(Command::new("check").about("Lists every diagnostic of the configuration, with its place")).arg(switch(
+    let check = configured(Command::new("check").about("Lists every mistake of the configuration, with its line")).arg(switch(
         "database",
-        "Also compares it with the database, by a pass over all resources: kinds, adapters that never reported, missing conditions",
+        "Also compares the configuration with all resources in the database: unknown kinds, adapters that never reported, missing conditions",
     ));
     Command::new("reconcile-metrics")
-        .about("Says which resources are not reconciled, since when, and what they wait on, from PostgreSQL")
+        .about("Counts unreconciled resources in the HyperFleet API's database for Prometheus, and lists those that are stuck")
         .version(THIS.number)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -243,22 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_passes_claps_own_checks() {
         command().debug_assert();
     }
 
     #[test]
-    fn flags_become_keys_and_filters() {
+    fn stuck_parses_its_filters_and_key_flags() {
         let invocation = parsed("stuck --db-host db --kind Cluster --deleting --limit 5 --output json");
         let Invocation::Stuck { source, filter, limit, json } = invocation else { panic!("{invocation:?}") };
         assert_eq!(source.flags, Flags::from([("db-host", "db".to_owned())]));
         assert_eq!((filter.kind.as_deref(), filter.deleting, limit, json), (Some("Cluster"), Some(true), 5, true));
-        for (arguments, confirmed) in
-            [("--revert-to 20260901000000", false), ("--revert-to 20260901000000 --yes", true)]
-        {
-            let invocation = parsed(&format!("migrate {arguments}"));
-            let Invocation::Migrate { action, .. } = invocation else { panic!("{invocation:?}") };
-            assert_eq!(action, MigrateAction::RevertTo { version: 20_260_901_000_000, confirmed });
-        }
     }
 }

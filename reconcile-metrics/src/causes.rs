@@ -1,13 +1,13 @@
-//! An error with its causes on one line, each said once.
+//! Prints an error and its causes on one line, without repetitions.
 //!
-//! In: an error. Out: its text and those of its causes. Nothing can fail. The database's client quotes the cause in
-//! each of its own texts *and* names it as its source, so that joining them says everything twice.
+//! In: an error. Out: its text and those of its causes. sqlx's errors contain the text of their source, so joining all
+//! texts with colons would print each cause twice.
 
 use std::error::Error;
 
 use sqlx::error::DatabaseError;
 
-/// The error and everything that caused it.
+/// Returns the texts of the error and of its causes, joined by colons.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let Some(cause) = error.source() else { return leaf(error) };
@@ -20,7 +20,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 
 fn leaf(error: &(dyn Error + 'static)) -> String {
     match error.downcast_ref::<Box<dyn DatabaseError>>() {
-        // Its text ends with a line of PostgreSQL's source code, which helps nobody here.
+        // `Display` appends a line number in PostgreSQL's source code, which does not help a reader of our logs.
         Some(refusal) => refusal.message().to_owned(),
         None => error.to_string(),
     }
@@ -34,7 +34,7 @@ mod tests {
     use crate::store::StoreError;
 
     #[test]
-    fn a_cause_that_the_text_quotes_is_said_once() {
+    fn chain_prints_a_cause_once_if_the_error_quotes_it() {
         let refused = || io::Error::other("connection refused");
         let cases: [(Box<dyn Error>, &str); 4] = [
             (Box::new(refused()), "connection refused"),

@@ -1,9 +1,9 @@
-//! What each command does, from its configuration to its exit code.
+//! Runs the commands.
 //!
-//! In: an invocation and the environment. Out: text on standard output, logs on standard error, an exit code. What can
-//! fail ends in one error with its causes.
+//! In: an invocation and the environment variables. Out: text on standard output, logs on standard error, and an exit
+//! code. Fails: with one error, which contains the texts of its causes.
 
-use std::io::{BufRead, IsTerminal as _, Write};
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,32 +17,32 @@ use lifecycle_service::program::print;
 use lifecycle_service::{files, shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Invocation, MigrateAction, Source};
+use crate::args::{Invocation, Source};
 use crate::causes::chain;
 use crate::config::settings::{EXPORTER, FILE};
 use crate::config::{self, AGE_BUCKETS, Config, Environment, Kind, Kinds};
-use crate::figures::Edges;
+use crate::figures::Bounds;
 use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
-use crate::store::{Coverage, Silent, Store, StoreError, Unconditioned, connect};
+use crate::store::{Coverage, Silent, Store, StoreError, WithoutCondition, connect};
 use crate::{migrations, prepare, stuck_text};
 
-/// The time that running scrapes get on shutdown.
+/// How long a shutdown waits for running scrapes.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Does what was asked.
+/// Runs a command.
 ///
 /// # Errors
-/// Whatever kept it from being done.
+/// Returns the reason why the command failed.
 pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
     let is_configured = invocation.source().is_none_or(|source| names_database(source, environment));
-    // One thread: the work is waiting for the database, and each thread of a runtime costs memory.
+    // The program mostly waits for the database, so more threads would only cost memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     let done = runtime.block_on(async {
         match invocation {
             Invocation::Serve(source) => serve(load(&source, environment)?).await,
-            Invocation::Migrate { source, action } => migrate(&load(&source, environment)?, action).await,
+            Invocation::Migrate { source, list } => migrate(&load(&source, environment)?, list).await,
             Invocation::Prepare { source, remove, dry_run } => {
                 prepare_database(&load(&source, environment)?, remove, dry_run).await
             }
@@ -57,14 +57,14 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
     done.map_err(|error| {
         let is_unreachable = error.downcast_ref().is_some_and(|error: &StoreError| error.reason() == "connection");
         let FileName { flag, variable, .. } = FILE;
-        // Most often it is somebody who asks within the exporter's own container, without its file.
+        // The usual cause: a person runs `stuck` in the exporter's container and forgets --config.
         let hint = (is_unreachable && !is_configured)
-            .then(|| format!("; no configuration file was named, by --{flag} or {variable}"));
+            .then(|| format!("; no configuration file was given: set --{flag} or {variable}"));
         anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
     })
 }
 
-/// Whether somebody said which database it is.
+/// Whether a file, a variable or a flag sets the database's address.
 fn names_database(source: &Source, environment: &Environment) -> bool {
     let is_set = |key| EXPORTER.sets(key, environment, &source.flags);
     FILE.resolve(source.file.as_deref(), environment).is_some() || is_set("database.url") || is_set("database.host")
@@ -99,8 +99,8 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let store = Store::new(&config.database, &config.kinds);
                 let coverage = store.coverage(config.scrape_timeout).await?;
-                // Whatever a scrape needs, too.
-                store.snapshot(&Edges::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
+                // A scrape needs more rights than `coverage`, so try one as well.
+                store.snapshot(&Bounds::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
                 print(&format!("the database has {}\n", resources(coverage.kinds.values().sum())))?;
                 diagnostics.extend(compare(&coverage, &config.kinds));
             }
@@ -113,14 +113,14 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
     }
 }
 
-/// Where the configuration and the database do not belong together.
+/// Warns where the configuration does not match the database.
 fn compare(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     let mut warn = |message: String, help: String| {
         diagnostics.push(Diagnostic::outside("database", "kinds", message, Some(help)).as_severity(Severity::Warning));
     };
     for kind in coverage.kinds.keys().filter(|kind| !kinds.all().is_empty() && kinds.get(kind).is_none()) {
-        match kinds.spelled_otherwise(kind) {
+        match kinds.in_other_case(kind) {
             Some(Kind { name, .. }) => warn(
                 format!("kind {kind:?} is configured as {name:?}: its thresholds and adapters do not apply"),
                 format!("write `kind: {kind:?}`"),
@@ -139,8 +139,8 @@ fn compare(coverage: &Coverage, kinds: &Kinds) -> Diagnostics {
         };
         warn(format!("adapter {adapter:?} never reported on any resource of kind {kind:?}, which requires it"), help);
     }
-    for (kind, Unconditioned { count, ids }) in &coverage.without_condition {
-        // The API writes none for kinds without adapters.
+    for (kind, WithoutCondition { count, ids }) in &coverage.without_condition {
+        // The API writes no condition Reconciled for kinds without required adapters.
         if kinds.get(kind).is_some_and(|kind| !kind.required_adapters.is_empty()) {
             let ids: Vec<_> = ids.iter().map(|id| id.escape_debug().to_string()).collect();
             warn(
@@ -164,7 +164,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let shared = Shared::new(config.clone(), scraper.clone(), store);
     let health = serve_health(shared.clone()).await?;
     let metrics = serve_metrics(shared.clone()).await?;
-    // Logs at once why the database cannot be read, if so; a database that is absent may come later.
+    // Log at the start why the database cannot be read. It may become readable later, so go on.
     scraper.scrape().await;
     let details = tokio::spawn(scraper.keep_details(stop.clone()));
     stop.cancelled().await;
@@ -176,21 +176,10 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitCode> {
+async fn migrate(config: &Config, list: bool) -> anyhow::Result<ExitCode> {
     let mut connection = connect(&config.database).await?;
-    match action {
-        MigrateAction::Apply => migrations::apply(&mut connection).await?,
-        MigrateAction::RevertTo { version, confirmed } => {
-            let listed = migrations::list(&mut connection).await?;
-            let to_revert: Vec<_> =
-                listed.iter().filter(|one| one.applied && one.version > version).map(|one| one.name).collect();
-            if !confirmed && !to_revert.is_empty() {
-                let database = sqlx::query_scalar("SELECT current_database()::text").fetch_one(&mut connection).await?;
-                confirm(&to_revert, database)?;
-            }
-            migrations::revert_to(&mut connection, version).await?;
-        }
-        MigrateAction::List => {}
+    if !list {
+        migrations::apply(&mut connection).await?;
     }
     let mut text = String::new();
     for migration in migrations::list(&mut connection).await? {
@@ -202,28 +191,6 @@ async fn migrate(config: &Config, action: MigrateAction) -> anyhow::Result<ExitC
 
 fn resources(count: u64) -> String {
     format!("{count} resource{}", if count == 1 { "" } else { "s" })
-}
-
-/// Asks at a terminal whether migrations are to be reverted.
-///
-/// # Errors
-/// The answer was no, or there is nobody to ask.
-fn confirm(migrations: &[&str], database: String) -> anyhow::Result<()> {
-    let what = format!("reverting {} drops tables of `{database}` with all that is in them", migrations.join(", "));
-    let terminal = std::io::stdin();
-    anyhow::ensure!(terminal.is_terminal(), "{what}: confirm it by --yes");
-    let question = format!("{what}. Type the database's name to go on: ");
-    let confirmed = ask(&question, &database, &mut terminal.lock(), &mut std::io::stderr());
-    anyhow::ensure!(confirmed.context("failed to ask")?, "not confirmed, so nothing was reverted");
-    Ok(())
-}
-
-fn ask(question: &str, expected: &str, from: &mut impl BufRead, to: &mut impl Write) -> std::io::Result<bool> {
-    write!(to, "{question}")?;
-    to.flush()?;
-    let mut answer = String::new();
-    from.read_line(&mut answer)?;
-    Ok(answer.trim() == expected)
 }
 
 async fn prepare_database(config: &Config, remove: bool, dry_run: bool) -> anyhow::Result<ExitCode> {
@@ -244,19 +211,19 @@ async fn prepare_database(config: &Config, remove: bool, dry_run: bool) -> anyho
 
 async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
     let store = Store::new(&config.database, &config.kinds);
-    let chooses = filter.chooses_after_reading(&config.kinds);
-    let most = if chooses { config.details.max_resources.max(limit) } else { limit };
+    let in_memory = filter.filters_in_memory(&config.kinds);
+    let most = if in_memory { config.details.max_resources.max(limit) } else { limit };
     let mut listing = filter.list(&store, most, 0..limit as usize, config.scrape_timeout).await?;
-    let beyond = listing.found.len() > limit as usize || (listing.truncated && !chooses);
-    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
-    if let Some(warning) = &remark {
+    let beyond = listing.found.len() > limit as usize || (listing.truncated && !in_memory);
+    let hint = filter.hint(&config.kinds).filter(|_| listing.found.is_empty());
+    if let Some(warning) = &hint {
         writeln!(std::io::stderr(), "warning: {warning}").context("failed to write")?;
     }
     listing.found.truncate(limit as usize);
     let (items, read, truncated) = (&listing.found, listing.read, beyond || listing.truncated);
     if json {
         let body = serde_json::json!({
-            "items": items, "size": items.len(), "read": read, "truncated": truncated, "remark": remark,
+            "items": items, "size": items.len(), "read": read, "truncated": truncated, "hint": hint,
         });
         return print(&format!("{body:#}\n"));
     }
@@ -266,29 +233,7 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     print(&stuck_text::table(items))?;
     match (beyond, listing.truncated) {
         (true, _) => print("there are more; see --limit\n"),
-        (false, true) => print(&format!("only the {read} oldest were looked into; see details.max_resources\n")),
+        (false, true) => print(&format!("only the {read} oldest were read; see details.max_resources\n")),
         (false, false) => Ok(ExitCode::SUCCESS),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
-    use super::*;
-
-    #[test]
-    fn only_the_databases_name_confirms() {
-        let cases = [
-            ("hyperfleet\n", "hyperfleet", true),
-            ("yes\n", "hyperfleet", false),
-            ("\n", "hyperfleet", false),
-            ("", "hyperfleet", false),
-        ];
-        for (answer, database, confirmed) in cases {
-            let mut asked = Vec::new();
-            assert_eq!(ask("Sure? ", database, &mut answer.as_bytes(), &mut asked).unwrap(), confirmed, "{answer:?}");
-            assert_eq!(asked, b"Sure? ");
-        }
     }
 }

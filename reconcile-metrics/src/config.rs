@@ -1,9 +1,8 @@
-//! Configuration: from a file, the environment and flags to what the process runs with.
+//! Loads the configuration from a file, environment variables and flags.
 //!
-//! In: the file's text, the environment as a value, and the flags that were given. Out: a [`Config`], or every
-//! diagnostic with its file, place and cure. A value comes from a flag, else from the environment, else from the file, else
-//! from its default. Nothing is connected to here, and no secret is read: a file that holds one is read when it is used,
-//! so that it can be renewed.
+//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
+//! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default. The
+//! loader reads no secret: files with secrets are read at each use, so that they can change while the process runs.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,55 +29,55 @@ use spec::ExporterSpec;
 
 pub use lifecycle_config::settings::{Environment, Flags};
 
-/// What the process runs with; every default is in place.
+/// The configuration with every default applied.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Logging.
     pub log: LogSettings,
-    /// The database.
+    /// How to connect to the database.
     pub database: DatabaseConfig,
-    /// Where health and `/stuck` are served.
+    /// The address of probes and `/stuck`.
     pub health_listen: SocketAddr,
-    /// Where metrics are served.
+    /// The address of `/metrics`.
     pub metrics_listen: SocketAddr,
-    /// The time for a scrape.
+    /// The time limit of one scrape.
     pub scrape_timeout: Duration,
-    /// How often details are renewed, and how far they go.
+    /// The background reading of details.
     pub details: DetailsConfig,
     /// Who may read `/stuck`.
     pub stuck_access: StuckAccess,
-    /// The kinds, with what is stuck for each.
+    /// The configured kinds, with their thresholds.
     pub kinds: Kinds,
 }
 
-/// How the database is reached.
+/// How to connect to the database.
 #[derive(Clone)]
 pub struct DatabaseConfig {
-    /// Address, role and TLS. The password is not in it unless the address named one.
+    /// Address, role and TLS, without the password unless `database.url` contains it.
     pub options: sqlx::postgres::PgConnectOptions,
     /// Where the password comes from.
     pub password: PasswordSource,
-    /// The schema of the tables, if the search path is not to decide.
+    /// The schema of the API's tables; `None` leaves it to the role's search path.
     pub schema: Option<String>,
-    /// The file of certificate authorities, which is in the options, too.
+    /// The file of certificate authorities, a copy of the one in `options`, which has no getter.
     pub root_certificates: Option<PathBuf>,
-    /// The time for a statement.
+    /// The limit after which PostgreSQL itself ends a statement.
     pub statement_timeout: Duration,
 }
 
 /// Where the password comes from.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PasswordSource {
-    /// The address, or none is needed.
+    /// `database.url` contains it, or the server asks for none.
     Address,
-    /// The environment.
+    /// An environment variable.
     Given(String),
-    /// A file, read at each new connection.
+    /// A file, which is read at each new connection.
     File(PathBuf),
 }
 
 impl Config {
-    /// The files that are read when they are used, each with its key: whoever checks a configuration reads them earlier.
+    /// Returns the files that the process reads only at their use, with their keys, so that `check` can read them early.
     #[must_use]
     pub fn files(&self) -> Vec<(&'static str, &Path)> {
         let password = match &self.database.password {
@@ -93,16 +92,17 @@ impl Config {
         [password, authorities, token].into_iter().flatten().collect()
     }
 
-    /// How long after its last answer the database counts as gone: details alone ask often enough, without any scrape.
+    /// Returns how long `/readyz` stays 200 after the last successful reading: two background readings, so that an exporter
+    /// that nobody scrapes is ready too.
     #[must_use]
-    pub fn answered_within(&self) -> Duration {
+    pub fn readiness_window(&self) -> Duration {
         (self.details.interval * 2).max(Duration::from_secs(120))
     }
 }
 
 impl std::fmt::Debug for DatabaseConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The options print the password that the address may name.
+        // `PgConnectOptions` prints the password if `database.url` contains it.
         f.debug_struct("DatabaseConfig")
             .field("host", &self.options.get_host())
             .field("port", &self.options.get_port())
@@ -122,12 +122,12 @@ impl std::fmt::Debug for PasswordSource {
     }
 }
 
-/// How often details are renewed, and how far they go.
+/// The background reading of details: the adapters that stuck resources wait on, and stalled deletions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DetailsConfig {
-    /// How old they may be.
+    /// The time between two readings.
     pub interval: Duration,
-    /// How many stuck resources are looked into.
+    /// How many stuck resources one reading covers, the oldest first.
     pub max_resources: u32,
 }
 
@@ -136,16 +136,16 @@ pub struct DetailsConfig {
 pub enum StuckAccess {
     /// Nobody.
     Off,
-    /// Who presents the token in the file.
+    /// Clients that send the token in this file.
     Token(PathBuf),
-    /// Who reaches the port.
+    /// Every client.
     Anonymous,
 }
 
-/// Reads the file, if there is one, and loads it.
+/// Reads and loads the configuration file; without a path it loads the defaults.
 ///
 /// # Errors
-/// Every diagnostic. A file that was named must be there; none has to be named.
+/// Returns every diagnostic, also if the file cannot be read.
 pub fn load(
     path: Option<&Path>,
     environment: &Environment,
@@ -160,17 +160,17 @@ pub fn load(
     parse(&file, &text, environment, flags)
 }
 
-/// Loads a file from its text. Beside the configuration it gives what is worth a warning.
+/// Loads a configuration from the file's text. Returns warnings beside the configuration.
 ///
 /// # Errors
-/// Every diagnostic.
+/// Returns every diagnostic.
 pub fn parse(
     file: &str,
     text: &str,
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    // A database's address may hold a password: diagnostics must not quote the file.
+    // `database.url` may contain a password, so diagnostics must not quote the file.
     let document = Document::parse_secret(file, text)?;
     let mut diagnostics = Diagnostics::default();
     let settings = Settings::merge(&EXPORTER, &schema(), document, environment, flags, &mut diagnostics);
@@ -184,7 +184,7 @@ pub fn parse(
     }
 }
 
-/// The JSON Schema of the file.
+/// Returns the JSON Schema of the file.
 #[must_use]
 pub fn schema() -> Value {
     schema_of::<ExporterSpec>()

@@ -1,7 +1,7 @@
-//! Whom a stuck resource waits on; pure.
+//! Finds the adapters that a stuck resource waits on; without I/O.
 //!
-//! In: a resource, what adapters last said about it, and the adapters that its kind requires. Out: the adapters that
-//! keep it from being reconciled, each with its cause. Nothing can fail.
+//! In: a resource with the last report of each adapter, and the adapters that its kind requires. Out: the adapters that
+//! are not done, each with the cause. Cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,16 @@ use crate::store::{Report, Resource};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// It is required, and has never reported.
+    /// The adapter is required, and has never reported on the resource.
     NeverReported,
-    /// It reported on an older generation.
+    /// Its last report is about an older generation.
     OlderGeneration,
-    /// It reported on a newer generation than there is, as after a restore: the API counts only the very one.
+    /// Its last report is about a higher generation than the resource has, for example after a restore of the database.
+    /// The API counts only reports on exactly the resource's generation.
     NewerGeneration,
-    /// It does not say `Available=True`.
+    /// Its report does not contain `Available=True`.
     NotAvailable,
-    /// The resource is being deleted, and it does not say `Finalized=True`, or not in a report that the API counts.
+    /// The resource is being deleted, and the report does not contain `Finalized=True`, or is one that the API ignores.
     NotFinalized,
 }
 
@@ -33,7 +34,7 @@ impl Cause {
     pub const ALL: [Self; 5] =
         [Self::NeverReported, Self::OlderGeneration, Self::NewerGeneration, Self::NotAvailable, Self::NotFinalized];
 
-    /// The value of the label `reason`.
+    /// Returns the value of the label `reason`.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -45,7 +46,7 @@ impl Cause {
         }
     }
 
-    /// Whether it can keep a resource of that flow.
+    /// Whether the cause is possible for resources that are being deleted (`is_delete`), or for the others.
     #[must_use]
     pub fn is_of(self, is_delete: bool) -> bool {
         match self {
@@ -56,29 +57,29 @@ impl Cause {
     }
 }
 
-/// An adapter that a resource waits on.
+/// An adapter that a resource waits on, with its last report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
     /// The adapter.
     pub adapter: String,
-    /// Why.
+    /// What the adapter has not done.
     pub cause: Cause,
-    /// The generation that it last reported on.
+    /// The generation in its last report.
     pub observed_generation: Option<i64>,
-    /// When it last reported.
+    /// The time of its last report.
     pub last_report_time: Option<Timestamp>,
-    /// The reason that it gave.
+    /// The reason in its last report.
     pub reason: Option<String>,
-    /// The message that it gave.
+    /// The message in its last report.
     pub message: Option<String>,
 }
 
-/// A stuck resource with what it waits on, as people see it.
+/// A stuck resource with the adapters that it waits on, as `stuck` and `/stuck` print it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stuck {
     /// Its id.
     pub id: String,
-    /// Its kind as written.
+    /// Its kind, as the API writes it.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -89,11 +90,11 @@ pub struct Stuck {
     pub deleting: bool,
     /// Whether it has no condition Reconciled at all.
     pub no_condition: bool,
-    /// Since when.
+    /// When it became unreconciled, or when its stalled deletion was requested.
     pub since: Timestamp,
-    /// For how long, in whole seconds.
+    /// The seconds since then.
     pub age_seconds: u64,
-    /// The generation that is wanted.
+    /// Its generation.
     pub generation: i64,
     /// The reason of its condition Reconciled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,18 +102,18 @@ pub struct Stuck {
     /// The message of its condition Reconciled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether the kind's required adapters are configured; if not, one that never reported is not in `waits_on`.
+    /// Whether its kind is configured. If not, `waits_on` cannot contain adapters that never reported.
     pub required_adapters_known: bool,
     /// The adapters that it waits on.
     pub waits_on: Vec<Wait>,
-    /// Of a stalled deletion, the ids of the first children that are left, four at most.
+    /// For a stalled deletion, the ids of up to four children that still exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<String>>,
-    /// The deletions that wait for it: ids of its ancestors.
+    /// The ids of its ancestors whose deletion waits for it.
     pub blocks: Vec<String>,
 }
 
-/// Says what each resource waits on.
+/// Finds the adapters that each resource waits on.
 #[must_use]
 pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
     resources
@@ -140,7 +141,7 @@ pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
         .collect()
 }
 
-/// The adapters that a resource waits on: of the required ones, or of those that reported where these are not known.
+/// Returns the adapters that a resource waits on. Without a configured kind it can only check adapters that reported.
 #[must_use]
 pub fn waits_on(resource: &Resource, kind: Option<&Kind>) -> Vec<Wait> {
     let report = |adapter: &str| resource.reports.iter().find(|report| report.adapter == adapter);
@@ -173,14 +174,15 @@ fn cause(resource: &Resource, report: Option<&Report>) -> Option<Cause> {
 }
 
 fn timestamp(seconds: f64) -> Timestamp {
-    // The queries keep times between the epoch and now.
+    // The SQL statements limit times to between the epoch and now, so the conversion cannot fail.
     Timestamp::from_microsecond((seconds * 1e6) as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// How many resources of a flow wait on an adapter, by cause. Only adapters that are configured.
+/// The number of resources that wait on an adapter, by flow, adapter and cause; for configured adapters only.
 pub type Waits = BTreeMap<(Flow, String, Cause), u64>;
 
-/// Counts whom resources wait on; every pair that the configuration allows is there, if only with zero.
+/// Counts the resources that wait on each adapter. Every combination that the configuration allows is in the result, if
+/// necessary with zero.
 #[must_use]
 pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
     let mut waits = Waits::default();
@@ -194,7 +196,7 @@ pub fn count(resources: &[Resource], kinds: &Kinds, types: &Types) -> Waits {
             }
         }
     }
-    // Anybody may report on a kind that is not configured; no name of a stranger becomes a label.
+    // Any program can report on a kind that is not configured, and its name must not become a label value.
     let known: BTreeSet<&String> = kinds.all().iter().flat_map(|kind| &kind.required_adapters).collect();
     for resource in resources {
         let flow = Flow { resource_type: types.label(&resource.kind), is_delete: resource.deleting };

@@ -1,6 +1,4 @@
-//! Samples as a registry of the Prometheus library, which writes them.
-//!
-//! In: the samples of one scrape. Out: a registry with each of them. Nothing can fail.
+//! Puts the samples of one scrape into a registry of `prometheus-client`, which writes both text formats.
 
 use std::borrow::Cow;
 
@@ -11,7 +9,7 @@ use prometheus_client::registry::Registry;
 
 use crate::samples::{Family, Kind, Value};
 
-/// A registry of the families, each sample with the constant labels.
+/// Creates a registry of the families; every sample gets the constant labels.
 #[must_use]
 pub fn registry(families: Vec<Family>, constant: &[(&'static str, String)]) -> Registry {
     let labels = constant.iter().map(|(name, value)| (Cow::Borrowed(*name), Cow::Owned(value.clone())));
@@ -29,10 +27,11 @@ impl Collector for Families {
             let kind = match family.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
-                // Not a `gaugehistogram`, although it falls, too: its series would have other names in the classic format.
+                // OpenMetrics has `gaugehistogram` for histograms that fall, but its series have other names than those of the
+                // classic format, so rules would depend on the format.
                 Kind::Histogram => MetricType::Histogram,
             };
-            // The library appends `_total` by itself.
+            // The library appends `_total` to the names of counters.
             let name = family.name.strip_suffix("_total").filter(|_| family.kind == Kind::Counter);
             let mut metric = encoder.encode_descriptor(name.unwrap_or(family.name), family.help, None, kind)?;
             for sample in &family.samples {

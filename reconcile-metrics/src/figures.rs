@@ -1,94 +1,95 @@
-//! From what the database counted to what is exposed; pure.
+//! Computes the figures of a scrape from the rows of one SQL statement; without I/O.
 //!
-//! In: groups of pending resources, each with how many there are between two ages, and the configured kinds. Out:
-//! for each type and for deletions apart, how many are pending, how many of them are stuck, for how long, and how
-//! old they are. Nothing can fail: a row that makes no sense is counted where it belongs, and counted as odd.
+//! In: groups of pending resources, each with a count for one interval of ages, and the configured kinds. Out: for each
+//! type, and separately for deletions, how many resources are pending and stuck, the longest time, and a histogram of
+//! ages. Cannot fail: resources with unusual rows are counted, and counted once more as odd.
 //!
-//! The set of types is closed: the configured ones always, others up to a limit, the rest as [`OTHER`].
+//! The number of types is limited, because each is a label value: all configured kinds, up to 20 others, and [`OTHER`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Kinds;
 
-/// The type under which kinds are counted that nobody configured and that are too many to name.
+/// The type of all kinds beyond the limit.
 pub const OTHER: &str = "other";
-/// Kinds beyond the configured ones that are named.
+/// How many kinds that are not configured get a type of their own.
 const DISCOVERED_KINDS: usize = 20;
 
-/// A type, and whether its resources are being deleted: the labels of most series.
+/// The labels `resource_type` and `is_delete`, which most series have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// The kind in lower case.
     pub resource_type: String,
-    /// Whether they are being deleted.
+    /// Whether its resources are being deleted.
     pub is_delete: bool,
 }
 
-/// The ages between which resources are told apart, in seconds, ascending and distinct.
+/// The bounds of the intervals of age by which PostgreSQL counts, in seconds, ascending and distinct.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Edges(Vec<f64>);
+pub struct Bounds(Vec<f64>);
 
-impl Edges {
-    /// The bounds of the histogram and every threshold: so both can be told from the same counts.
+impl Bounds {
+    /// Merges the histogram's bounds with every threshold, so that the same counts give the histogram and the stuck
+    /// resources.
     #[must_use]
     pub fn new(buckets: &[f64], kinds: &Kinds) -> Self {
         let thresholds = kinds.all().iter().flat_map(|kind| [kind.stuck_after, kind.stuck_after_deleting]);
         let thresholds = thresholds.chain([kinds.default_stuck_after()]).map(|threshold| threshold.as_secs_f64());
-        let mut edges: Vec<f64> = buckets.iter().copied().chain(thresholds).collect();
-        edges.sort_by(f64::total_cmp);
-        edges.dedup();
-        Self(edges)
+        let mut bounds: Vec<f64> = buckets.iter().copied().chain(thresholds).collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        Self(bounds)
     }
 
-    /// The edges in seconds.
+    /// Returns the bounds in seconds.
     #[must_use]
     pub fn as_slice(&self) -> &[f64] {
         &self.0
     }
 
-    /// How many edges an age is beyond.
+    /// Returns the index of the interval that contains an age: the number of bounds below it.
     #[must_use]
-    pub fn band(&self, age: f64) -> usize {
-        self.0.iter().filter(|edge| age > **edge).count()
+    pub fn bucket(&self, age: f64) -> usize {
+        self.0.iter().filter(|bound| age > **bound).count()
     }
 
-    /// Whether the ages of a band are beyond `edge`, which is one of the edges.
-    fn is_beyond(&self, band: usize, edge: f64) -> bool {
-        band > self.0.iter().filter(|other| **other < edge).count()
+    /// Whether the ages of an interval are above `bound`, which must be one of the bounds.
+    fn is_beyond(&self, bucket: usize, bound: f64) -> bool {
+        bucket > self.0.iter().filter(|other| **other < bound).count()
     }
 }
 
-/// Pending resources of one kind whose ages lie between the same two edges.
+/// Pending resources of one kind whose ages lie in the same interval: one row of `pending.sql`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
-    /// The kind as written.
+    /// The kind, as the API writes it.
     pub kind: String,
     /// Whether they are being deleted.
     pub deleting: bool,
-    /// How many edges their ages are beyond.
-    pub band: usize,
-    /// How many they are.
+    /// The index of the interval, from [`Bounds::bucket`].
+    pub bucket: usize,
+    /// The number of resources.
     pub count: u64,
     /// The greatest age, in seconds.
     pub oldest: f64,
     /// The sum of their ages, in seconds.
     pub age_sum: f64,
-    /// How many have no time of transition, and are aged from their creation.
+    /// How many have no `last_transition_time`, so that their age counts from their creation.
     pub undated: u64,
-    /// How many have a time of transition well in the future, and count as new.
+    /// How many have a `last_transition_time` more than five minutes in the future; they count as new.
     pub future: u64,
 }
 
-/// What is known of one [`Flow`].
+/// The figures of one [`Flow`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
     /// How many are pending.
     pub pending: u64,
-    /// How many of these are beyond their threshold.
+    /// How many of these are older than their threshold.
     pub stuck: u64,
-    /// The greatest age of a stuck one, in seconds; zero if none is stuck.
+    /// The greatest age of a stuck resource, in seconds; zero if none is stuck.
     pub longest_stuck: f64,
-    /// How many are at most as old as each bound of the histogram.
+    /// For each bound of the histogram, how many are at most that old.
     pub at_most: Vec<u64>,
     /// The sum of all ages, in seconds.
     pub age_sum: f64,
@@ -97,28 +98,28 @@ pub struct Figures {
 /// The figures of one snapshot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Population {
-    /// By flow; both flows of every known type are there.
+    /// The figures by flow; contains both flows of every known type.
     pub flows: BTreeMap<Flow, Figures>,
     /// Pending resources whose kind is not configured; 0 if the configuration lists no kinds.
     pub unknown_kind: u64,
-    /// Pending resources without a time of transition.
+    /// Pending resources without a `last_transition_time`.
     pub undated: u64,
-    /// Pending resources whose time of transition lies in the future.
+    /// Pending resources whose `last_transition_time` lies in the future.
     pub future: u64,
 }
 
-/// Names types: the configured ones, some that were found, and [`OTHER`].
+/// Maps kinds to types, the values of the label `resource_type`.
 ///
-/// A name once given stays: whoever counts, and whenever, says the same of a kind.
+/// A kind keeps its type while the process runs, so that a series does not change its meaning between two scrapes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Types {
     named: BTreeSet<String>,
-    /// How many of them nobody configured.
+    /// How many types in `named` are not configured.
     discovered: usize,
 }
 
 impl Types {
-    /// The configured kinds, and of `found` as many as are named, in alphabetical order.
+    /// Creates types for the configured kinds, and for kinds in `found` up to the limit.
     #[must_use]
     pub fn new<'k>(kinds: &Kinds, found: impl IntoIterator<Item = &'k str>) -> Self {
         let named = kinds.all().iter().map(|kind| kind.name.to_lowercase()).collect();
@@ -127,7 +128,7 @@ impl Types {
         types
     }
 
-    /// Names what was found, too, in alphabetical order and as long as there is room.
+    /// Adds types for kinds that a reading found, in alphabetical order, up to the limit.
     pub fn name<'k>(&mut self, found: impl IntoIterator<Item = &'k str>) {
         let found: BTreeSet<_> = found.into_iter().map(str::to_lowercase).collect();
         for kind in found {
@@ -137,22 +138,22 @@ impl Types {
         }
     }
 
-    /// The label of a kind.
+    /// Returns the type of a kind.
     #[must_use]
     pub fn label(&self, kind: &str) -> String {
         let label = kind.to_lowercase();
         if self.named.contains(&label) { label } else { OTHER.to_owned() }
     }
 
-    /// Every label, without [`OTHER`].
+    /// Returns every type except [`OTHER`].
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(String::as_str)
     }
 }
 
-/// Counts groups by type.
+/// Adds up the groups by type.
 #[must_use]
-pub fn population(groups: &[Group], edges: &Edges, buckets: &[f64], kinds: &Kinds, types: &Types) -> Population {
+pub fn population(groups: &[Group], bounds: &Bounds, buckets: &[f64], kinds: &Kinds, types: &Types) -> Population {
     let zero = Figures { at_most: vec![0; buckets.len()], ..Figures::default() };
     let mut population = Population::default();
     for resource_type in types.all() {
@@ -167,12 +168,12 @@ pub fn population(groups: &[Group], edges: &Edges, buckets: &[f64], kinds: &Kind
         figures.pending += group.count;
         figures.age_sum += group.age_sum;
         for (bound, at_most) in buckets.iter().zip(&mut figures.at_most) {
-            if !edges.is_beyond(group.band, *bound) {
+            if !bounds.is_beyond(group.bucket, *bound) {
                 *at_most += group.count;
             }
         }
         let threshold = kinds.stuck_after(&group.kind, group.deleting).as_secs_f64();
-        if edges.is_beyond(group.band, threshold) {
+        if bounds.is_beyond(group.bucket, threshold) {
             figures.stuck += group.count;
             figures.longest_stuck = figures.longest_stuck.max(group.oldest);
         }

@@ -1,4 +1,4 @@
-//! Which resources of the lifecycle API are not reconciled, since when, and what they wait on.
+//! A Prometheus exporter that counts unreconciled resources of the HyperFleet API, and lists those that are stuck.
 //!
 //! ```text
 //!  PostgreSQL ──▶ store ──▶ figures ───▶ samples ──▶ exposition ──▶ /metrics
@@ -7,9 +7,9 @@
 //!                             (pure)         └──▶ stuck_page ─────▶ /stuck
 //! ```
 //!
-//! In: rows of the API's tables, and its kinds with the adapters that they require. Out: metrics at scrape time, and the names
-//! behind them. What can fail is the database, and it fails as a figure that is left out, never as a scrape. [`scrape`] shares
-//! one reading between scrapers; [`migrations`] and [`prepare`] are the only modules that write, each by a command of its own.
+//! In: rows of the API's tables, and the configured kinds with their required adapters. Out: metrics at each scrape, and
+//! lists of stuck resources. Fails: if the database cannot be read, `/metrics` still answers, without the figures that
+//! are unknown. Only [`migrations`] and [`prepare`] write to the database, each in a command of its own.
 
 pub mod args;
 pub mod causes;

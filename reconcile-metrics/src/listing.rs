@@ -1,8 +1,8 @@
-//! The stuck resources that somebody asked for: `stuck` and `/stuck` list the same.
+//! Filters stuck resources, for the command `stuck` and the page `/stuck`.
 //!
-//! In: filters, and the database. Out: the resources that match, how many were read to find them, and what is odd about
-//! the filters. It can fail as every reading can. Filters that are decided on what was read (the adapter, kinds that are
-//! not configured) see the oldest resources only, so an empty answer must not claim that nothing is stuck.
+//! In: a filter and the database. Out: the matching resources, how many were read, and a hint if the filter looks like a
+//! mistake. Fails: if the database cannot be read. SQL cannot filter by adapter or by `other`, so those filters run in
+//! memory over the oldest resources only; an empty result then does not mean that nothing is stuck.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,35 +14,36 @@ use crate::diagnosis::{Stuck, diagnose, waits_on};
 use crate::figures::OTHER;
 use crate::store::{Resource, Selection, Store, StoreError, Trouble};
 
-/// Which stuck resources are asked for.
+/// Selects resources; every field that is set must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this kind, in any case; [`OTHER`] are all kinds that are not configured.
+    /// Only this kind, in any case; [`OTHER`] means all kinds that are not configured.
     pub kind: Option<String>,
-    /// Only those that wait on this adapter.
+    /// Only resources that wait on this adapter.
     pub adapter: Option<String>,
-    /// Only those that are being deleted, or only the others.
+    /// Only resources that are being deleted, or only the others.
     pub deleting: Option<bool>,
-    /// What is the matter with them.
+    /// Whether to list stuck resources or stalled deletions.
     pub trouble: Trouble,
 }
 
-/// What was found.
+/// The result of a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// The resources that match, the oldest first.
+    /// The matching resources, the oldest first.
     pub found: Vec<Stuck>,
-    /// How many were read.
+    /// How many resources were read to find them.
     pub read: usize,
     /// Whether more are stuck than were read.
     pub truncated: bool,
 }
 
 impl Filter {
-    /// Reads the `most` oldest at most, and lists those that match; the ones that are `shown` of these have their texts.
+    /// Reads the `most` oldest resources and returns those that match. Of these, the ones in the range `shown` have the texts
+    /// of their conditions and reports.
     ///
     /// # Errors
-    /// The database did not answer, or the role cannot read the tables.
+    /// Returns an error if the database cannot be read.
     pub async fn list(
         &self,
         store: &Store,
@@ -52,7 +53,7 @@ impl Filter {
     ) -> Result<Listing, StoreError> {
         let kinds = store.kinds();
         let selection = Selection {
-            kind: self.kind.clone().filter(|_| !self.asks_for_others(kinds)),
+            kind: self.kind.clone().filter(|_| !self.selects_other_kinds(kinds)),
             deleting: self.deleting,
             limit: most.saturating_add(1),
             trouble: self.trouble,
@@ -70,15 +71,15 @@ impl Filter {
         Ok(Listing { found: diagnose(&resources, kinds), read, truncated })
     }
 
-    /// Whether it is decided on what was read, so that it needs more to choose from than is shown.
+    /// Whether SQL cannot apply the filter, so that the caller must read more resources than it shows.
     #[must_use]
-    pub fn chooses_after_reading(&self, kinds: &Kinds) -> bool {
-        self.adapter.is_some() || self.asks_for_others(kinds)
+    pub fn filters_in_memory(&self, kinds: &Kinds) -> bool {
+        self.adapter.is_some() || self.selects_other_kinds(kinds)
     }
 
-    /// Of filters that match nothing, what was hardly meant: a kind or an adapter that is not configured.
+    /// Returns a hint if the filter names a kind or an adapter that is not configured, for filters that match nothing.
     #[must_use]
-    pub fn remark(&self, kinds: &Kinds) -> Option<String> {
+    pub fn hint(&self, kinds: &Kinds) -> Option<String> {
         let names: Vec<_> = kinds.all().iter().map(|kind| kind.name.as_str()).collect();
         let unknown_kind =
             self.kind.as_deref().filter(|kind| kinds.by_label(kind).is_none() && !kind.eq_ignore_ascii_case(OTHER));
@@ -93,7 +94,7 @@ impl Filter {
         None
     }
 
-    fn asks_for_others(&self, kinds: &Kinds) -> bool {
+    fn selects_other_kinds(&self, kinds: &Kinds) -> bool {
         self.kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case(OTHER)) && kinds.by_label(OTHER).is_none()
     }
 
@@ -101,19 +102,19 @@ impl Filter {
         let is_waited_on = |adapter: &String| {
             waits_on(resource, kinds.get(&resource.kind)).iter().any(|wait| wait.adapter == *adapter)
         };
-        (!self.asks_for_others(kinds) || kinds.by_label(&resource.kind).is_none())
+        (!self.selects_other_kinds(kinds) || kinds.by_label(&resource.kind).is_none())
             && self.adapter.as_ref().is_none_or(is_waited_on)
     }
 }
 
 impl Listing {
-    /// Why it is empty, in words that claim no more than is known.
+    /// Returns a sentence for an empty list. It claims "nothing is stuck" only if all stuck resources were read.
     #[must_use]
     pub fn why_empty(&self, filter: &Filter) -> String {
         let narrowed = filter.kind.is_some() || filter.adapter.is_some() || filter.deleting.is_some();
         if self.truncated {
             return format!(
-                "none of the {} oldest matches; there are more, which were not looked into (details.max_resources)",
+                "none of the {} oldest matches; there are more, which were not read (details.max_resources)",
                 self.read
             );
         }
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_configured_is_remarked_on() {
+    fn hint_names_the_configured_kind_or_adapter_most_like_the_filter() {
         let kinds = kinds(&[("Cluster", &["dns", "hypershift"]), ("NodePool", &["hypershift"])]);
         let cases = [
             (None, None, None),
@@ -172,21 +173,21 @@ mod tests {
                 ),
             ),
         ];
-        for (kind, adapter, remark) in cases {
-            assert_eq!(filter(kind, adapter).remark(&kinds).as_deref(), remark, "{kind:?} {adapter:?}");
+        for (kind, adapter, hint) in cases {
+            assert_eq!(filter(kind, adapter).hint(&kinds).as_deref(), hint, "{kind:?} {adapter:?}");
         }
         let nothing = Kinds::new(Vec::new(), Duration::from_secs(600));
-        assert_eq!(filter(Some("X"), Some("y")).remark(&nothing), None, "nothing is known, so nothing is unknown");
+        assert_eq!(filter(Some("X"), Some("y")).hint(&nothing), None, "without configured kinds there is no hint");
     }
 
     #[test]
-    fn a_kind_that_is_really_called_other_is_that_kind() {
-        assert!(filter(Some("other"), None).chooses_after_reading(&kinds(&[("Cluster", &[])])));
-        assert!(!filter(Some("other"), None).chooses_after_reading(&kinds(&[("Other", &[])])));
+    fn filter_other_selects_a_configured_kind_of_that_name() {
+        assert!(filter(Some("other"), None).filters_in_memory(&kinds(&[("Cluster", &[])])));
+        assert!(!filter(Some("other"), None).filters_in_memory(&kinds(&[("Other", &[])])));
     }
 
     #[test]
-    fn an_empty_answer_claims_no_more_than_is_known() {
+    fn why_empty_mentions_resources_that_were_not_read() {
         let listing = |truncated| Listing { found: Vec::new(), read: 7, truncated };
         assert_eq!(listing(false).why_empty(&filter(None, None)), "nothing is stuck");
         assert_eq!(listing(false).why_empty(&filter(None, Some("dns"))), "nothing that is stuck matches");

@@ -1,8 +1,8 @@
-//! The schema's changes, compiled in, and the command that applies them.
+//! Applies the files of `migrations/`, which are compiled in, to the local API's database.
 //!
-//! In: a database that is ours. Out: the same with the newest schema, or with an older one. It can fail because the
-//! database belongs to another program, because a migration that was applied is not the one that is compiled in, or
-//! because a statement fails; each migration is one transaction. Nothing but the command runs them.
+//! In: a connection of the tables' owner. Out: a database with the newest schema. Fails: if another program created the
+//! tables, if an applied migration differs from the compiled one, or if a statement fails. Each migration is one
+//! transaction. Only `reconcile-metrics migrate` runs them, never `serve`.
 
 use std::borrow::Cow;
 
@@ -11,40 +11,32 @@ use sqlx::{PgConnection, SqlSafeStr as _};
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
-        (
-            $version,
-            $name,
-            include_str!(concat!("../../migrations/", $version, "_", $name, ".up.sql")),
-            include_str!(concat!("../../migrations/", $version, "_", $name, ".down.sql")),
-        )
+        ($version, $name, include_str!(concat!("../../migrations/", $version, "_", $name, ".up.sql")))
     };
 }
 
-/// Version, name, and the statements there and back.
-pub const MIGRATIONS: [(i64, &str, &str, &str); 2] =
+/// Version, name and statements of each migration. `sqlx migrate revert` reads the `down` files from the folder.
+pub const MIGRATIONS: [(i64, &str, &str); 2] =
     [migration!(20260901000000, "create_resources"), migration!(20260901000100, "index_unreconciled_resources")];
 
-/// The table in which applied migrations are recorded.
+/// The table in which sqlx records applied migrations.
 const RECORD: &str = "_sqlx_migrations";
-/// A file that begins with it is not run in a transaction.
+/// The first line of a file that sqlx must not run in a transaction.
 const NO_TRANSACTION: &str = "-- no-transaction";
 
-/// Migrations that were not applied, or not reverted.
+/// A failure to list or apply migrations.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
-    /// The tables are there, but no migration of ours made them.
+    /// Another program created the tables.
     #[error(
-        "the database belongs to another program: it has a table `resources` that no migration of ours made; \
-         the exporter reads it as it is, and `reconcile-metrics prepare` builds the indexes that help"
+        "the database belongs to another program, which created its table `resources`; the exporter needs no migrations \
+         there, and `reconcile-metrics prepare` builds the indexes"
     )]
     NotOurs,
-    /// There is no such migration.
-    #[error("there is no migration {0}; `migrate --list` shows them")]
-    Unknown(i64),
     /// A migration failed.
     #[error("a migration failed")]
     Failed(#[from] MigrateError),
-    /// The database refused.
+    /// The database refused a statement.
     #[error("a query failed")]
     Query(#[from] sqlx::Error),
 }
@@ -54,46 +46,33 @@ pub enum MigrationError {
 pub struct Listed {
     /// Its version.
     pub version: i64,
-    /// What it does.
+    /// Its name, such as `create_resources`.
     pub name: &'static str,
-    /// Whether the database has it.
+    /// Whether it is applied.
     pub applied: bool,
 }
 
 /// Lists every migration.
 ///
 /// # Errors
-/// The database does not answer, or belongs to another program: then none of them is pending, either.
+/// See [`MigrationError`].
 pub async fn list(connection: &mut PgConnection) -> Result<Vec<Listed>, MigrationError> {
     refuse_others(connection).await?;
     let recorded: bool =
         sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(RECORD).fetch_one(&mut *connection).await?;
     let applied = if recorded { connection.list_applied_migrations(RECORD).await? } else { Vec::new() };
     let is_applied = |version| applied.iter().any(|migration| migration.version == version);
-    let listed =
-        |&(version, name, _, _): &(i64, &'static str, _, _)| Listed { version, name, applied: is_applied(version) };
+    let listed = |&(version, name, _): &(i64, &'static str, _)| Listed { version, name, applied: is_applied(version) };
     Ok(MIGRATIONS.iter().map(listed).collect())
 }
 
-/// Applies every migration that is not.
+/// Applies every pending migration.
 ///
 /// # Errors
 /// See [`MigrationError`].
 pub async fn apply(connection: &mut PgConnection) -> Result<(), MigrationError> {
     refuse_others(connection).await?;
     Ok(migrator().run(&mut *connection).await?)
-}
-
-/// Reverts every migration after `version`; 0 reverts all.
-///
-/// # Errors
-/// See [`MigrationError`].
-pub async fn revert_to(connection: &mut PgConnection, version: i64) -> Result<(), MigrationError> {
-    if version != 0 && !MIGRATIONS.iter().any(|(known, ..)| *known == version) {
-        return Err(MigrationError::Unknown(version));
-    }
-    refuse_others(connection).await?;
-    Ok(migrator().undo(&mut *connection, version).await?)
 }
 
 async fn refuse_others(connection: &mut PgConnection) -> Result<(), MigrationError> {
@@ -107,11 +86,10 @@ async fn refuse_others(connection: &mut PgConnection) -> Result<(), MigrationErr
 }
 
 fn migrator() -> Migrator {
-    let both = MIGRATIONS.iter().flat_map(|&(version, name, up, down)| {
-        [(MigrationType::ReversibleUp, up), (MigrationType::ReversibleDown, down)].map(|(kind, sql)| {
-            let description = Cow::Owned(name.replace('_', " "));
-            Migration::new(version, description, kind, sql.into_sql_str(), sql.starts_with(NO_TRANSACTION))
-        })
+    let migrations = MIGRATIONS.iter().map(|&(version, name, sql)| {
+        let description = Cow::Owned(name.replace('_', " "));
+        let outside_transaction = sql.starts_with(NO_TRANSACTION);
+        Migration::new(version, description, MigrationType::ReversibleUp, sql.into_sql_str(), outside_transaction)
     });
-    Migrator::with_migrations(both.collect())
+    Migrator::with_migrations(migrations.collect())
 }

@@ -1,24 +1,24 @@
-//! The two indexes that make scrapes cheap, on any database with the API's tables.
+//! Builds or removes the two indexes that make scrapes cheap, on any database with the API's tables.
 //!
-//! In: a connection of the tables' owner. Out: statements that build the indexes, or remove them, without holding up writers, and
-//! what became of each. It can fail because the role may not do it; what an earlier build that broke off has left behind is
-//! replaced.
+//! In: a connection of the tables' owner. Out: the statements, and the state of each index afterwards. Fails: if the role
+//! does not own the tables, or a statement fails. `CONCURRENTLY` lets the API write meanwhile. A build that broke off leaves
+//! an invalid index behind, which the next run replaces.
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
-/// An index, and the columns it is on.
+/// An index and its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Index {
     /// Its name.
     pub name: &'static str,
-    /// What stands after `ON` in the statement that builds it.
+    /// The text after `ON` in `CREATE INDEX`: table, columns and condition.
     pub on: &'static str,
 }
 
-/// What the statement of a scrape reads in place of the two tables.
+/// The indexes that a scrape reads in place of the two tables.
 ///
-/// The second one includes no column that a report or a change of a resource's spec updates: such updates stay as cheap as they
-/// were, and leave the pages visible to all, which index-only scans need.
+/// The second one contains no column that a report or a change of a resource's specification updates, so PostgreSQL need
+/// not write to it then.
 pub const INDEXES: [Index; 2] = [
     Index {
         name: "idx_reconcile_metrics_unreconciled",
@@ -27,32 +27,32 @@ pub const INDEXES: [Index; 2] = [
     Index { name: "idx_reconcile_metrics_resources", on: "resources (id) INCLUDE (kind, created_time, deleted_time)" },
 ];
 
-/// One step of the work.
+/// The work for one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The index.
     pub index: Index,
-    /// The statements; none where nothing is to be done.
+    /// The statements to run; empty if the index is already as wanted.
     pub statements: Vec<String>,
-    /// What is the case once they are done.
+    /// The state of the index after the statements, to print behind its name.
     pub outcome: &'static str,
 }
 
-/// The statement that the database refused.
+/// A failure to build or remove the indexes.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The state of the indexes is not known.
+    /// The query for existing indexes failed.
     #[error("failed to look for the indexes")]
     Look(#[source] sqlx::Error),
     /// A statement failed.
-    #[error("failed to run `{0}`, which takes the tables' owner")]
+    #[error("failed to run `{0}`, which only the tables' owner may run")]
     Failed(String, #[source] sqlx::Error),
 }
 
-/// Says what is to be done for each index.
+/// Determines the statements for each index.
 ///
 /// # Errors
-/// The database did not answer.
+/// Returns an error if the catalogue cannot be read.
 pub async fn steps(connection: &mut PgConnection, remove: bool) -> Result<Vec<Step>, PrepareError> {
     let mut steps = Vec::new();
     for index in INDEXES {
@@ -73,21 +73,21 @@ fn step(index: Index, is_valid: Option<bool>, remove: bool) -> Step {
     let (create, drop) =
         (format!("CREATE INDEX CONCURRENTLY {name} ON {on}"), format!("DROP INDEX CONCURRENTLY {name}"));
     let (statements, outcome) = match (is_valid, remove) {
-        (None, true) => (Vec::new(), "is not there"),
+        (None, true) => (Vec::new(), "does not exist"),
         (Some(_), true) => (vec![drop], "is removed"),
         (None, false) => (vec![create], "is built"),
-        (Some(true), false) => (Vec::new(), "is there already"),
-        (Some(false), false) => (vec![drop, create], "is built anew, as an earlier build broke off"),
+        (Some(true), false) => (Vec::new(), "exists already"),
+        (Some(false), false) => (vec![drop, create], "is built again, because an earlier build broke off"),
     };
     Step { index, statements, outcome }
 }
 
-/// Runs the statements of a step. Writers go on meanwhile; the build waits for transactions that began before it.
+/// Runs the statements of a step. PostgreSQL waits for transactions that began earlier.
 ///
 /// # Errors
-/// The database refused one.
+/// Returns the first statement that failed.
 pub async fn run(connection: &mut PgConnection, step: &Step) -> Result<(), PrepareError> {
-    // A build may take longer than the role's other statements may.
+    // The role may have a statement_timeout that is shorter than a build.
     let unlimited = "SET statement_timeout = 0".to_owned();
     for statement in std::iter::once(&unlimited).chain(&step.statements) {
         let done = sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *connection).await;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn step_replaces_an_invalid_index_and_leaves_a_valid_one() {
+    fn step_replaces_an_invalid_index_and_keeps_a_valid_one() {
         let [index, _] = INDEXES;
         let cases = [
             (None, false, vec!["CREATE"]),

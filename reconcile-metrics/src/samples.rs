@@ -1,12 +1,12 @@
-//! Every metric: its name, its type, what it means, and its samples; pure.
+//! Converts the result of a scrape to metrics; without I/O.
 //!
-//! In: what one scrape found out. Out: families in a fixed order. A figure that could not be read has no samples, so
-//! nothing stale is taken for fresh; a figure that is zero has samples that read zero. Nothing can fail.
+//! In: a [`Scrape`]. Out: metric families in a fixed order. Cannot fail. A figure that could not be read has no samples,
+//! so that an old value is never mistaken for a new one; a figure that is zero has a sample with the value 0.
 
 use std::collections::BTreeMap;
 
 use crate::config::{AGE_BUCKETS, Kinds};
-use crate::figures::{Edges, Flow, Population, Types, population};
+use crate::figures::{Bounds, Flow, Population, Types, population};
 use crate::scrape::{Details, Scrape};
 
 mod exporter;
@@ -15,56 +15,57 @@ mod families;
 use exporter::{health, thresholds};
 pub use families::FAMILIES;
 
-/// What kind of metric it is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only rises.
+    /// A number that only rises.
     Counter,
-    /// Rises and falls.
+    /// A number that rises and falls.
     Gauge,
-    /// Counts by bounds. These count what is there now: they rise and fall, so read them without `rate`.
+    /// Counts of resources by age, at the time of the scrape: unlike usual histograms they also fall, so `rate()` on them
+    /// is meaningless.
     Histogram,
 }
 
 /// A metric with its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// Its whole name, with `_total` for a counter.
+    /// The full name, with `_total` for a counter.
     pub name: &'static str,
-    /// What it means.
+    /// The help text.
     pub help: &'static str,
-    /// What kind it is.
+    /// The type.
     pub kind: Kind,
-    /// Its samples.
+    /// The samples.
     pub samples: Vec<Sample>,
 }
 
 /// One value with its labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Names and values.
+    /// Names and values of the labels.
     pub labels: Vec<(&'static str, String)>,
     /// The value.
     pub value: Value,
 }
 
-/// What a sample reads.
+/// The value of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number.
     Number(f64),
-    /// Counts by bound, not cumulative; the last bound is `f64::INFINITY`, for all that is beyond.
+    /// Counts by bound, not cumulative; the last bound is `f64::INFINITY`.
     Histogram {
-        /// Bounds, each with what is at most that and beyond the one before.
+        /// Upper bounds, each with the count between the previous bound and this one.
         buckets: Vec<(f64, u64)>,
-        /// The sum of what is counted.
+        /// The sum of all ages, in seconds.
         sum: f64,
-        /// How many are counted.
+        /// The total count.
         count: u64,
     },
 }
 
-/// The label of what a reading is for: each fails, and is timed, on its own.
+/// The values of the label `collector`: the two kinds of readings, whose success and duration are separate metrics.
 pub const COLLECTORS: [&str; 2] = ["details", "snapshot"];
 
 /// Collects samples by family.
@@ -88,14 +89,14 @@ fn of_flow(flow: &Flow) -> Vec<(&'static str, String)> {
     vec![("resource_type", flow.resource_type.clone()), ("is_delete", flow.is_delete.to_string())]
 }
 
-/// Everything that is exposed about one scrape.
+/// Returns every family of one scrape.
 #[must_use]
 pub fn families(scrape: &Scrape, kinds: &Kinds, commit: &str) -> Vec<Family> {
     let mut page = Page::default();
     let types = &scrape.types;
     if let Some(snapshot) = &scrape.snapshot {
-        let edges = Edges::new(&AGE_BUCKETS, kinds);
-        pending(&mut page, &population(&snapshot.groups, &edges, &AGE_BUCKETS, kinds, types));
+        let bounds = Bounds::new(&AGE_BUCKETS, kinds);
+        pending(&mut page, &population(&snapshot.groups, &bounds, &AGE_BUCKETS, kinds, types));
         if let Some(age) = snapshot.standby_age {
             page.number("hyperfleet_reconcile_metrics_standby_age_seconds", Vec::new(), age);
         }

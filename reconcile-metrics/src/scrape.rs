@@ -1,8 +1,8 @@
-//! One scrape: a reading of the database that concurrent scrapes share, and what is kept between two.
+//! Reads the database for scrapes, and reads details in the background.
 //!
-//! In: the store. Out: a [`Scrape`], always: a reading that fails is one without figures, which says so. Details are renewed by
-//! [`Scraper::keep_details`] on their own time, so that no scrape waits for them; they are dropped when they could not be
-//! renewed for three intervals. No figure of a failed snapshot is ever served.
+//! In: the store. Out: a [`Scrape`]. Cannot fail: if the reading fails, the scrape has no figures and records the failure.
+//! Concurrent scrapes share one reading. [`Scraper::keep_details`] reads details every `details.interval`, so no scrape
+//! waits for them; scrapes drop details that are older than three intervals.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{AGE_BUCKETS, Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
-use crate::figures::{Edges, Types};
+use crate::figures::{Bounds, Types};
 use crate::store::{self, Store, StoreError};
 
 mod outcome;
@@ -24,15 +24,15 @@ mod state;
 pub use outcome::{Attempt, Details, Scrape};
 use state::State;
 
-/// After so many intervals without a good reading, details are no longer served.
+/// The age, in intervals, at which details are dropped.
 const STALE_INTERVALS: u32 = 3;
 
 type Flight = Shared<BoxFuture<'static, Arc<Scrape>>>;
 
-/// Takes scrapes.
+/// Takes scrapes, and keeps what has to survive between them.
 pub struct Scraper {
     store: Arc<Store>,
-    edges: Edges,
+    bounds: Bounds,
     limit: Duration,
     details: DetailsConfig,
     state: Mutex<State>,
@@ -40,11 +40,11 @@ pub struct Scraper {
 }
 
 impl Scraper {
-    /// A scraper that has not asked anything yet.
+    /// Creates a scraper, without reading the database.
     #[must_use]
     pub fn new(store: Arc<Store>, config: &Config) -> Arc<Self> {
         Arc::new(Self {
-            edges: Edges::new(&AGE_BUCKETS, &config.kinds),
+            bounds: Bounds::new(&AGE_BUCKETS, &config.kinds),
             store,
             limit: config.scrape_timeout,
             details: config.details,
@@ -53,14 +53,14 @@ impl Scraper {
         })
     }
 
-    /// Scrapes, or waits for the scrape that is under way.
+    /// Reads the database, or waits for the reading that another scrape has begun.
     pub async fn scrape(self: &Arc<Self>) -> Arc<Scrape> {
         let flight = {
             let mut flight = self.flight.lock().unwrap_or_else(PoisonError::into_inner);
             match flight.as_ref().filter(|flight| flight.peek().is_none()) {
                 Some(under_way) => under_way.clone(),
                 None => {
-                    // A task of its own: a scraper that hangs up takes the answer from nobody else.
+                    // The reading is a task of its own, so that it continues for others if this client disconnects.
                     let task = tokio::spawn(self.clone().read());
                     let next = task.map(|read| read.unwrap_or_default()).boxed().shared();
                     flight.insert(next).clone()
@@ -71,7 +71,7 @@ impl Scraper {
     }
 
     async fn read(self: Arc<Self>) -> Arc<Scrape> {
-        let snapshot = self.reading("snapshot", self.store.snapshot(&self.edges, self.limit)).await;
+        let snapshot = self.reading("snapshot", self.store.snapshot(&self.bounds, self.limit)).await;
         let mut state = self.state();
         if let Some(snapshot) = &snapshot {
             state.name(self.kinds(), snapshot.kinds());
@@ -85,7 +85,7 @@ impl Scraper {
         })
     }
 
-    /// Reads, notes how that went, and says what was found.
+    /// Runs a reading and records its duration and success.
     async fn reading<T>(
         &self,
         collector: &'static str,
@@ -97,7 +97,7 @@ impl Scraper {
         result.ok()
     }
 
-    /// Renews details until told to stop.
+    /// Reads details every interval until `stop` is cancelled.
     pub async fn keep_details(self: Arc<Self>, stop: CancellationToken) {
         let mut interval = tokio::time::interval(self.details.interval);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -113,7 +113,7 @@ impl Scraper {
         }
     }
 
-    /// Asks whom stuck resources wait on, and which deletions are stalled.
+    /// Reads which adapters stuck resources wait on, and which deletions are stalled.
     pub async fn renew_details(&self) {
         let details = self.store.details(self.details.max_resources, self.limit);
         let Some(details) = self.reading("details", details).await else { return };
@@ -123,19 +123,19 @@ impl Scraper {
         state.name(self.kinds(), kinds.chain(stalled.iter().map(|stalled| stalled.kind.as_str())));
         let mut waits = count(&stuck, self.kinds(), &state.types);
         if truncated {
-            // Younger resources may wait on the others, so zero is not known.
+            // Resources that were not read may wait on the other adapters, so their counts are unknown and not zero.
             waits.retain(|_, count| *count > 0);
         }
         state.details = Some((Instant::now(), Details { waits, truncated, stalled }));
     }
 
-    /// How long ago the database answered, if it ever did.
+    /// Returns the time since the last successful reading, if there was one.
     #[must_use]
     pub fn last_answer(&self) -> Option<Duration> {
         self.state().last_answer.map(|at| at.elapsed())
     }
 
-    /// The kinds that are read.
+    /// Returns the configured kinds.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         self.store.kinds()

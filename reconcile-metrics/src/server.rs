@@ -1,7 +1,7 @@
-//! The servers that Prometheus, probes and people talk to.
+//! The HTTP servers: `/metrics` on one port, `/healthz`, `/readyz` and `/stuck` on another.
 //!
-//! In: an address, and who answers. Out: `/metrics` on one port; `/healthz`, `/readyz` and `/stuck` on another; `/` links to
-//! them. An address that cannot be listened on is a start-up error: a process that nobody can probe must not run.
+//! In: requests, a [`Scraper`] and a [`Store`]. Out: metrics, probes and lists of stuck resources. Fails: if it cannot
+//! listen at an address; the process then exits, because Kubernetes could not probe it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,26 +26,26 @@ use crate::store::Store;
 
 mod stuck;
 
-/// What the handlers share.
+/// The state that request handlers share.
 #[derive(Clone)]
 pub struct Shared {
     config: Arc<Config>,
     scraper: Arc<Scraper>,
     store: Arc<Store>,
     stopping: Arc<AtomicBool>,
-    /// One reader of `/stuck` at a time: the others would only wait for its connection.
+    /// Lets one request of `/stuck` in at a time, because all of them share one database connection.
     readers: Arc<tokio::sync::Semaphore>,
 }
 
 impl Shared {
-    /// What handlers answer from.
+    /// Creates the state.
     #[must_use]
     pub fn new(config: Arc<Config>, scraper: Arc<Scraper>, store: Arc<Store>) -> Self {
         let readers = Arc::new(tokio::sync::Semaphore::new(1));
         Self { config, scraper, store, stopping: Arc::default(), readers }
     }
 
-    /// From now on the process is not ready.
+    /// Makes `/readyz` answer 503 from now on.
     pub fn shut_down(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
@@ -54,7 +54,7 @@ impl Shared {
 /// Serves `/metrics`.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// Returns an error if it cannot listen at the address.
 pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.metrics_listen;
     let router = Router::new()
@@ -67,7 +67,7 @@ pub async fn serve_metrics(shared: Shared) -> Result<Server, ListenError> {
 /// Serves the probes and `/stuck`.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// Returns an error if it cannot listen at the address.
 pub async fn serve_health(shared: Shared) -> Result<Server, ListenError> {
     let address = shared.config.health_listen;
     let router = Router::new()
@@ -85,7 +85,7 @@ const HEALTH_LINKS: [(&str, &str); 3] = [
     ("/stuck", "stuck resources"),
 ];
 
-/// The page at `/`, for people who found the port.
+/// Renders the page `/`: links to the other paths of the port.
 fn links(paths: &[(&str, &str)]) -> Html<String> {
     let page = html! {
         (DOCTYPE)
@@ -105,11 +105,11 @@ async fn metrics(State(shared): State<Shared>, format: Exposition) -> impl IntoR
     ([(CONTENT_TYPE, format.content_type())], write(&registry, format))
 }
 
-/// Ready once the database answered, and for as long as it did so lately.
+/// Answers `/readyz`: ready if a reading of the database succeeded lately.
 async fn ready(State(shared): State<Shared>) -> Readiness {
     let stopping = shared.stopping.load(Ordering::Relaxed);
     let age = shared.scraper.last_answer();
-    let answered = age.is_some_and(|age| age <= shared.config.answered_within());
+    let answered = age.is_some_and(|age| age <= shared.config.readiness_window());
     let problem = match (stopping, age) {
         (true, _) => Some("shutting down".to_owned()),
         (false, _) if answered => None,
@@ -133,7 +133,7 @@ mod tests {
     use crate::config::{Environment, Flags, parse};
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_dawdles_is_cut_off() {
+    async fn both_servers_disconnect_a_client_that_sends_no_full_request() {
         let text = "health: {listen: '127.0.0.1:0'}\nmetrics: {listen: '127.0.0.1:0'}\n";
         let config = Arc::new(parse("exporter.yaml", text, &Environment::new(), &Flags::new()).unwrap().0);
         let store = Arc::new(Store::new(&config.database, &config.kinds));

@@ -1,10 +1,10 @@
-//! Everything that is asked of the database.
+//! Reads the API's tables.
 //!
-//! In: the configured kinds. Out: what one snapshot of the API's tables says, as plain values; nothing is written. What can
-//! fail is in [`StoreError`]: the database is out of reach or too slow, or the role cannot read the tables.
+//! In: the configured kinds. Out: rows as plain values. Fails: with a [`StoreError`], if the database cannot be reached, is
+//! too slow, or refuses a statement.
 //!
-//! Each answer comes from one transaction: read only, repeatable read, with a limit on the time of each statement. Whether the
-//! tables are there is not asked beforehand: when PostgreSQL refuses a statement, `schema` says why.
+//! Each reading is one transaction, read only and repeatable read, with a time limit for each statement. To save a round
+//! trip, it does not check beforehand that the tables exist; if PostgreSQL refuses a statement, `schema` finds out why.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ mod snapshot;
 
 use connections::{Connections, Reader};
 pub use connections::{StoreError, connect};
-pub use coverage::{Coverage, Silent, Unconditioned};
+pub use coverage::{Coverage, Silent, WithoutCondition};
 pub use details::{Details, Selection, Stalled, Trouble};
 pub use resource::{Report, Resource};
 pub use snapshot::{PENDING, Snapshot};
 
-/// The database.
+/// The API's database.
 #[derive(Debug)]
 pub struct Store {
     connections: Connections,
@@ -36,19 +36,19 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store that has not connected yet.
+    /// Creates a store, without connecting.
     #[must_use]
     pub fn new(config: &DatabaseConfig, kinds: &Kinds) -> Self {
         Self { connections: Connections::new(config.clone()), kinds: kinds.clone() }
     }
 
-    /// The kinds that it was made for.
+    /// Returns the configured kinds.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// Reads in one transaction, which ends after `limit` at the latest.
+    /// Runs `read` in one transaction, for at most `limit`.
     async fn read<T>(
         &self,
         reader: Reader,
@@ -57,7 +57,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         match self.connections.read(reader, limit, read).await {
             Err(StoreError::Query(error)) if schema::may_explain(&error) => {
-                // The refusal has ended its transaction, so the explanation takes another one.
+                // PostgreSQL has aborted the transaction, so look into the catalogue in another one.
                 let explained = self.connections.read(reader, limit, schema::explain).await;
                 Err(explained.ok().flatten().unwrap_or(StoreError::Query(error)))
             }
@@ -65,8 +65,8 @@ impl Store {
         }
     }
 
-    /// Binds the first four parameters of every statement that compares with thresholds: kinds, their thresholds in seconds
-    /// (live, being deleted), and the threshold of all other kinds.
+    /// Binds the first four parameters of `stuck.sql` and `stalled.sql`: the configured kinds, their thresholds in seconds,
+    /// those for deletions, and the threshold of all other kinds.
     fn with_thresholds<'q>(&self, query: Query<'q, Postgres, PgArguments>) -> Query<'q, Postgres, PgArguments> {
         let column = |of: fn(&crate::config::Kind) -> Duration| -> Vec<f64> {
             self.kinds.all().iter().map(|kind| of(kind).as_secs_f64()).collect()
@@ -79,8 +79,8 @@ impl Store {
     }
 }
 
-/// A count, which is never negative.
-fn unsigned(row: &sqlx::postgres::PgRow, column: usize) -> Result<u64, sqlx::Error> {
+/// Reads a count, which PostgreSQL returns as a signed integer.
+fn unsigned(row: &sqlx::postgres::PgRow, column: &str) -> Result<u64, sqlx::Error> {
     use sqlx::Row as _;
     Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default())
 }

@@ -1,8 +1,7 @@
-//! Stuck resources as a page for browsers.
+//! Renders one page of stuck resources as HTML.
 //!
-//! In: one page of diagnosed resources, and what was asked for. Out: HTML without scripts; its form asks for other
-//! filters and pages, so that the browser encodes them. Nothing can fail, and nothing that an adapter wrote reaches
-//! the browser as markup: the template escapes whatever it is given.
+//! In: stuck resources and the filter. Out: HTML without scripts, with a form for other filters and pages. Cannot fail.
+//! Maud escapes every value, so texts that an adapter wrote cannot become markup.
 
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -14,7 +13,7 @@ use crate::listing::{Filter, Listing};
 use crate::store::Trouble;
 use crate::stuck_text::{age, notes, waits};
 
-/// The longest message that is shown: a page has room for more than a terminal, and wraps.
+/// The most characters of a message. A page has more room than a terminal.
 const MESSAGE_WIDTH: usize = 500;
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:2em}\
@@ -28,26 +27,26 @@ const HEADINGS: [&str; 9] =
 /// One page of the stuck resources.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
-    /// All resources that match.
+    /// All matching resources.
     pub listing: &'a Listing,
-    /// Those of them that are on it.
+    /// The matching resources on this page.
     pub items: &'a [Stuck],
-    /// Its number, from 1.
+    /// The number of this page, from 1.
     pub number: usize,
-    /// How many resources a page has at most.
+    /// The most resources on a page.
     pub size: usize,
-    /// What was asked for.
+    /// The filter.
     pub filter: &'a Filter,
-    /// What was hardly meant by it.
-    pub remark: Option<&'a str>,
-    /// The kinds and adapters that the form offers.
+    /// A hint if the filter looks like a mistake.
+    pub hint: Option<&'a str>,
+    /// The kinds and adapters that the form suggests.
     pub kinds: &'a Kinds,
     /// When the database was read.
     pub read_at: Timestamp,
 }
 
 impl Page<'_> {
-    /// The page as HTML.
+    /// Renders the page.
     #[must_use]
     pub fn html(&self) -> String {
         let page = html! {
@@ -82,7 +81,7 @@ impl Page<'_> {
             [("Kind", "kind", &self.filter.kind, kinds), ("Adapter", "adapter", &self.filter.adapter, adapters)];
         let flows = [("", "all", None), ("true", "deleting", Some(true)), ("false", "not deleting", Some(false))];
         let pages = self.listing.found.len().div_ceil(self.size);
-        // From past the end back to the last page that there is.
+        // On a page after the last one, "Previous page" leads to the last.
         let previous = (self.number - 1).min(pages);
         html! {
             form {
@@ -121,17 +120,17 @@ impl Page<'_> {
                     @if shown == 0 { "None of " (total) " is on this page." }
                     @else { (before + 1) "–" (before + shown) " of " (total) ", the oldest first." }
                     @if self.listing.truncated {
-                        " There are more: only the " (self.listing.read) " oldest were looked into."
+                        " There are more: only the " (self.listing.read) " oldest were read."
                     }
                 }
                 " Read at " (format!("{:.0}", self.read_at)) "."
             }
-            @if let Some(remark) = self.remark { p { (sentence(remark)) } }
+            @if let Some(hint) = self.hint { p { (sentence(hint)) } }
         }
     }
 }
 
-/// A line for each adapter that it waits on, and for each note.
+/// Renders a row for each adapter that a resource waits on, and for each note.
 fn resource(stuck: &Stuck) -> Markup {
     let (waits, notes) = (waits(stuck, MESSAGE_WIDTH), notes(stuck));
     let lines = waits.len() + notes.len();

@@ -1,27 +1,27 @@
-//! Stuck resources as text for people.
+//! Formats stuck resources as a table for terminals; the HTML page uses the same words.
 //!
-//! In: diagnosed resources. Out: a table for terminals, and the words that the page uses, too. Nothing can fail, and
-//! nothing that an adapter wrote reaches a terminal as a command.
+//! In: stuck resources. Out: text. Cannot fail. Control characters in texts that an adapter wrote are replaced, so they
+//! cannot control the terminal.
 
 use crate::diagnosis::Stuck;
 
-/// The longest message that is shown in a table; JSON has more.
+/// The most characters of a cell; JSON has more.
 const MESSAGE_WIDTH: usize = 100;
 
-/// One line of what a resource waits on.
+/// The cells about one adapter that a resource waits on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitLine {
-    /// The generation observed against the one wanted.
+    /// The generation of the last report, and the resource's: `3/4`.
     pub generation: String,
-    /// The adapter.
+    /// The adapter, or `-`.
     pub on: String,
-    /// Why.
+    /// What the adapter has not done.
     pub cause: String,
-    /// The reason and message that were last given.
+    /// The reason and message of the last report.
     pub said: String,
 }
 
-/// What a resource waits on, at least one line; texts of adapters are cut to `width` characters.
+/// Formats the adapters that a resource waits on, in at least one line; cuts texts to `width` characters.
 #[must_use]
 pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
     let said = |reason: Option<&String>, message: Option<&String>| {
@@ -52,7 +52,7 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
     lines.collect()
 }
 
-/// What else there is to say about a resource, a line each.
+/// Formats further facts about a resource, one line for each.
 #[must_use]
 pub fn notes(stuck: &Stuck) -> Vec<String> {
     let mut notes = Vec::new();
@@ -60,7 +60,7 @@ pub fn notes(stuck: &Stuck) -> Vec<String> {
         notes.push("has no condition Reconciled".to_owned());
     }
     if let Some(children) = stuck.children.as_ref().filter(|children| !children.is_empty()) {
-        notes.push(format!("has children left: {}", children.join(", ")));
+        notes.push(format!("has children that still exist: {}", children.join(", ")));
     }
     if !stuck.blocks.is_empty() {
         notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
@@ -70,10 +70,10 @@ pub fn notes(stuck: &Stuck) -> Vec<String> {
 
 const HEADER: [&str; 9] =
     ["ID", "KIND", "NAME", "AGE", "FLOW", "GENERATION", "WAITS ON", "CAUSE", "LAST REASON AND MESSAGE"];
-/// The column that notes begin in; they run into the one after it.
+/// The column in which notes begin; they may extend into the next one.
 const CAUSE: usize = 7;
 
-/// A table, one line for each adapter that a resource waits on, and for each note.
+/// Formats a table, with one line for each adapter that a resource waits on, and for each note.
 #[must_use]
 pub fn table(stuck: &[Stuck]) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
@@ -107,7 +107,7 @@ pub fn table(stuck: &[Stuck]) -> String {
     text
 }
 
-/// A duration with its two largest units: `3d4h`, `1h5m`, `12m30s`.
+/// Formats a duration with its two largest units: `3d4h`, `1h5m`, `12m30s`.
 #[must_use]
 pub fn age(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
@@ -119,14 +119,15 @@ pub fn age(seconds: u64) -> String {
     }
 }
 
-/// One line without anything that a terminal obeys or hides, cut to what fits.
+/// Replaces control and invisible characters by blanks, and cuts the text to `width` characters.
 fn plain(text: &str, width: usize) -> String {
-    let shown: String = text.chars().take(width).map(|c| if is_unseen(c) { ' ' } else { c }).collect();
+    let shown: String = text.chars().take(width).map(|c| if is_invisible(c) { ' ' } else { c }).collect();
     if text.chars().nth(width).is_some() { format!("{shown}…") } else { shown }
 }
 
-/// Whether a terminal obeys or hides the character: controls, separators of lines, marks of direction, and what has no width.
-fn is_unseen(c: char) -> bool {
+/// Whether a terminal interprets or hides the character: control characters, line separators, direction marks, and
+/// characters without width.
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_a_line_for_each_adapter_that_is_waited_on() {
+    fn table_has_a_line_for_each_adapter_waited_on() {
         let waits = vec![
             wait("dns", Cause::OlderGeneration, Some(3), "quota \u{1b}[31mexceeded\n\u{202e}"),
             wait("hypershift", Cause::NeverReported, None, ""),
@@ -197,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn text_of_adapters_hides_nothing_on_a_terminal() {
-        for unseen in [
+    fn plain_replaces_invisible_characters() {
+        for invisible in [
             '\u{1b}',
             '\n',
             '\u{200b}',
@@ -210,13 +211,13 @@ mod tests {
             '\u{ad}',
             '\u{e0041}',
         ] {
-            assert_eq!(plain(&format!("a{unseen}b"), 10), "a b", "{unseen:?}");
+            assert_eq!(plain(&format!("a{invisible}b"), 10), "a b", "{invisible:?}");
         }
         assert_eq!(plain("zone é – 東", 20), "zone é – 東");
     }
 
     #[test]
-    fn ages_are_read_at_a_glance() {
+    fn age_has_the_two_largest_units() {
         let cases = [(0, "0s"), (59, "59s"), (750, "12m30s"), (3_900, "1h5m"), (273_600, "3d4h")];
         for (seconds, text) in cases {
             assert_eq!(age(seconds), text);

@@ -1,7 +1,7 @@
-//! What docs/reconcile-metrics.md says, compared with the program.
+//! Compares docs/reconcile-metrics.md with the program.
 //!
-//! Tables between `<!-- generated: NAME -->` and `<!-- end -->` are written by the program: `UPDATE_DOCS=1 cargo test -p
-//! reconcile-metrics --test documentation` rewrites them, and without the variable a difference fails.
+//! The tests generate the tables between `<!-- generated: NAME -->` and `<!-- end -->`, and fail if the page differs. With
+//! `UPDATE_DOCS=1` they write them into the page.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -42,8 +42,7 @@ fn command_table() -> String {
     table
 }
 
-/// The labels of each family, beside the constant ones. The names of a page's samples are compared with it by
-/// the test on a real database.
+/// Returns the labels of a family, without the constant ones. A test on a real database compares the page with a scrape.
 fn labels(name: &str) -> &'static str {
     match name {
         "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on" => {
@@ -76,7 +75,7 @@ fn metric_table() -> String {
 }
 
 #[test]
-fn the_page_has_every_key_flag_command_and_metric() {
+fn page_has_every_key_flag_command_and_metric() {
     let (path, written) = page();
     let mut text = written.clone();
     let tables = [
@@ -101,20 +100,19 @@ fn the_page_has_every_key_flag_command_and_metric() {
 }
 
 #[test]
-fn the_pages_configuration_loads_without_a_remark() {
+fn configuration_of_the_page_loads_without_diagnostics() {
     let (_, text) = page();
     let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
         let loaded = config::parse("docs/reconcile-metrics.md", block, &Environment::new(), &Flags::new());
-        let remarks = loaded.map_or_else(|mistakes| mistakes, |(_, remarks)| remarks);
-        assert!(remarks.is_empty(), "{remarks}");
+        let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |(_, diagnostics)| diagnostics);
+        assert!(diagnostics.is_empty(), "{diagnostics}");
     }
 }
 
-/// A key that nobody sets is one more to read about.
 #[test]
-fn the_configuration_has_few_keys() {
+fn configuration_has_at_most_25_keys() {
     let table = key_table();
     let keys = table.lines().skip(2).filter(|line| !line.contains("| mapping |") && !line.starts_with("| `kinds` |"));
     assert!(keys.count() <= 25, "{table}");

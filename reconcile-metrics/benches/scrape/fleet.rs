@@ -1,4 +1,4 @@
-//! A fleet as the API leaves it.
+//! Fills the database with resources, conditions and reports, as the API would write them.
 
 use sqlx::PgConnection;
 
@@ -9,15 +9,15 @@ pub(crate) const KINDS: &str = "kinds:
 - {kind: NodePool, required_adapters: [validation, hypershift], stuck_after: 15m}
 ";
 
-/// One resource in five is a cluster, of the unreconciled, too, which are spread evenly. Ids rise with time, as those of
-/// the API do; no two resources have the same time of transition.
+/// Inserts the fleet. Every fifth resource is a cluster, and so is every fifth unreconciled one. Ids rise with time, as the
+/// API's do, and every condition has another time of transition.
 pub(crate) async fn load(connection: &mut PgConnection, fleet: &Arguments) {
     let resources = fleet.resources;
     let every = resources / fleet.unreconciled;
     assert!(every >= 5, "at most one resource in five can be unreconciled");
-    // The first of each run of resources, the second of the next, and so on: an equal part of every kind.
+    // Spreads the unreconciled resources evenly over all ids and kinds.
     let is_unreconciled = format!("n % {every} = n / {every} % 5");
-    // The foreign key's look-up of the resource for each condition would take minutes on the largest fleets.
+    // Turn foreign keys off: checking them for each condition takes minutes.
     run(connection, "SET session_replication_role = replica").await;
     eprintln!("loading {resources} resources");
     run(

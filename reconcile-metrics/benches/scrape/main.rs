@@ -1,10 +1,10 @@
-//! What a scrape costs with the two indexes of `prepare` and without, and what the indexes cost writers.
+//! Measures the cost of a scrape with and without the two indexes of `prepare`, and the cost of the indexes for writers.
 //!
-//! In: `--resources N` (1,000,000), `--unreconciled N` (10,000), `--check`. Out: a table for docs/performance.md and the plans, on
-//! standard output; how far it is, on standard error. `--check` measures the two statements alone, on a fifth of the fleet, and fails
-//! if ours is not clearly the faster one or reads a table: a plan that changed, not a busy machine.
+//! In: `--resources N` (1,000,000), `--unreconciled N` (10,000), `--check`. Out: a table for docs/performance.md and query
+//! plans, on standard output; progress, on standard error. `--check`, which CI runs, measures only the two statements, on
+//! fewer resources. It fails if the exporter's statement reads a table or is not clearly faster than the API's.
 //!
-//! Everything runs in one go against one private server, so that the figures can be compared with each other.
+//! All measurements use one PostgreSQL server in one run, so that they can be compared with each other.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 use lifecycle_e2e::postgres::{Database, PrivateServer};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Flags};
-use reconcile_metrics::migrations::{self, MIGRATIONS};
+use reconcile_metrics::migrations;
 use reconcile_metrics::prepare;
 use reconcile_metrics::store::{PENDING, Store};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use timing::Timing;
 
-/// The API's own query: one statement, at each scrape, over every condition that is False.
+/// The API's own query for the same metrics, which the API runs at each scrape.
 const UPSTREAM: &str = "
     SELECT lower(r.kind), r.deleted_time IS NOT NULL, count(*),
         count(*) FILTER (WHERE c.last_transition_time < now() - interval '10 minutes'),
@@ -35,7 +35,8 @@ const UPSTREAM: &str = "
     WHERE c.type = 'Reconciled' AND c.status = 'False'
     GROUP BY 1, 2";
 const ROUNDS: usize = 300;
-/// The least that `--check` wants of our statement against the API's: the target is 2.5, on a machine that does nothing else.
+/// How many times faster than the API's query `--check` wants the exporter's statement. The target on an idle machine is 2.5;
+/// a busy machine must not fail CI.
 const LEAST_GAIN: f64 = 1.3;
 
 struct Arguments {
@@ -52,7 +53,7 @@ fn arguments() -> Arguments {
             "--resources" => arguments.resources = words.next().unwrap().parse().unwrap(),
             "--unreconciled" => arguments.unreconciled = words.next().unwrap().parse().unwrap(),
             "--check" => arguments = Arguments { resources: 200_000, unreconciled: 2_000, check: true },
-            // Cargo's own.
+            // Cargo passes this argument to every benchmark.
             "--bench" => {}
             other => panic!("unknown argument {other}"),
         }
@@ -64,7 +65,8 @@ fn arguments() -> Arguments {
 async fn main() {
     let arguments = arguments();
     lifecycle_e2e::init();
-    // Durable, as in production: the cost of a commit is part of the cost of a write. Nobody vacuums unless it is said here.
+    // fsync as in production, because a commit is part of the cost of a write; no autovacuum, so that the benchmark decides
+    // when a table is vacuumed.
     let settings = [
         "shared_buffers=3GB",
         "fsync=on",
@@ -76,33 +78,30 @@ async fn main() {
     let server = PrivateServer::start(&settings).await.unwrap();
     let database = server.server().database().await.unwrap();
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-    let [(first, ..), _] = MIGRATIONS;
     migrations::apply(&mut connection).await.unwrap();
-    migrations::revert_to(&mut connection, first).await.unwrap();
+    change_indexes(&mut connection, true).await;
     fleet::load(&mut connection, &arguments).await;
 
     let Arguments { resources, unreconciled, .. } = arguments;
     println!("{resources} resources, {unreconciled} unreconciled, PostgreSQL {}\n", version(&mut connection).await);
     eprintln!("reading without the indexes");
-    println!("| What | p50 | p99 | max |\n| --- | --- | --- | --- |");
+    println!("| statement | p50 | p99 | max |\n| --- | --- | --- | --- |");
     let upstream = timed(&mut connection, Statement::Upstream).await;
     println!("| the API's query, without the indexes | {upstream} |");
     let upstream_plan = plan(&mut connection, Statement::Upstream).await;
     let without = timed(&mut connection, Statement::Ours).await;
-    println!("| our statement, without the indexes | {without} |");
-    // A copy that stays without them, to write to.
+    println!("| the exporter's, without the indexes | {without} |");
+    // Copy the database before the indexes exist, to measure writes without them.
     connection.close().await.unwrap();
     let bare = if arguments.check { None } else { Some(copy(&server, &database).await) };
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
 
     eprintln!("building the indexes, and reading with them");
     let building = Instant::now();
-    for step in prepare::steps(&mut connection, false).await.unwrap() {
-        prepare::run(&mut connection, &step).await.unwrap();
-    }
+    change_indexes(&mut connection, false).await;
     let building = building.elapsed();
     let with = timed(&mut connection, Statement::Ours).await;
-    println!("| our statement, with the indexes | {with} |");
+    println!("| the exporter's, with the indexes | {with} |");
     let our_plan = plan(&mut connection, Statement::Ours).await;
     let upstream_with = timed(&mut connection, Statement::Upstream).await;
     println!("| the API's query, with the indexes | {upstream_with} |");
@@ -116,18 +115,18 @@ async fn main() {
     let scrape = scrapes(&database).await;
     println!("| a whole scrape over HTTP | {} |", scrape.time);
     let details = details(&database).await;
-    println!("| details, beside scrapes: 2,000 of all that are stuck | {details} |");
+    println!("| the reading of details in the background: the oldest 2,000 stuck resources | {details} |");
 
     let bare = bare.unwrap();
     let mut bare = PgConnection::connect(&bare.url()).await.unwrap();
     eprintln!("writing");
     let (bare_report, indexed_report) = writes::compare(&mut bare, &mut connection, &arguments).await;
-    println!("| a report, without the indexes | {bare_report} |");
-    println!("| a report, with the indexes | {indexed_report} |");
+    println!("| writing a report, without the indexes | {bare_report} |");
+    println!("| writing a report, with the indexes | {indexed_report} |");
     eprintln!("writing 100,000 reports without a VACUUM");
     writes::many(&mut connection, &arguments, 100_000).await;
     let after = timed(&mut connection, Statement::Ours).await;
-    println!("| our statement, after 100,000 reports without a VACUUM | {after} |");
+    println!("| the exporter's, after 100,000 reports without a VACUUM | {after} |");
     let plan_after = plan(&mut connection, Statement::Ours).await;
     run(&mut connection, "VACUUM resource_conditions; VACUUM resources").await;
     let vacuumed = timed(&mut connection, Statement::Ours).await;
@@ -140,7 +139,7 @@ async fn main() {
     println!("\nOurs, after 100,000 reports without a VACUUM:\n\n```text\n{plan_after}\n```");
 }
 
-/// A statement of a scrape, as whoever asks it sets up its transaction.
+/// A statement of a scrape: the API's or the exporter's.
 #[derive(Clone, Copy)]
 enum Statement {
     Upstream,
@@ -165,6 +164,13 @@ impl Statement {
     }
 }
 
+/// Builds or removes the two indexes.
+async fn change_indexes(connection: &mut PgConnection, remove: bool) {
+    for step in prepare::steps(connection, remove).await.unwrap() {
+        prepare::run(connection, &step).await.unwrap();
+    }
+}
+
 async fn run(connection: &mut PgConnection, sql: &str) {
     for sql in sql.split("; ") {
         sqlx::raw_sql(AssertSqlSafe(sql))
@@ -178,7 +184,7 @@ async fn version(connection: &mut PgConnection) -> String {
     sqlx::query_scalar("SHOW server_version").fetch_one(connection).await.unwrap()
 }
 
-/// The same database once more.
+/// Copies the database.
 async fn copy(server: &PrivateServer, database: &Database) -> Database {
     let copy = server.server().database().await.unwrap();
     let mut connection = PgConnection::connect(&database.url().replace(database.name(), "postgres")).await.unwrap();
@@ -187,7 +193,7 @@ async fn copy(server: &PrivateServer, database: &Database) -> Database {
     copy
 }
 
-/// Only the statement's own time: what the transaction around it costs is in the whole scrape's.
+/// Measures the statement alone, without the transaction around it.
 async fn timed(connection: &mut PgConnection, statement: Statement) -> Timing {
     let mut timing = Timing::default();
     for round in 0..ROUNDS + 20 {
@@ -202,7 +208,7 @@ async fn timed(connection: &mut PgConnection, statement: Statement) -> Timing {
         let took = begun.elapsed();
         assert!(!rows.is_empty());
         run(connection, "COMMIT").await;
-        // The first ones fill the caches.
+        // The first rounds only fill the caches.
         if round >= 20 {
             timing.add(took);
         }
@@ -232,7 +238,7 @@ fn config(database: &Database) -> String {
     )
 }
 
-/// Whom stuck resources wait on, and which deletions are stalled.
+/// Measures the background reading.
 async fn details(database: &Database) -> Timing {
     let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Flags::new());
     let (config, _) = parsed.unwrap_or_else(|mistakes| panic!("{mistakes}"));
@@ -255,7 +261,7 @@ struct Scrapes {
     peak: f64,
 }
 
-/// The real program, scraped as Prometheus does it.
+/// Runs the exporter and scrapes it over HTTP.
 async fn scrapes(database: &Database) -> Scrapes {
     let directory = tempfile::tempdir().unwrap();
     let (file, log) = (directory.path().join("exporter.yaml"), directory.path().join("log"));

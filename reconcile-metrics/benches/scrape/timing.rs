@@ -1,9 +1,9 @@
-//! Times, and what is said of them.
+//! Quantiles of measured durations.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Times of the same thing done many times.
+/// The durations of repetitions of one operation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timing(Vec<Duration>);
 
@@ -12,7 +12,7 @@ impl Timing {
         self.0.push(took);
     }
 
-    /// The time in milliseconds that `part` of all did not exceed.
+    /// Returns a quantile in milliseconds.
     pub(crate) fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

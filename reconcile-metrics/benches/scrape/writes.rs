@@ -1,4 +1,4 @@
-//! What the indexes cost the API's most frequent write: an adapter's report, which rewrites all conditions.
+//! Measures what the indexes cost the API's most frequent write: an adapter's report, which rewrites all conditions.
 
 use std::time::Instant;
 
@@ -7,12 +7,12 @@ use sqlx::{PgConnection, Row as _};
 use crate::timing::Timing;
 use crate::{Arguments, run};
 
-/// Reports on each side.
+/// The number of reports on each database.
 const REPORTS: u64 = 6_000;
-/// One report in so many turns the conditions around; the others leave them as they were.
+/// One report in this many changes the status of the conditions; the others rewrite them unchanged.
 const TURNS: u64 = 10;
 
-/// Report by report in turns on both databases, so that neither has the better machine: the times without and with indexes.
+/// Measures reports without and with indexes, alternately, so that load on the machine affects both equally.
 pub(crate) async fn compare(
     bare: &mut PgConnection,
     indexed: &mut PgConnection,
@@ -22,7 +22,7 @@ pub(crate) async fn compare(
     for nth in 0..REPORTS {
         let n = nth * 104_729 % fleet.resources + 1;
         for turn in 0..2 {
-            // Who comes first turns around, too.
+            // Alternate which database comes first, too.
             let is_indexed = (nth + turn) % 2 == 0;
             let (connection, timing) = if is_indexed { (&mut *indexed, &mut with) } else { (&mut *bare, &mut without) };
             let begun = Instant::now();
@@ -33,7 +33,7 @@ pub(crate) async fn compare(
     (without, with)
 }
 
-/// As many reports on as many resources as fast as one connection can, with nobody to vacuum after them.
+/// Sends many reports on one connection, without a VACUUM afterwards.
 pub(crate) async fn many(connection: &mut PgConnection, fleet: &Arguments, reports: u64) {
     run(connection, "SET synchronous_commit = off").await;
     for nth in 0..reports {
@@ -42,8 +42,8 @@ pub(crate) async fn many(connection: &mut PgConnection, fleet: &Arguments, repor
     run(connection, "RESET synchronous_commit").await;
 }
 
-/// A report on resource `n`, statement by statement as the API's server sends them. The status goes around and comes back, so that
-/// as many are unreconciled as before.
+/// Sends a report on resource `n`, with the API's own statements. If `turns`, it changes the status and changes it back, so that
+/// the number of unreconciled resources stays.
 async fn report(connection: &mut PgConnection, n: u64, turns: bool) {
     let id = format!("0198f1c2-7a00-7000-8000-{n:012x}");
     let kind = if n.is_multiple_of(5) { "Cluster" } else { "NodePool" };
@@ -73,7 +73,7 @@ async fn report(connection: &mut PgConnection, n: u64, turns: bool) {
         .iter()
         .map(|row| std::array::from_fn(|column| row.get(column)))
         .collect();
-        // Deleted and inserted again, which is what the API does with every condition.
+        // The API deletes and inserts all conditions for every report.
         let delete = sqlx::query("DELETE FROM resource_conditions WHERE resource_id = $1").bind(&id);
         delete.execute(&mut *connection).await.unwrap();
         let mut insert = sqlx::query(

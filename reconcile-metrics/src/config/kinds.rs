@@ -1,4 +1,6 @@
-//! The kinds of the lifecycle API, as its own configuration has them: it is not content of its database.
+//! The configured kinds of resources, such as `Cluster`, with their required adapters and thresholds.
+//!
+//! The API's database does not contain them; they come from the API's configuration file or from the exporter's.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,56 +15,56 @@ pub struct Kinds {
 /// One kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
-    /// As the API writes it.
+    /// The name as the API writes it: `Cluster`.
     pub name: String,
-    /// The adapters that the API waits for.
+    /// The adapters that must be done before a resource of this kind is reconciled.
     pub required_adapters: Vec<String>,
-    /// When one is stuck.
+    /// How long a resource may be unreconciled before it is stuck.
     pub stuck_after: Duration,
-    /// When one that is being deleted is stuck.
+    /// The same for a resource that is being deleted.
     pub stuck_after_deleting: Duration,
 }
 
 impl Kinds {
-    /// Kinds, and the threshold of all others.
+    /// Creates the list, with the threshold of kinds that are not in it.
     #[must_use]
     pub fn new(kinds: Vec<Kind>, default_stuck_after: Duration) -> Self {
         Self { kinds, default_stuck_after }
     }
 
-    /// Every configured kind, in the order of the file.
+    /// Returns every configured kind, in the order of the file.
     #[must_use]
     pub fn all(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// The kind of that name, exactly as the API writes it.
+    /// Finds a kind by its name; case matters, as in the API.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// The kind of that name in any case, as labels and filters have it.
+    /// Finds a kind by its name in any case, because labels are lower case and filters may be.
     #[must_use]
     pub fn by_label(&self, name: &str) -> Option<&Kind> {
         let label = name.to_lowercase();
         self.kinds.iter().find(|kind| kind.name.to_lowercase() == label)
     }
 
-    /// The kind that differs from `name` by case alone. None of what is configured for it applies to `name`: the API tells
-    /// the two apart.
+    /// Finds a configured kind whose name differs from `name` in case only, which is probably a mistake: for the API they
+    /// are two kinds, so the configured thresholds and adapters do not apply.
     #[must_use]
-    pub fn spelled_otherwise(&self, name: &str) -> Option<&Kind> {
+    pub fn in_other_case(&self, name: &str) -> Option<&Kind> {
         self.by_label(name).filter(|kind| kind.name != name)
     }
 
-    /// Every adapter that some kind requires, in alphabetical order.
+    /// Returns every adapter that some kind requires.
     #[must_use]
     pub fn adapters(&self) -> BTreeSet<&str> {
         self.kinds.iter().flat_map(|kind| &kind.required_adapters).map(String::as_str).collect()
     }
 
-    /// How long a resource may stay unreconciled before it is stuck.
+    /// Returns how long a resource may be unreconciled before it is stuck.
     #[must_use]
     pub fn stuck_after(&self, kind: &str, deleting: bool) -> Duration {
         match (self.get(kind), deleting) {
@@ -72,7 +74,7 @@ impl Kinds {
         }
     }
 
-    /// The threshold of kinds that are not configured.
+    /// Returns the threshold of kinds that are not configured.
     #[must_use]
     pub fn default_stuck_after(&self) -> Duration {
         self.default_stuck_after

@@ -1,4 +1,4 @@
-//! From the file as written to what the process runs with: defaults, units, rules.
+//! Applies defaults, parses units, and checks rules that the JSON Schema cannot express.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use kinds::kinds;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-/// The bounds of the age histogram, in seconds: from a resource that was just changed to one that was forgotten last week.
+/// The bounds of the age histogram, in seconds, from one minute to one week.
 pub const AGE_BUCKETS: [f64; 10] = [60.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0, 21600.0, 43200.0, 86400.0, 604_800.0];
 const MAX_RESOURCES: u32 = 10_000;
-/// Beyond this, nothing protects the database from a scrape; PostgreSQL itself ends at 24 days.
+/// The longest `metrics.scrape_timeout`: a statement that runs longer would load the database without limit.
 const LONGEST_SCRAPE: Duration = Duration::from_secs(3600);
 
-/// Checks the rules that types cannot express, and fills in the defaults.
+/// Checks the values and applies the defaults; `None` if the database's address is invalid.
 pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environment: &Environment) -> Option<Config> {
     let r = &mut resolver;
     let stuck_after = r.duration(
@@ -59,7 +59,7 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
     if details.interval < SECOND {
         r.error("details.interval", "is too short", "write at least 1s");
     }
-    // Last, as there is nothing to go on with where it fails.
+    // Last, because `?` returns here, and the other diagnostics must be collected before.
     let database = database(r, &spec.database, scrape_timeout, environment)?;
     Some(Config { log, database, health_listen, metrics_listen, scrape_timeout, details, stuck_access, kinds })
 }
@@ -80,7 +80,7 @@ fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
     }
 }
 
-/// A word that may be written in any case.
+/// Converts a choice to lower case: users may write `INFO` or `info`.
 fn lower(text: &Option<String>) -> Option<String> {
     text.as_deref().map(str::to_lowercase)
 }

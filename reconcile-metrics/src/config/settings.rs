@@ -1,17 +1,17 @@
-//! What sets the keys of the file from outside of it, in one table.
+//! The flags and environment variables that set keys of the configuration file.
 
 use lifecycle_config::decode::Typing;
 use lifecycle_config::settings::{Derived, FileName, Setting, Table};
 
-/// What names the file.
+/// The flag and the variable that name the configuration file.
 pub const FILE: FileName = FileName { flag: "config", short: 'c', variable: "HYPERFLEET_CONFIG" };
-/// The variable that holds the database role's password, for want of a file.
+/// The variable with the database role's password. It has no key, because a file in plain sight must not contain one.
 pub const PASSWORD_VARIABLE: &str = "HYPERFLEET_DATABASE_PASSWORD";
 
-/// The keys of the file.
+/// The table of settings.
 pub const EXPORTER: Table = Table { settings: SETTINGS, derived: Derived::None, typing: Typing::Strict };
 
-/// Flags and variables; those that the lifecycle API has, too, are named as there.
+/// Flags and variables. Those that the HyperFleet API also has have the API's names.
 const SETTINGS: &[Setting] = &[
     Setting::text("log.level", "log-level", &["HYPERFLEET_LOG_LEVEL"]),
     Setting::text("log.format", "log-format", &["HYPERFLEET_LOG_FORMAT"]),

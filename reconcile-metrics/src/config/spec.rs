@@ -1,39 +1,38 @@
-//! The configuration file as its author writes it.
+//! The configuration file's types, without defaults; `resolve` applies those.
 //!
-//! The doc comments are the published schema's descriptions, and the schema is what a file is checked against.
-//! Nothing here has its default applied: see `resolve`.
+//! The JSON Schema is derived from these types: their doc comments are its descriptions, which `docs/` shows as well.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Go's notation of a duration, checked by the schema's `format`.
+/// A duration in Go's notation, such as `1h30m`; the schema's `format` checks it.
 pub type DurationText = String;
 
-/// What the exporter reads, from where, and where it serves.
+/// The exporter's configuration file.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExporterSpec {
     /// Logging.
     #[serde(default)]
     pub log: LogSpec,
-    /// The database.
+    /// How to connect to the API's database.
     #[serde(default)]
     pub database: DatabaseSpec,
     /// The health server, which also serves `/stuck`.
     #[serde(default)]
     pub health: HealthSpec,
-    /// The metrics server, and what is stuck.
+    /// The metrics server, and the default threshold.
     #[serde(default)]
     pub metrics: MetricsSpec,
-    /// What a scrape does not wait for: figures by adapter, and stalled deletions.
+    /// The background reading of details: which adapters stuck resources wait on, and stalled deletions.
     #[serde(default)]
     pub details: DetailsSpec,
     /// The page of stuck resources.
     #[serde(default)]
     pub stuck: StuckSpec,
-    /// The API's own configuration file; its `entities` say which kinds there are and which adapters each requires. `kinds` then adds thresholds alone.
+    /// The API's own configuration file. The exporter reads the kinds and their required adapters from its `entities`; `kinds` then only sets thresholds.
     pub api_config_file: Option<String>,
-    /// The kinds of the lifecycle API. Without them and without `api_config_file` the exporter counts what the rows show.
+    /// The API's kinds of resources, such as `Cluster`. Without them and without `api_config_file`, kinds have series only while they have pending resources.
     #[serde(default)]
     pub kinds: Vec<KindSpec>,
 }
@@ -54,23 +53,23 @@ pub struct LogSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSpec {
-    /// `postgres://user@host:port/name?sslmode=verify-full`; a password belongs into `password_file` or the environment.
+    /// The address, `postgres://user@host:port/name?sslmode=verify-full`. Put the password into `password_file` or the environment.
     pub url: Option<String>,
-    /// The host, or a socket's directory; localhost by default.
+    /// The host, or the directory of a Unix socket; localhost by default.
     pub host: Option<String>,
     /// The port; 5432 by default.
     pub port: Option<u16>,
     /// The database's name; hyperfleet by default.
     pub name: Option<String>,
-    /// The role, which needs to read only; hyperfleet by default.
+    /// The role, which needs to read the API's tables only; hyperfleet by default.
     pub username: Option<String>,
-    /// A file that holds the role's password; read at each new connection, so that it may be renewed.
+    /// A file that contains the role's password. The exporter reads it at each new connection, so the password may change.
     pub password_file: Option<String>,
     /// disable, prefer, require, verify-ca or verify-full; prefer by default.
     pub ssl_mode: Option<String>,
-    /// A PEM file of certificate authorities, instead of the system's.
+    /// A PEM file of certificate authorities; the system's by default.
     pub ssl_root_cert_file: Option<String>,
-    /// The schema that holds the tables; the role's search path decides by default.
+    /// The schema that contains the API's tables; the first in the role's search path that has them by default.
     pub schema: Option<String>,
 }
 
@@ -78,32 +77,32 @@ pub struct DatabaseSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HealthSpec {
-    /// Where it listens; `:8080` by default.
+    /// The address to listen at; `:8080` by default.
     pub listen: Option<String>,
 }
 
-/// The metrics server, and what is stuck.
+/// The metrics server, and the default threshold.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
-    /// Where it listens; `:9090` by default.
+    /// The address to listen at; `:9090` by default.
     pub listen: Option<String>,
-    /// The time for a scrape, waiting for a connection included, after which the database itself ends the statement; 8s by default, below Prometheus' 10s.
+    /// The time limit of a scrape, including the wait for a connection; the database ends the statement then. 8s by default, below Prometheus' 10s.
     #[schemars(extend("format" = "go-duration"))]
     pub scrape_timeout: Option<DurationText>,
-    /// How long a resource may stay unreconciled before it is stuck; 10m by default. Kinds may differ.
+    /// How long a resource may be unreconciled before it is stuck; 10m by default. `kinds` can set it for each kind.
     #[schemars(extend("format" = "go-duration"))]
     pub reconciliation_stuck_threshold: Option<DurationText>,
 }
 
-/// What a scrape does not wait for.
+/// The background reading of details.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetailsSpec {
-    /// How often they are renewed, beside the scrapes; 2m by default, 1s at least. They are dropped when three in a row failed.
+    /// The time between two readings; 2m by default, 1s at least. After three failed readings the figures are left out.
     #[schemars(extend("format" = "go-duration"))]
     pub interval: Option<DurationText>,
-    /// How many stuck resources are looked into, the oldest first; 2000 by default, 10000 at most.
+    /// The most stuck resources that one reading covers, the oldest first; 2000 by default, 10000 at most.
     pub max_resources: Option<u32>,
 }
 
@@ -111,9 +110,9 @@ pub struct DetailsSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StuckSpec {
-    /// A file that holds the token which readers of `/stuck` present; read at each request, so that it may be renewed.
+    /// A file that contains the token of `/stuck`. The exporter reads it at each request, so the token may change.
     pub token_file: Option<String>,
-    /// Whether `/stuck` is open to everybody who reaches the health port; false by default. Without it and without a token the page is off.
+    /// Whether `/stuck` needs no token; false by default. If it is false and there is no `token_file`, the page is off.
     #[serde(default)]
     pub anonymous: bool,
 }
@@ -124,12 +123,12 @@ pub struct StuckSpec {
 pub struct KindSpec {
     /// The kind as the API writes it: `Cluster`.
     pub kind: String,
-    /// The adapters that the API waits for, as in its own configuration; none by default. Not beside `api_config_file`.
+    /// The adapters that must be done before a resource is reconciled, as in the API's configuration; none by default. Not allowed with `api_config_file`.
     pub required_adapters: Option<Vec<String>>,
-    /// How long one may stay unreconciled before it is stuck; `metrics.reconciliation_stuck_threshold` by default.
+    /// How long a resource may be unreconciled before it is stuck; `metrics.reconciliation_stuck_threshold` by default.
     #[schemars(extend("format" = "go-duration"))]
     pub stuck_after: Option<DurationText>,
-    /// The same while it is being deleted; `stuck_after` by default.
+    /// The same for a resource that is being deleted; `stuck_after` by default.
     #[schemars(extend("format" = "go-duration"))]
     pub stuck_after_deleting: Option<DurationText>,
 }

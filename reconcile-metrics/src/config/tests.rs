@@ -12,17 +12,17 @@ fn load_text(text: &str) -> Result<(Config, Diagnostics), Diagnostics> {
 }
 
 #[test]
-fn an_empty_file_has_every_default_and_one_warning() {
-    let (config, remarks) = load_text("{}").unwrap();
+fn empty_file_loads_with_defaults_and_one_warning() {
+    let (config, diagnostics) = load_text("{}").unwrap();
     assert_eq!(config.health_listen.to_string(), "[::]:8080");
     assert_eq!(config.metrics_listen.to_string(), "[::]:9090");
     assert_eq!(config.stuck_access, StuckAccess::Off);
     assert_eq!(config.kinds.default_stuck_after(), Duration::from_secs(600));
-    assert!(remarks.to_string().contains("no kinds are known"), "{remarks}");
+    assert!(diagnostics.to_string().contains("no kinds are known"), "{diagnostics}");
 }
 
 #[test]
-fn thresholds_fall_back_step_by_step() {
+fn threshold_defaults_to_that_of_the_kind_then_to_the_global_one() {
     let text = "metrics: {reconciliation_stuck_threshold: 7m}\n\
                 kinds:\n- {kind: Cluster, required_adapters: [dns], stuck_after: 20m, stuck_after_deleting: 1h}\n\
                 - {kind: NodePool, stuck_after: 5m}\n- {kind: Channel}\n";
@@ -40,7 +40,7 @@ fn thresholds_fall_back_step_by_step() {
 }
 
 #[test]
-fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+fn flag_wins_over_variable_and_variable_over_file() {
     let text = "metrics: {listen: '127.0.0.1:1'}\nkinds: [{kind: Cluster}]\n";
     let mut environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "127.0.0.1:2".to_owned())]);
     let listen = |environment: &Environment, flags: &Flags| {
@@ -50,11 +50,11 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
     assert_eq!(listen(&environment, &Flags::new()), 2);
     assert_eq!(listen(&environment, &Flags::from([("metrics-listen", "127.0.0.1:3".to_owned())])), 3);
     environment.insert("HYPERFLEET_METRICS_LISTEN".to_owned(), String::new());
-    assert_eq!(listen(&environment, &Flags::new()), 1, "an empty variable is none");
+    assert_eq!(listen(&environment, &Flags::new()), 1, "an empty variable counts as unset");
 }
 
 #[test]
-fn every_mistake_comes_at_once_with_its_place_and_cure() {
+fn parse_reports_all_mistakes_at_once() {
     let text = "database: {url: 'mysql://x:hunter2@y/z', host: h}\n\
                 metrics: {listen: nowhere, reconciliation_stuck_threshold: 0s}\n\
                 log: {level: loud}\nstuck: {anonymous: true, token_file: t}\nkindz: []\n\
@@ -69,19 +69,19 @@ fn every_mistake_comes_at_once_with_its_place_and_cure() {
 }
 
 #[test]
-fn limits_that_protect_the_database_are_kept() {
-    for (text, cure) in [
+fn values_beyond_the_limits_are_errors() {
+    for (text, expected) in [
         ("details: {interval: 999ms}", "write at least 1s"),
         ("metrics: {scrape_timeout: 61m}", "is longer than an hour"),
         ("details: {max_resources: 10001}", "write a number from 1 to 10000"),
     ] {
         let diagnostics = load_text(text).unwrap_err().to_string();
-        assert!(diagnostics.contains(cure), "{diagnostics}");
+        assert!(diagnostics.contains(expected), "{diagnostics}");
     }
     assert!(load_text("details: {interval: 1s}").is_ok());
 }
 
-/// The API's configuration, as its chart writes it.
+/// A configuration file of the API, in the form that the API's Helm chart writes.
 const API_CONFIG: &str = "database: {password: hunter2}\nentities:\n\
     - {kind: Cluster, plural: clusters, required_adapters: [validation, dns], name_min_len: 3}\n\
     - {kind: NodePool, plural: nodepools, parent_kind: Cluster, on_parent_delete: cascade, required_adapters: [hypershift]}\n\
@@ -95,23 +95,23 @@ fn with_api_config(api: &str, ours: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn kinds_come_from_the_apis_own_configuration() {
+fn kinds_come_from_the_apis_configuration_file() {
     let config = with_api_config(API_CONFIG, "kinds: [{kind: NodePool, stuck_after: 15m}]").unwrap();
     let kinds: Vec<_> =
         config.kinds.all().iter().map(|kind| (kind.name.as_str(), kind.required_adapters.join(","))).collect();
     let expected = [("Cluster", "validation,dns"), ("NodePool", "hypershift"), ("Channel", "")];
     assert_eq!(kinds, expected.map(|(kind, adapters)| (kind, adapters.to_owned())));
     let minutes = |kind: &str| config.kinds.stuck_after(kind, false).as_secs() / 60;
-    assert_eq!((minutes("Cluster"), minutes("NodePool")), (10, 15), "thresholds are ours to say");
+    assert_eq!((minutes("Cluster"), minutes("NodePool")), (10, 15), "`kinds` sets thresholds");
 }
 
 #[test]
-fn kinds_that_contradict_the_apis_configuration_are_refused() {
+fn kinds_that_contradict_the_apis_configuration_are_errors() {
     let cases = [
         (API_CONFIG, "kinds: [{kind: Cluster, required_adapters: [dns]}]", "contradicts api_config_file"),
         (API_CONFIG, "kinds: [{kind: Clutser}]", "write Cluster"),
         ("entities: []", "", "has no entities"),
-        ("entities: {kind: Cluster}", "{}", "is no configuration file of the API"),
+        ("entities: {kind: Cluster}", "{}", "is not a configuration file of the API"),
         ("entities: [{kind: Cluster, required_adapters: [dns, dns]}]", "{}", "has empty or repeated names"),
     ];
     for (api, ours, expected) in cases {
@@ -123,20 +123,21 @@ fn kinds_that_contradict_the_apis_configuration_are_refused() {
 }
 
 #[test]
-fn a_file_without_an_end_is_refused() {
-    let told = load(Some(Path::new("/dev/zero")), &Environment::new(), &Flags::default()).unwrap_err().to_string();
-    assert!(told.contains("failed to read the file: it has more than 2097152 bytes"), "{told}");
+fn endless_file_is_refused() {
+    let diagnostics =
+        load(Some(Path::new("/dev/zero")), &Environment::new(), &Flags::default()).unwrap_err().to_string();
+    assert!(diagnostics.contains("failed to read the file: it has more than 2097152 bytes"), "{diagnostics}");
 }
 
 #[test]
-fn a_file_that_is_not_there_says_how_to_name_one() {
+fn error_for_a_missing_file_names_flag_and_variable() {
     let diagnostics = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Flags::new()).unwrap_err();
     let text = diagnostics.to_string();
     assert!(text.contains("/nonexistent.yaml") && text.contains("--config or HYPERFLEET_CONFIG"), "{text}");
 }
 
 #[test]
-fn a_password_comes_from_where_every_value_comes_from() {
+fn password_source_follows_the_precedence_of_all_values() {
     let password = |text: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]| {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
@@ -149,18 +150,34 @@ fn a_password_comes_from_where_every_value_comes_from() {
     let names_file = ("HYPERFLEET_DATABASE_PASSWORD_FILE", "e");
     let address = ("HYPERFLEET_DATABASE_URL", "postgres://h/d?password=p");
     let cases = [
-        ("nowhere", password("{}", &[], &[]), PasswordSource::Address),
-        ("the file names one", password(in_file, &[], &[]), file("f")),
-        ("a variable wins over the file", password(in_file, &[variable], &[]), given.clone()),
-        ("and over an address in it", password(in_address, &[variable], &[]), given.clone()),
-        ("an address in a variable, too", password(in_file, &[address], &[]), PasswordSource::Address),
+        ("none is set", password("{}", &[], &[]), PasswordSource::Address),
+        ("a password file in the file", password(in_file, &[], &[]), file("f")),
+        ("a variable wins over the configuration file", password(in_file, &[variable], &[]), given.clone()),
         (
-            "an address without one does not",
+            "a variable wins over an address in the configuration file",
+            password(in_address, &[variable], &[]),
+            given.clone(),
+        ),
+        (
+            "an address in a variable wins over the configuration file",
+            password(in_file, &[address], &[]),
+            PasswordSource::Address,
+        ),
+        (
+            "an address without a password does not win",
             password(in_file, &[("HYPERFLEET_DATABASE_URL", "postgres://u@h/d:x")], &[]),
             file("f"),
         ),
-        ("of two variables the file's", password("{}", &[variable, names_file], &[]), file("e")),
-        ("a flag wins over all", password(in_file, &[variable, address], &[("db-password-file", "g")]), file("g")),
+        (
+            "the variable with a file name wins over the one with a password",
+            password("{}", &[variable, names_file], &[]),
+            file("e"),
+        ),
+        (
+            "a flag wins over everything",
+            password(in_file, &[variable, address], &[("db-password-file", "g")]),
+            file("g"),
+        ),
     ];
     for (name, found, expected) in cases {
         assert_eq!(found, expected, "{name}");
@@ -168,7 +185,7 @@ fn a_password_comes_from_where_every_value_comes_from() {
 }
 
 #[test]
-fn diagnostic_names_what_the_value_came_from() {
+fn diagnostic_names_the_flag_or_variable_of_the_value() {
     let environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "nowhere".to_owned())]);
     let diagnostics = parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Flags::new()).unwrap_err();
     assert!(
@@ -184,7 +201,7 @@ fn diagnostic_names_what_the_value_came_from() {
 }
 
 #[test]
-fn adapters_are_bounded_over_all_kinds() {
+fn more_than_fifty_adapters_of_all_kinds_are_an_error() {
     let load = |kinds: usize, adapters: usize| {
         let kind = |kind: usize| {
             let names: Vec<_> = (0..adapters).map(|adapter| format!("a{kind}-{adapter}")).collect();
@@ -198,7 +215,7 @@ fn adapters_are_bounded_over_all_kinds() {
 }
 
 #[test]
-fn an_empty_name_of_the_tokens_file_is_none() {
+fn empty_token_file_key_counts_as_unset() {
     let access = |stuck: &str| load_text(&format!("stuck: {{{stuck}}}")).unwrap().0.stuck_access;
     assert_eq!(access("token_file: t"), StuckAccess::Token("t".into()));
     assert_eq!(access("token_file: ''"), StuckAccess::Off);
@@ -206,7 +223,7 @@ fn an_empty_name_of_the_tokens_file_is_none() {
 }
 
 #[test]
-fn no_password_is_shown() {
+fn debug_output_contains_no_password() {
     let environment = Environment::from([(PASSWORD_VARIABLE.to_owned(), "hunter2".to_owned())]);
     let (config, _) = parse("exporter.yaml", "{}", &environment, &Flags::new()).unwrap();
     assert_eq!(config.database.password, PasswordSource::Given("hunter2".to_owned()));
@@ -214,7 +231,7 @@ fn no_password_is_shown() {
 }
 
 #[test]
-fn every_setting_is_a_key() {
+fn every_setting_names_a_documented_key() {
     let schema = schema();
     for setting in EXPORTER.settings {
         let property = property(&schema, &setting.key.into());

@@ -36,7 +36,7 @@ fn report(adapter: &str, observed_generation: i64, available: bool, finalized: b
 }
 
 #[test]
-fn a_resource_waits_on_each_adapter_that_has_not_done_its_part() {
+fn resource_waits_on_each_required_adapter_that_is_not_done() {
     let good = || report("hypershift", 3, true, true);
     let cases = [
         ("never reported", false, vec![good()], vec![Cause::NeverReported]),
@@ -49,7 +49,7 @@ fn a_resource_waits_on_each_adapter_that_has_not_done_its_part() {
         ("a newer generation", false, vec![good(), report("dns", 4, true, false)], vec![Cause::NewerGeneration]),
         ("a newer deletion", true, vec![good(), report("dns", 4, false, true)], vec![Cause::NewerGeneration]),
         (
-            "a stranger does not count",
+            "an adapter that is not required does not count",
             false,
             vec![good(), report("dns", 3, true, false), report("x", 1, false, false)],
             vec![],
@@ -63,7 +63,7 @@ fn a_resource_waits_on_each_adapter_that_has_not_done_its_part() {
 }
 
 #[test]
-fn without_configuration_only_those_that_reported_are_known() {
+fn resource_of_an_unknown_kind_waits_on_adapters_that_reported() {
     let reports = vec![report("dns", 3, true, false), report("odd", 3, false, false)];
     let stuck = diagnose(&[resource("x", "Channel", false, reports)], &kinds());
     let [stuck] = stuck.as_slice() else { panic!("{stuck:?}") };
@@ -73,12 +73,12 @@ fn without_configuration_only_those_that_reported_are_known() {
 }
 
 #[test]
-fn counts_are_closed_by_the_configuration() {
+fn count_contains_configured_adapters_only() {
     let kinds = kinds();
     let types = Types::new(&kinds, ["Channel"]);
-    let strangers = [resource("x", "Channel", false, vec![report("a-name-from-the-database", 3, false, false)])];
-    let waits = count(&strangers, &kinds, &types);
-    // Two adapters and one, each with four causes in both flows.
+    let resources = [resource("x", "Channel", false, vec![report("a-name-from-the-database", 3, false, false)])];
+    let waits = count(&resources, &kinds, &types);
+    // Cluster requires two adapters and NodePool one; each has four possible causes in each of the two flows.
     assert_eq!(waits.len(), 3 * 4 * 2);
     assert!(waits.values().all(|count| *count == 0), "{waits:?}");
 }

@@ -30,7 +30,7 @@ fn families() -> Vec<Family> {
 }
 
 #[test]
-fn one_set_of_samples_reads_alike_in_both_formats() {
+fn families_are_written_in_both_formats() {
     let constant = [("component", "x".to_owned())];
     let registry = registry(families(), &constant);
     insta::assert_snapshot!("classic", write(&registry, Exposition::Classic));
@@ -40,9 +40,9 @@ fn one_set_of_samples_reads_alike_in_both_formats() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A label's value comes back from the text, whatever it is made of, and never makes a second line.
+    /// Any label value is escaped, and never begins a second line.
     #[test]
-    fn a_value_of_a_label_cannot_break_the_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
+    fn label_value_cannot_begin_another_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
         let sample = Sample { labels: vec![("type", value.clone())], value: Value::Number(f64::from(number)) };
         let family = Family { name: "left", help: "Left.", kind: Kind::Gauge, samples: vec![sample] };
         let text = write(&registry(vec![family], &[]), Exposition::Classic);

@@ -20,15 +20,15 @@ fn kinds() -> Kinds {
     Kinds::new(vec![kind("Cluster", 10, 30), kind("NodePool", 5, 5)], Duration::from_secs(600))
 }
 
-/// Groups as the database makes them, from rows of (kind, deleting, age).
-fn groups(rows: &[(String, bool, f64)], edges: &Edges) -> Vec<Group> {
+/// Builds the groups that PostgreSQL would return for rows of (kind, deleting, age).
+fn groups(rows: &[(String, bool, f64)], bounds: &Bounds) -> Vec<Group> {
     let mut groups: BTreeMap<(String, bool, usize), Group> = BTreeMap::new();
     for (kind, deleting, age) in rows {
-        let band = edges.band(*age);
-        let group = groups.entry((kind.clone(), *deleting, band)).or_insert_with(|| Group {
+        let bucket = bounds.bucket(*age);
+        let group = groups.entry((kind.clone(), *deleting, bucket)).or_insert_with(|| Group {
             kind: kind.clone(),
             deleting: *deleting,
-            band,
+            bucket,
             ..Group::default()
         });
         group.count += 1;
@@ -39,10 +39,10 @@ fn groups(rows: &[(String, bool, f64)], edges: &Edges) -> Vec<Group> {
 }
 
 fn count(rows: &[(String, bool, f64)], buckets: &[f64], kinds: &Kinds) -> Population {
-    let edges = Edges::new(buckets, kinds);
-    let groups = groups(rows, &edges);
+    let bounds = Bounds::new(buckets, kinds);
+    let groups = groups(rows, &bounds);
     let types = Types::new(kinds, groups.iter().map(|group| group.kind.as_str()));
-    population(&groups, &edges, buckets, kinds, &types)
+    population(&groups, &bounds, buckets, kinds, &types)
 }
 
 fn flow(resource_type: &str, is_delete: bool) -> Flow {
@@ -50,7 +50,7 @@ fn flow(resource_type: &str, is_delete: bool) -> Flow {
 }
 
 #[test]
-fn every_configured_type_reads_zero_when_nothing_is_pending() {
+fn configured_type_without_pending_resources_reads_zero() {
     let population = count(&[], &[60.0], &kinds());
     let flows: Vec<_> = population.flows.keys().cloned().collect();
     assert_eq!(flows, [flow("cluster", false), flow("cluster", true), flow("nodepool", false), flow("nodepool", true)]);
@@ -59,15 +59,15 @@ fn every_configured_type_reads_zero_when_nothing_is_pending() {
 }
 
 #[test]
-fn a_resource_is_stuck_once_it_is_older_than_its_own_threshold() {
+fn resource_is_stuck_if_older_than_the_threshold_of_its_flow() {
     let cases = [
         ("at the threshold", "Cluster", false, 600.0, 0),
-        ("beyond it", "Cluster", false, 600.001, 1),
-        ("a deletion has its own", "Cluster", true, 1_799.0, 0),
-        ("a deletion beyond its own", "Cluster", true, 1_801.0, 1),
-        ("another kind has another", "NodePool", false, 301.0, 1),
-        ("an unknown kind has the default", "Channel", false, 599.0, 0),
-        ("an unknown kind beyond the default", "Channel", false, 601.0, 1),
+        ("just above the threshold", "Cluster", false, 600.001, 1),
+        ("a deletion below its own threshold", "Cluster", true, 1_799.0, 0),
+        ("a deletion above its own threshold", "Cluster", true, 1_801.0, 1),
+        ("a kind with a lower threshold", "NodePool", false, 301.0, 1),
+        ("an unknown kind below the default", "Channel", false, 599.0, 0),
+        ("an unknown kind above the default", "Channel", false, 601.0, 1),
     ];
     for (name, kind, deleting, age, stuck) in cases {
         let population = count(&[(kind.to_owned(), deleting, age)], &[60.0], &kinds());
@@ -78,7 +78,7 @@ fn a_resource_is_stuck_once_it_is_older_than_its_own_threshold() {
 }
 
 #[test]
-fn kinds_that_nobody_configured_are_named_up_to_a_limit() {
+fn unknown_kinds_beyond_the_limit_share_the_type_other() {
     let rows: Vec<_> = (0..50).map(|n| (format!("Kind{n:02}"), false, 1.0)).collect();
     let population = count(&rows, &[60.0], &kinds());
     let labels: BTreeSet<_> = population.flows.keys().map(|flow| flow.resource_type.clone()).collect();
@@ -88,7 +88,7 @@ fn kinds_that_nobody_configured_are_named_up_to_a_limit() {
 }
 
 #[test]
-fn spellings_of_a_kind_are_one_type() {
+fn kinds_that_differ_in_case_share_a_type() {
     let rows = [("Cluster".to_owned(), false, 1.0), ("CLUSTER".to_owned(), false, 2.0)];
     assert_eq!(count(&rows, &[60.0], &kinds()).flows[&flow("cluster", false)].pending, 2);
 }
@@ -96,9 +96,9 @@ fn spellings_of_a_kind_are_one_type() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Figures from groups are the figures that counting the rows one by one gives.
+    /// The figures from groups equal those from counting the rows one by one.
     #[test]
-    fn rows_and_figures_agree(
+    fn figures_equal_counting_rows_one_by_one(
         rows in prop::collection::vec(("(Cluster|NodePool|Channel|Version|)", any::<bool>(), 0.0..100_000.0f64), 0..80),
         buckets in prop::collection::btree_set(1u32..50_000, 1..15),
     ) {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn no_kind_makes_a_label_that_is_not_allowed_for(found in prop::collection::vec("\\PC{0,6}", 0..60)) {
+    fn number_of_types_stays_within_the_limit_for_any_kinds(found in prop::collection::vec("\\PC{0,6}", 0..60)) {
         let kinds = kinds();
         let types = Types::new(&kinds, found.iter().map(String::as_str));
         prop_assert!(types.all().count() <= kinds.all().len() + DISCOVERED_KINDS);
@@ -140,24 +140,24 @@ proptest! {
 }
 
 #[test]
-fn a_name_once_given_stays() {
+fn kind_keeps_its_type_when_others_are_found() {
     let kinds = kinds();
     let names: Vec<_> = (0..DISCOVERED_KINDS).map(|number| format!("K{number}")).collect();
     let mut types = Types::new(&kinds, names.iter().map(String::as_str));
     let before = types.clone();
     types.name(["Aardvark", "K3", "cluster"]);
-    assert_eq!(types, before, "there is no room, and what came first keeps its name");
+    assert_eq!(types, before, "the limit is reached, so nothing is added");
     assert_eq!((types.label("Aardvark").as_str(), types.label("K3").as_str()), (OTHER, "k3"));
 }
 
 #[test]
-fn bands_count_the_edges_below() {
-    let edges = Edges::new(&[60.0, 3600.0], &kinds());
-    assert_eq!(edges.as_slice(), [60.0, 300.0, 600.0, 1800.0, 3600.0]);
+fn bucket_is_the_number_of_bounds_below_the_age() {
+    let bounds = Bounds::new(&[60.0, 3600.0], &kinds());
+    assert_eq!(bounds.as_slice(), [60.0, 300.0, 600.0, 1800.0, 3600.0]);
     let cases = [(-5.0, 0), (60.0, 0), (60.1, 1), (600.0, 2), (1e9, 5)];
-    for (age, band) in cases {
-        assert_eq!(edges.band(age), band, "{age}");
+    for (age, bucket) in cases {
+        assert_eq!(bounds.bucket(age), bucket, "{age}");
     }
-    assert!(edges.is_beyond(edges.band(600.5), 600.0) && !edges.is_beyond(edges.band(600.0), 600.0));
-    assert!(f64::from(u32::try_from(edges.band(f64::NAN)).unwrap()) == 0.0, "no age is no age");
+    assert!(bounds.is_beyond(bounds.bucket(600.5), 600.0) && !bounds.is_beyond(bounds.bucket(600.0), 600.0));
+    assert!(f64::from(u32::try_from(bounds.bucket(f64::NAN)).unwrap()) == 0.0, "NaN is in the first interval");
 }

@@ -1,4 +1,4 @@
-//! What tells of the exporter: its thresholds, and how its readings went.
+//! Metrics about the exporter itself: its thresholds, and the results of its readings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::scrape::{Attempt, Scrape};
 use crate::store::StoreError;
 
 pub(super) fn thresholds(page: &mut Page, kinds: &Kinds, types: &Types) {
-    // Whatever type a figure has, its threshold is there.
+    // Every type that a figure can have needs a threshold, because alert rules join the two.
     let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
     for resource_type in named {
         for is_delete in [false, true] {

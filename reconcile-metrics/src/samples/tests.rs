@@ -34,7 +34,7 @@ fn number(families: &[Family], name: &str, labels: &[(&'static str, String)]) ->
 }
 
 #[test]
-fn a_reading_that_failed_has_health_and_no_figures() {
+fn failed_reading_has_health_metrics_and_no_figures() {
     let failed = Attempt { success: Some(false), seconds: 0.5, ..Attempt::default() };
     let scrape = Scrape { attempts: BTreeMap::from([("snapshot", failed)]), ..Scrape::default() };
     let families = families(&scrape, &kinds(), "none");
@@ -45,12 +45,12 @@ fn a_reading_that_failed_has_health_and_no_figures() {
     assert_eq!(
         number(&families, "hyperfleet_reconcile_metrics_scrape_success", &never),
         None,
-        "not tried is not failed"
+        "a collector that never read has no success"
     );
 }
 
 #[test]
-fn stalled_deletions_of_every_configured_type_read_zero_or_more() {
+fn every_configured_type_has_a_sample_of_stalled_deletions() {
     let stalled = vec![Stalled { kind: "NodePool".to_owned(), count: 3 }, Stalled { kind: "Odd".to_owned(), count: 2 }];
     let details = Details { stalled, ..Details::default() };
     let scrape = Scrape { details: Some(details), ..scrape(Vec::new()) };
@@ -63,7 +63,7 @@ fn stalled_deletions_of_every_configured_type_read_zero_or_more() {
 }
 
 #[test]
-fn every_type_that_has_figures_has_its_threshold() {
+fn every_type_with_figures_has_a_threshold() {
     let widget = Group { kind: "Widget".to_owned(), count: 1, ..Group::default() };
     let families = families(&scrape(vec![widget]), &kinds(), "none");
     let cases =
@@ -75,30 +75,30 @@ fn every_type_that_has_figures_has_its_threshold() {
             assert_eq!(given, Some(threshold), "{resource_type} {is_delete}");
         }
     }
-    // It is configuration: a reading that fails takes none away.
+    // Thresholds come from the configuration, so they stay when a reading fails.
     let failed = Scrape { types: Types::new(&kinds(), []), ..Scrape::default() };
     let families = super::families(&failed, &kinds(), "none");
     let family = families.iter().find(|family| family.name.ends_with("stuck_threshold_seconds"));
     let series = family.map(|family| family.samples.len());
-    assert_eq!(series, Some(6), "two configured types and the rest, by flow");
+    assert_eq!(series, Some(6), "two configured types and `other`, each with two flows");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the database counts: no series twice, no family unknown, and gauges and histogram agree.
+    /// For any groups: no series occurs twice, every family is in `FAMILIES`, and gauges and histogram agree.
     #[test]
-    fn samples_agree_with_each_other(
+    fn gauges_agree_with_the_histogram(
         groups in prop::collection::vec(("(Cluster|NODEPOOL|NodePool|Odd|)", any::<bool>(), 0usize..14, 1u64..1_000, 0.0..1e9f64), 0..40),
     ) {
         let groups = groups
             .into_iter()
-            .map(|(kind, deleting, band, count, oldest)| {
-                Group { kind, deleting, band, count, oldest, age_sum: oldest * count as f64, ..Group::default() }
+            .map(|(kind, deleting, bucket, count, oldest)| {
+                Group { kind, deleting, bucket, count, oldest, age_sum: oldest * count as f64, ..Group::default() }
             })
             .collect::<Vec<_>>();
         let total: u64 = groups.iter().map(|group| group.count).sum();
-        prop_assert_eq!(Edges::new(&AGE_BUCKETS, &kinds()).as_slice().len(), 13);
+        prop_assert_eq!(Bounds::new(&AGE_BUCKETS, &kinds()).as_slice().len(), 13);
         let families = families(&scrape(groups), &kinds(), "none");
         for family in &families {
             prop_assert!(FAMILIES.iter().any(|(name, kind, _)| *name == family.name && *kind == family.kind));

@@ -1,4 +1,4 @@
-//! What a scrape found out, as plain values.
+//! The result of a scrape, as plain values.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,39 @@ use crate::diagnosis::Waits;
 use crate::figures::Types;
 use crate::store::{Snapshot, Stalled};
 
-/// What one scrape found out.
+/// The result of one scrape.
 #[derive(Debug, Clone, Default)]
 pub struct Scrape {
-    /// The reading of this scrape, if it was good.
+    /// The reading of this scrape, unless it failed.
     pub snapshot: Option<Snapshot>,
     /// Details, if they are recent.
     pub details: Option<Details>,
-    /// How each kind of reading went last.
+    /// The results of readings, by collector.
     pub attempts: BTreeMap<&'static str, Attempt>,
-    /// What kinds are called in labels.
+    /// The types of kinds.
     pub types: Types,
 }
 
-/// What takes more than a scrape has time for.
+/// The result of a background reading.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
-    /// Whom stuck resources wait on.
+    /// How many stuck resources wait on each adapter.
     pub waits: Waits,
-    /// Whether there were more stuck resources than were looked into.
+    /// Whether more resources are stuck than were read.
     pub truncated: bool,
-    /// Deletions that are stalled.
+    /// The number of stalled deletions by kind.
     pub stalled: Vec<Stalled>,
 }
 
-/// How readings of one kind went.
+/// The results of one collector's readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Attempt {
-    /// Whether the last one was good; none yet if there was none.
+    /// Whether the last reading succeeded; `None` before the first.
     pub success: Option<bool>,
-    /// How long it took, in seconds.
+    /// The duration of the last reading, in seconds.
     pub seconds: f64,
-    /// When the last good one began, in seconds since the epoch; 0 for none.
+    /// When the last successful reading began, in seconds since the epoch; 0 if none succeeded.
     pub last_success: f64,
-    /// How many failed, by reason.
+    /// The number of failed readings by reason.
     pub errors: BTreeMap<&'static str, u64>,
 }

@@ -1,4 +1,4 @@
-//! What is kept between two scrapes, and what of it is logged when it changes.
+//! The state that survives between scrapes. Logs a failure of the database when it begins, changes and ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -10,17 +10,17 @@ use crate::config::Kinds;
 use crate::figures::Types;
 use crate::store::StoreError;
 
-/// The most spellings of kinds that are warned of.
+/// The most kinds that the log warns of.
 const MAX_SPELLINGS: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) types: Types,
-    /// Kinds that were found, and are configured in another spelling, as far as it was logged.
-    spelled_otherwise: BTreeSet<String>,
+    /// Kinds that differ from a configured one in case only, and that were already logged.
+    in_other_case: BTreeSet<String>,
     pub(super) details: Option<(Instant, Details)>,
     pub(super) attempts: BTreeMap<&'static str, Attempt>,
-    /// Why readings fail, as it was logged last.
+    /// The reason that was last logged for each collector that fails.
     failing: BTreeMap<&'static str, &'static str>,
     pub(super) last_answer: Option<Instant>,
 }
@@ -30,7 +30,7 @@ impl State {
         Self { types, ..Self::default() }
     }
 
-    /// Notes how a reading went.
+    /// Records the result of a reading, and logs a change.
     pub(super) fn note(&mut self, collector: &'static str, started: (Instant, Timestamp), error: Option<&StoreError>) {
         let attempt = self.attempts.entry(collector).or_default();
         attempt.seconds = started.0.elapsed().as_secs_f64();
@@ -45,7 +45,7 @@ impl State {
             }
             Some(error) => {
                 *attempt.errors.entry(error.reason()).or_default() += 1;
-                // When it begins, and when it becomes another: the metrics say that it goes on.
+                // Log only a new failure or a new reason: a failure that lasts is visible in the metrics.
                 let reason = error.reason();
                 if self.failing.insert(collector, reason) != Some(reason) {
                     tracing::warn!(collector, reason, error = error.chain(), "The database cannot be read");
@@ -54,18 +54,18 @@ impl State {
         }
     }
 
-    /// Names kinds that were found, and warns of those that somebody meant to configure.
+    /// Adds types for kinds that a reading found, and warns of kinds that are configured in another case.
     pub(super) fn name<'k>(&mut self, kinds: &Kinds, found: impl IntoIterator<Item = &'k str> + Clone) {
         self.types.name(found.clone());
         for kind in found {
-            let Some(configured) = kinds.spelled_otherwise(kind) else { continue };
-            // Once for each, and not for ever where somebody makes spellings up.
-            if self.spelled_otherwise.len() < MAX_SPELLINGS && self.spelled_otherwise.insert(kind.to_owned()) {
+            let Some(configured) = kinds.in_other_case(kind) else { continue };
+            // Warn once for each kind, and limit the memory for kinds that any client of the API can invent.
+            if self.in_other_case.len() < MAX_SPELLINGS && self.in_other_case.insert(kind.to_owned()) {
                 let configured = configured.name.as_str();
                 tracing::warn!(
                     kind,
                     configured,
-                    "A kind is spelled otherwise in the configuration, which does not apply to it"
+                    "A kind is configured in another case, so its thresholds and adapters do not apply"
                 );
             }
         }

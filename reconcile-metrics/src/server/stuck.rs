@@ -1,8 +1,8 @@
-//! `/stuck`: the stuck resources by name, as JSON and as a page.
+//! Serves `/stuck`: the stuck resources as JSON or as an HTML page.
 //!
-//! In: filters and a page's number, and who asks. Out: the resources with what they wait on, the oldest first. It can
-//! fail because nobody may read it, because the asker has no token, or because the database does not answer; no scrape
-//! waits for it, because the last connection is left to scrapes.
+//! In: filters, a page number and a token. Out: one page of stuck resources, the oldest first. Fails: 403 if `/stuck` is
+//! off, 401 without the right token, 400 for wrong parameters, 503 if the database cannot be read or another client is
+//! reading. It never delays a scrape, which has a database connection of its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,30 +30,30 @@ use crate::stuck_page::Page;
 
 const DEFAULT_SIZE: usize = 100;
 const MAX_SIZE: usize = 500;
-/// More resources are never looked into, so that more pages than these have nothing on them.
+/// The highest page number: with `details.max_resources` at its maximum, even pages of one resource end there.
 const MAX_PAGE: usize = 10_000;
 
-/// What is asked for. A form sends what was left empty, too.
+/// The parameters of a request. A browser's form also sends empty ones, which count as absent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     adapter: Option<String>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     deleting: Option<bool>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     stalled: Option<bool>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     page: Option<usize>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     size: Option<usize>,
-    #[serde(default, deserialize_with = "filled_in")]
+    #[serde(default, deserialize_with = "non_empty")]
     format: Option<Format>,
 }
 
-/// How the answer is written.
+/// The format of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Json,
@@ -61,7 +61,7 @@ enum Format {
 }
 
 impl Format {
-    /// The one that is asked for by name; else the one that the client accepts, which is JSON for programs.
+    /// Chooses the format: the parameter's, else HTML for clients that accept it (browsers), else JSON.
     fn of(asked: Option<Self>, headers: &HeaderMap) -> Self {
         let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         asked.unwrap_or(if accepted.contains("text/html") { Self::Html } else { Self::Json })
@@ -80,7 +80,7 @@ impl FromStr for Format {
     }
 }
 
-fn filled_in<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+fn non_empty<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr<Err: fmt::Display>,
     D: Deserializer<'de>,
@@ -90,19 +90,19 @@ where
         return Ok(None);
     }
     if text.contains('\0') {
-        // PostgreSQL has no such character, so that nothing can match.
+        // PostgreSQL rejects a parameter that contains it.
         return Err(D::Error::custom("a filter has a character U+0000"));
     }
     text.parse().map(Some).map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
 }
 
-/// What may be read by whom.
+/// Whether a client may read the page.
 #[derive(Debug, PartialEq, Eq)]
 enum Admission {
     Granted,
     Off,
     Refused,
-    /// The file of the token cannot be read.
+    /// The token's file cannot be read.
     Broken(String),
 }
 
@@ -118,8 +118,10 @@ pub(super) async fn page(
             return problem(StatusCode::FORBIDDEN, message);
         }
         Admission::Refused => {
-            let mut response =
-                problem(StatusCode::UNAUTHORIZED, "present the token as Bearer, or as password of Basic");
+            let mut response = problem(
+                StatusCode::UNAUTHORIZED,
+                "send the token as `Authorization: Bearer`, or as the password of basic authentication",
+            );
             let scheme = axum::http::HeaderValue::from_static("Basic realm=\"stuck resources\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             return response;
@@ -140,12 +142,13 @@ pub(super) async fn page(
     }
     let trouble = if parameters.stalled.unwrap_or_default() { Trouble::Stalled } else { Trouble::Stuck };
     let Ok(reader) = shared.readers.clone().try_acquire_owned() else {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "somebody else is reading; try again");
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "another client is reading; try again");
     };
     let filter = Filter { kind: parameters.kind, adapter: parameters.adapter, deleting: parameters.deleting, trouble };
     let config = &shared.config;
     let first = (number - 1) * size;
-    // A task of its own: the database goes on with the statement of a client that hung up, so the permits must be held on.
+    // If a client disconnects, PostgreSQL still runs its statement. The task keeps the permits until that statement ends, so
+    // that impatient clients cannot start many at once.
     let task = tokio::spawn({
         let (filter, config, store) = (filter.clone(), config.clone(), shared.store.clone());
         async move {
@@ -157,7 +160,7 @@ pub(super) async fn page(
         Ok(Ok(listing)) => listing,
         Err(_panicked) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "the reading broke off; see the log"),
         Ok(Err(error)) => {
-            // The chain may quote data: it is for the log.
+            // The texts of the causes may quote data of the database, so they go to the log and not to the client.
             tracing::warn!(reason = error.reason(), error = error.chain(), "Stuck resources cannot be read");
             return problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
         }
@@ -165,7 +168,7 @@ pub(super) async fn page(
     let read_at = Timestamp::now();
     let items = listing.found.get(first..).unwrap_or_default();
     let items = items.get(..size).unwrap_or(items);
-    let remark = filter.remark(&config.kinds).filter(|_| listing.found.is_empty());
+    let hint = filter.hint(&config.kinds).filter(|_| listing.found.is_empty());
     let mut response = if Format::of(parameters.format, &headers) == Format::Html {
         let page = Page {
             listing: &listing,
@@ -173,7 +176,7 @@ pub(super) async fn page(
             number,
             size,
             filter: &filter,
-            remark: remark.as_deref(),
+            hint: hint.as_deref(),
             kinds: &config.kinds,
             read_at,
         };
@@ -186,7 +189,7 @@ pub(super) async fn page(
             StatusCode::OK,
             &json!({
                 "items": items, "page": number, "size": items.len(), "total": total,
-                "read": read, "truncated": truncated, "remark": remark,
+                "read": read, "truncated": truncated, "hint": hint,
             }),
         )
     };
@@ -210,7 +213,7 @@ async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
         Err(error) => return Admission::Broken(format!("`{}`: {error}", file.display())),
     };
     let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok()).and_then(presented);
-    // Without telling by its time where the two differ.
+    // Compare in constant time, so that the duration does not reveal how many characters are right.
     if given.is_some_and(|given| given.as_bytes().ct_eq(token.as_bytes()).into()) {
         Admission::Granted
     } else {
@@ -218,7 +221,7 @@ async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
     }
 }
 
-/// The token of a program, or the password that a browser asked a person for.
+/// Returns the token of `Authorization`: a bearer token, or the password of basic authentication, which browsers use.
 fn presented(header: &str) -> Option<String> {
     let (scheme, rest) = header.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_page_opens_to_who_presents_the_token() {
+    async fn admit_grants_access_to_the_right_token_only() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "s3cret").unwrap();
         let access = StuckAccess::Token(file.path().to_owned());
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_the_one_that_is_asked_for_else_the_accepted_one() {
+    fn format_parameter_wins_over_the_accept_header() {
         let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
         let cases = [
             ("a program", "/stuck", "*/*", Some(Format::Json)),
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_or_missing_token_file_opens_nothing() {
+    async fn admit_grants_no_access_without_a_readable_token() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for path in [file.path().to_owned(), "/nonexistent".into(), "/dev/zero".into()] {
             let admission = admit(&StuckAccess::Token(path), &headers(Some("Bearer "))).await;

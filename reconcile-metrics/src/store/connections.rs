@@ -1,8 +1,9 @@
-//! Connections: as few as possible, never more than allowed, none that is in doubt.
+//! Opens, reuses and limits connections: at most two, one of them for scrapes.
 //!
-//! A connection goes back only after its transaction has ended well. An idle connection may have died meanwhile, so a first
-//! statement that fails there, or gets no answer, is tried once more on a new connection. The pool of a library would ping, and
-//! retry until its time is up; this one must fail fast and say why.
+//! In: a function that reads. Out: its result. Fails: with a [`StoreError`]. A connection is reused only after its
+//! transaction was committed. An idle connection may be dead, so if the first statement on it fails, the reading begins
+//! again on a new connection. sqlx's own pool would retry until the scrape's time is over, and then report a timeout
+//! instead of the cause.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::{DatabaseConfig, PasswordSource};
 
-/// A question that the database did not answer.
+/// A reading that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Every connection is in use.
@@ -26,31 +27,31 @@ pub enum StoreError {
     Password {
         /// The file.
         file: String,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// No connection could be made.
+    /// The server refused the connection.
     #[error("failed to connect to the database")]
     Connect(#[source] sqlx::Error),
-    /// The time for a connection was up.
+    /// No connection was made within the time limit.
     #[error("no connection to the database within {0:?}")]
     Unreachable(Duration),
-    /// The time was up.
+    /// A statement did not end within the time limit.
     #[error("the database did not answer within {0:?}")]
     Timeout(Duration),
-    /// The database does not hold the API's tables.
+    /// The database does not contain the API's tables, or not in the search path.
     #[error("the API's tables cannot be read: {0}")]
     Schema(String),
     /// The role may not read the API's tables.
     #[error("the API's tables may not be read: {0}")]
     Permission(String),
-    /// The database refused.
+    /// The database refused a statement.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
 }
 
 impl StoreError {
-    /// The value of the label `reason`.
+    /// Returns the value of the label `reason`.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -66,7 +67,7 @@ impl StoreError {
     /// Every value of [`reason`](Self::reason).
     pub const REASONS: [&'static str; 5] = ["connection", "permission", "query", "schema", "timeout"];
 
-    /// The error and everything that caused it.
+    /// Returns the texts of the error and of its causes.
     #[must_use]
     pub fn chain(&self) -> String {
         crate::causes::chain(self)
@@ -79,50 +80,51 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Whether the connection is gone, rather than the statement wrong.
+/// Whether the connection was lost, so that another one may succeed.
 fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
-        // Class 57P: the server is going down, or somebody ended the session.
+        // Codes 57P..: the server shuts down, or an administrator ended the session.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
         _ => false,
     }
 }
 
-/// The server's own limit ended the statement.
+/// Whether the server ended the statement because of `statement_timeout`.
 fn is_statement_timeout(error: &sqlx::Error) -> bool {
     let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
     error.is_some_and(|error| error.code() == "57014")
 }
 
-/// Who reads.
+/// The purpose of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// A scrape, of which there is one at a time. It waits for nobody.
+    /// A scrape; only one runs at a time.
     Scrape,
-    /// Everything else.
-    Beside,
+    /// Everything else: details, `/stuck`, commands.
+    Background,
 }
 
-/// One for scrapes and one for everything else: the exporter must never be the load that tips the database over.
+/// One connection for scrapes and one for everything else. More would let the exporter add load to a database that is
+/// already slow.
 const MAX_CONNECTIONS: usize = 2;
-/// The time for a connection, its handshake included.
+/// The time limit for opening a connection, including TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(super) struct Connections {
     config: DatabaseConfig,
     permits: Semaphore,
-    /// One fewer: whatever else is read, a scrape finds a connection. Scrapes share theirs.
-    beside_scrapes: Semaphore,
+    /// One permit less than `permits`, so that background readings always leave a connection to scrapes.
+    background_permits: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
 }
 
 impl Connections {
     pub(super) fn new(config: DatabaseConfig) -> Self {
         let permits = Semaphore::new(MAX_CONNECTIONS);
-        let beside_scrapes = Semaphore::new(MAX_CONNECTIONS - 1);
-        Self { config, permits, beside_scrapes, idle: Mutex::default() }
+        let background_permits = Semaphore::new(MAX_CONNECTIONS - 1);
+        Self { config, permits, background_permits, idle: Mutex::default() }
     }
 
     pub(super) async fn read<T>(
@@ -132,15 +134,15 @@ impl Connections {
         read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + limit;
-        let _beside = match reader {
+        let _background = match reader {
             Reader::Scrape => None,
-            Reader::Beside => Some(permit(&self.beside_scrapes, deadline).await?),
+            Reader::Background => Some(permit(&self.background_permits, deadline).await?),
         };
         let _permit = permit(&self.permits, deadline).await?;
         // Time spent waiting for a permit is not a database timeout.
         let left = deadline.saturating_duration_since(Instant::now());
         let too_late = if left < limit / 2 { StoreError::Busy } else { StoreError::Unreachable(left) };
-        // Dropped where this returns early: a connection in doubt is closed, and with it its transaction.
+        // An early return drops the connection, which closes it and ends its transaction.
         let mut connection = timeout_at(deadline, self.begin(left)).await.map_err(|_| too_late)??;
         let work = async {
             let answer = read(&mut connection).await?;
@@ -160,12 +162,12 @@ impl Connections {
         answer
     }
 
-    /// A connection with its transaction begun, within `left`.
+    /// Returns a connection on which a transaction has begun.
     async fn begin(&self, left: Duration) -> Result<PgConnection, StoreError> {
         let begin = self.beginning();
         while let Some(mut connection) = { self.idle().pop() } {
-            // A proxy may have dropped this idle connection: spend a quarter of the budget, then connect anew. The connections
-            // below it in the list were idle for longer.
+            // A proxy may have dropped this idle connection without notice: wait for a quarter of the time, then connect anew.
+            // The other idle connections are older, so drop them too.
             let begun = sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut connection);
             match timeout(left / 4, begun).await {
                 Ok(Ok(_)) => return Ok(connection),
@@ -179,10 +181,10 @@ impl Connections {
         Ok(connection)
     }
 
-    /// One message for the transaction and its limits.
+    /// Returns the statements that begin a transaction and set its limits, to send in one message.
     ///
-    /// Every statement asks for a small part of its tables, whatever the statistics say on the day: without sequential scans the
-    /// plan cannot flip to one.
+    /// Every reading needs a small part of large tables. `enable_seqscan = off` keeps the planner from scanning a whole
+    /// table when its statistics are wrong.
     fn beginning(&self) -> String {
         let milliseconds = self.config.statement_timeout.as_millis().max(1);
         let mut sql = format!(
@@ -214,7 +216,7 @@ async fn permit(permits: &Semaphore, deadline: Instant) -> Result<SemaphorePermi
 /// Opens a connection for a command that writes.
 ///
 /// # Errors
-/// No connection could be made.
+/// Returns an error if no connection could be made.
 pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
     let mut connection = open(config).await?;
     if let Some(schema) = &config.schema {
@@ -224,21 +226,23 @@ pub async fn connect(config: &DatabaseConfig) -> Result<PgConnection, StoreError
     Ok(connection)
 }
 
-/// How often the database looks whether its client is still connected: a reading whose time is up must leave no statement behind
-/// that runs beside the next one's.
-const LOOK_FOR_CLIENT: &str = "SET client_connection_check_interval = '500ms'";
-/// The first version that has it.
-const LOOKS_FOR_CLIENTS: u32 = 140_000;
+/// Makes PostgreSQL end a statement whose client has disconnected. Otherwise the statement of a reading that timed out
+/// would run beside the next one's.
+const CHECK_CLIENT: &str = "SET client_connection_check_interval = '500ms'";
+/// The first version of PostgreSQL with that setting.
+const CHECK_CLIENT_SINCE: u32 = 140_000;
 
-/// The library opens the socket and leaves Nagle's algorithm on. It holds nothing back here: each message goes out in one
-/// write, after the answer to the one before it.
+/// Opens a connection.
+///
+/// sqlx leaves Nagle's algorithm on. That delays nothing here, because each request is one write and waits for the answer
+/// to the one before.
 async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
     let connect = async {
         let options = options(config).await?.disable_statement_logging();
         let mut connection = PgConnection::connect_with(&options).await.map_err(StoreError::Connect)?;
-        if connection.server_version_num().is_some_and(|version| version >= LOOKS_FOR_CLIENTS) {
-            // Some systems cannot look; there `statement_timeout` alone ends the statement.
-            let _ = sqlx::raw_sql(LOOK_FOR_CLIENT).execute(&mut connection).await;
+        if connection.server_version_num().is_some_and(|version| version >= CHECK_CLIENT_SINCE) {
+            // Some operating systems do not support it; there only `statement_timeout` ends the statement.
+            let _ = sqlx::raw_sql(CHECK_CLIENT).execute(&mut connection).await;
         }
         Ok(connection)
     };
@@ -259,7 +263,7 @@ async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError
     })
 }
 
-/// An identifier, whatever it contains.
+/// Quotes an SQL identifier.
 fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }

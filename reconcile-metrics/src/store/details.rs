@@ -1,7 +1,7 @@
-//! The resources behind the figures: those that are stuck, with what adapters said about them, and deletions that are stalled.
+//! Reads stuck resources with the reports of their adapters, and stalled deletions.
 //!
-//! In: which ones are asked for. Out: the oldest of them, all from one snapshot. Whom a resource waits on is decided in
-//! [`crate::diagnosis`].
+//! In: a selection. Out: the oldest matching resources, all from one snapshot of the database. Fails: with a
+//! [`StoreError`]. [`crate::diagnosis`] then finds the adapters that a resource waits on.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,88 +15,90 @@ use super::{Resource, Store, StoreError, unsigned};
 const STUCK: &str = include_str!("sql/stuck.sql");
 const STALLED: &str = include_str!("sql/stalled.sql");
 
-/// Which resources are asked for.
+/// Selects resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// What is the matter with them.
+    /// Stuck resources or stalled deletions.
     pub trouble: Trouble,
     /// Only this kind, in any case.
     pub kind: Option<String>,
-    /// Only those that are being deleted, or only the others.
+    /// Only resources that are being deleted, or only the others.
     pub deleting: Option<bool>,
-    /// The most resources, the oldest first.
+    /// The most resources to read, the oldest first.
     pub limit: u32,
 }
 
-/// What is the matter with a resource. No resource is both.
+/// Why a resource is listed. A resource is never both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trouble {
     /// Its condition Reconciled has been False for longer than the threshold.
     #[default]
     Stuck,
-    /// Its deletion was requested longer ago than the threshold, it is still there, and Reconciled is not False.
+    /// Its deletion was requested longer ago than the threshold, and its condition Reconciled is not False.
     Stalled,
 }
 
-/// What figures by adapter, and figures of stalled deletions, are counted from.
+/// The rows from which the background reading computes its figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
-    /// The oldest that are stuck, as many as asked for.
+    /// The oldest stuck resources, up to the limit.
     pub stuck: Vec<Resource>,
-    /// Whether more are stuck.
+    /// Whether more resources are stuck.
     pub truncated: bool,
-    /// All deletions that are stalled, counted.
+    /// The number of all stalled deletions, by kind.
     pub stalled: Vec<Stalled>,
 }
 
-/// Stalled deletions of one kind.
+/// The number of stalled deletions of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stalled {
-    /// The kind as written.
+    /// The kind, as the API writes it.
     pub kind: String,
-    /// How many they are.
+    /// The number.
     pub count: u64,
 }
 
 impl Store {
-    /// Lists resources in trouble, the oldest first, with texts for those that `shown` chooses of them, by their places.
+    /// Reads the selected resources, the oldest first. `shown` returns the indexes of those whose reasons and messages are to
+    /// be read too.
     ///
     /// # Errors
-    /// The database did not answer, or the role cannot read the tables.
+    /// See [`StoreError`].
     pub async fn list(
         &self,
         selection: &Selection,
         limit: Duration,
         shown: impl Fn(&[Resource]) -> BTreeSet<usize>,
     ) -> Result<Vec<Resource>, StoreError> {
-        self.read(Reader::Beside, limit, async |connection: &mut PgConnection| {
+        self.read(Reader::Background, limit, async |connection: &mut PgConnection| {
             let mut found = self.select(connection, selection).await?;
             reports(connection, &mut found).await?;
             ancestors(connection, &mut found).await?;
             let shown = shown(&found);
-            let chosen = found.iter_mut().enumerate().filter(|(place, _)| shown.contains(place));
+            let chosen = found.iter_mut().enumerate().filter(|(index, _)| shown.contains(index));
             texts(connection, &mut chosen.map(|(_, resource)| resource).collect::<Vec<_>>()).await?;
             Ok(found)
         })
         .await
     }
 
-    /// Reads what figures by adapter and of stalled deletions are counted from; `most` limits what is read of stuck resources.
+    /// Reads at most `most` stuck resources with their reports, and counts all stalled deletions.
     ///
     /// # Errors
-    /// The database did not answer, or the role cannot read the tables.
+    /// See [`StoreError`].
     pub async fn details(&self, most: u32, limit: Duration) -> Result<Details, StoreError> {
-        self.read(Reader::Beside, limit, async |connection: &mut PgConnection| {
+        self.read(Reader::Background, limit, async |connection: &mut PgConnection| {
             let selection = Selection { limit: most.saturating_add(1), ..Selection::default() };
             let mut stuck = self.select(connection, &selection).await?;
             let truncated = stuck.len() > most as usize;
             stuck.truncate(most as usize);
             reports(connection, &mut stuck).await?;
-            let counts = format!("SELECT kind, count(*) FROM ({STALLED}) AS stalled GROUP BY kind");
-            let question = self.with_thresholds(sqlx::query(AssertSqlSafe(counts)));
-            let question = question.bind(None::<String>).bind(None::<bool>).bind(None::<i64>);
-            let rows = question.fetch_all(connection).await?;
-            let stalled = rows.iter().map(|row| Ok(Stalled { kind: row.try_get(0)?, count: unsigned(row, 1)? }));
+            let counts = format!("SELECT kind, count(*) AS resources FROM ({STALLED}) AS stalled GROUP BY kind");
+            let query = self.with_thresholds(sqlx::query(AssertSqlSafe(counts)));
+            let query = query.bind(None::<String>).bind(None::<bool>).bind(None::<i64>);
+            let rows = query.fetch_all(connection).await?;
+            let stalled =
+                rows.iter().map(|row| Ok(Stalled { kind: row.try_get("kind")?, count: unsigned(row, "resources")? }));
             Ok(Details { stuck, truncated, stalled: stalled.collect::<Result<_, sqlx::Error>>()? })
         })
         .await
@@ -107,12 +109,12 @@ impl Store {
             Trouble::Stuck => STUCK,
             Trouble::Stalled => STALLED,
         };
-        let question = self
+        let query = self
             .with_thresholds(sqlx::query(sql))
             .bind(selection.kind.as_ref().map(|kind| kind.to_lowercase()))
             .bind(selection.deleting)
             .bind(i64::from(selection.limit));
-        let rows = question.fetch_all(connection).await?;
+        let rows = query.fetch_all(connection).await?;
         Ok(rows.iter().map(from_row).collect::<Result<_, _>>()?)
     }
 }

@@ -1,7 +1,7 @@
-//! Why the API's tables cannot be read.
+//! Explains why the API's tables cannot be read, after PostgreSQL refused a statement.
 //!
-//! In: the catalogue, after PostgreSQL refused a statement. Out: a sentence that names the cure, or nothing where the catalogue
-//! shows none. Every role may read the catalogue, whatever else it may read.
+//! In: PostgreSQL's catalogue, which every role may read. Out: an error that says what to change, or nothing if the
+//! catalogue shows no reason. Fails: if the catalogue cannot be read.
 
 use sqlx::{PgConnection, Row as _};
 
@@ -13,42 +13,42 @@ const TABLES: [&str; 3] = ["resources", "resource_conditions", "adapter_statuses
 const OLDER_TABLES: [&str; 2] = ["clusters", "node_pools"];
 
 const FIND: &str = "
-    SELECT c.relname::text, n.nspname::text, pg_table_is_visible(c.oid),
-           has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT'), current_user::text
+    SELECT c.relname::text AS name, n.nspname::text AS schema, pg_table_is_visible(c.oid) AS visible,
+           has_schema_privilege(n.oid, 'USAGE') AS has_usage, has_table_privilege(c.oid, 'SELECT') AS has_select
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relname = ANY($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%'
     ORDER BY n.nspname";
 
-/// A table of the catalogue, as far as the role is concerned.
+/// A table in the catalogue, with the rights of the role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
     name: String,
     schema: String,
-    /// The search path leads to it.
+    /// Whether its schema is in the role's search path.
     visible: bool,
     usage: bool,
     select: bool,
 }
 
-/// Whether the catalogue may say why PostgreSQL refused.
+/// Whether the catalogue may explain an error.
 pub(super) fn may_explain(error: &sqlx::Error) -> bool {
-    // Undefined table, undefined column, insufficient privilege, invalid schema name.
+    // In this order: undefined table, undefined column, insufficient privilege, invalid schema name.
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| ["42P01", "42703", "42501", "3F000"].contains(&code.as_ref()))
 }
 
-/// Looks into the catalogue.
+/// Reads the catalogue and returns the reason, if it shows one.
 pub(super) async fn explain(connection: &mut PgConnection) -> Result<Option<StoreError>, StoreError> {
     let names = [TABLES.as_slice(), OLDER_TABLES.as_slice()].concat();
     let rows = sqlx::query(FIND).bind(names).fetch_all(&mut *connection).await?;
     let table = |row: &sqlx::postgres::PgRow| {
         Ok(Table {
-            name: row.try_get(0)?,
-            schema: row.try_get(1)?,
-            visible: row.try_get(2)?,
-            usage: row.try_get(3)?,
-            select: row.try_get(4)?,
+            name: row.try_get("name")?,
+            schema: row.try_get("schema")?,
+            visible: row.try_get("visible")?,
+            usage: row.try_get("has_usage")?,
+            select: row.try_get("has_select")?,
         })
     };
     let tables = rows.iter().map(table).collect::<Result<Vec<_>, sqlx::Error>>()?;
@@ -97,10 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn reason_names_the_cure() {
+    fn reason_says_what_to_change() {
         let all = |visible, usage, select| TABLES.map(|name| table(name, visible, usage, select)).to_vec();
         let cases = [
-            ("readable, so a column must be missing", all(true, true, true), None),
+            ("all tables are readable, so a column must be missing", all(true, true, true), None),
             ("an empty database", Vec::new(), Some("there is no table `resources`; is `database.name` wrong")),
             ("the API's older schema", vec![table("clusters", true, true, true)], Some("an API before v0.3.1")),
             (

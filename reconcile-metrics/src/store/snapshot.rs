@@ -1,7 +1,7 @@
-//! What a scrape asks, in one statement.
+//! Reads the figures of a scrape, with one statement.
 //!
-//! In: the edges between ages. Out: what is pending, and how old a standby is. The statement needs two indexes and no table: see
-//! [`crate::prepare`].
+//! In: the bounds of the intervals of age. Out: the number of pending resources by kind, deletion and interval, and the age
+//! of a standby. Fails: with a [`StoreError`]. With the indexes of [`crate::prepare`] the statement reads no table.
 
 use std::time::Duration;
 
@@ -10,56 +10,57 @@ use sqlx::{PgConnection, Row as _};
 
 use super::connections::Reader;
 use super::{Store, StoreError, unsigned};
-use crate::figures::{Edges, Group};
+use crate::figures::{Bounds, Group};
 
-/// The statement, for tests that read its plan and for the benchmark.
+/// The statement; public for tests that check its plan, and for the benchmark.
 pub const PENDING: &str = include_str!("sql/pending.sql");
 
-/// One reading of the database.
+/// The result of one statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// How long ago the newest transaction was committed that a standby has replayed, in seconds; 0 on a primary. None where a
-    /// standby cannot say.
+    /// On a standby, the seconds since the commit of the newest transaction that it has replayed, or `None` if it has
+    /// replayed none; 0 on a primary.
     pub standby_age: Option<f64>,
-    /// What is pending.
+    /// The pending resources.
     pub groups: Vec<Group>,
 }
 
 impl Snapshot {
-    /// The kinds in it, as written.
+    /// Returns the kinds of pending resources, as the API writes them.
     pub fn kinds(&self) -> impl Iterator<Item = &str> + Clone {
         self.groups.iter().map(|group| group.kind.as_str())
     }
 }
 
 impl Store {
-    /// Takes a snapshot.
+    /// Runs the statement.
     ///
     /// # Errors
-    /// The database did not answer, or the role cannot read the tables.
-    pub async fn snapshot(&self, edges: &Edges, limit: Duration) -> Result<Snapshot, StoreError> {
+    /// See [`StoreError`].
+    pub async fn snapshot(&self, bounds: &Bounds, limit: Duration) -> Result<Snapshot, StoreError> {
         self.read(Reader::Scrape, limit, async |connection: &mut PgConnection| {
-            let rows = sqlx::query(PENDING).bind(edges.as_slice()).fetch_all(connection).await?;
-            let standby_age: Option<f64> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
+            let rows = sqlx::query(PENDING).bind(bounds.as_slice()).fetch_all(connection).await?;
+            let standby_age: Option<f64> = rows.first().map(|row| row.try_get("standby_age")).transpose()?.flatten();
             let groups = rows.iter().filter_map(|row| group(row).transpose()).collect::<Result<_, _>>()?;
-            // The standby may replay transactions while the statement runs that are newer than its beginning.
+            // The standby may replay a transaction that is newer than the beginning of the statement, which gives a negative
+            // age.
             Ok(Snapshot { standby_age: standby_age.map(|age| age.max(0.0)), groups })
         })
         .await
     }
 }
 
-/// A row; the only one has no kind where nothing is pending.
+/// Converts a row. If nothing is pending, the only row has no kind, and there is no group.
 fn group(row: &PgRow) -> Result<Option<Group>, sqlx::Error> {
-    let Some(kind) = row.try_get(1)? else { return Ok(None) };
+    let Some(kind) = row.try_get("kind")? else { return Ok(None) };
     Ok(Some(Group {
         kind,
-        deleting: row.try_get(2)?,
-        band: usize::try_from(row.try_get::<i32, _>(3)?).unwrap_or_default(),
-        count: unsigned(row, 4)?,
-        oldest: row.try_get(5)?,
-        age_sum: row.try_get(6)?,
-        undated: unsigned(row, 7)?,
-        future: unsigned(row, 8)?,
+        deleting: row.try_get("deleting")?,
+        bucket: usize::try_from(row.try_get::<i32, _>("bucket")?).unwrap_or_default(),
+        count: unsigned(row, "resources")?,
+        oldest: row.try_get("oldest")?,
+        age_sum: row.try_get("age_sum")?,
+        undated: unsigned(row, "undated")?,
+        future: unsigned(row, "future")?,
     }))
 }

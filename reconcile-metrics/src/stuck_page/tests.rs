@@ -45,15 +45,15 @@ fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
     }
 }
 
-/// The page of that number, of two resources each.
+/// Renders a page, with two resources on each.
 fn html(found: &[Stuck], number: usize, filter: &Filter, truncated: bool) -> String {
     let listing = Listing { found: found.to_vec(), read: 9, truncated };
     let kinds = kinds();
     let items = found.chunks(2).nth(number - 1).unwrap_or_default();
-    let remark = filter.remark(&kinds).filter(|_| found.is_empty());
-    let remark = remark.as_deref();
+    let hint = filter.hint(&kinds).filter(|_| found.is_empty());
+    let hint = hint.as_deref();
     let read_at = Timestamp::UNIX_EPOCH;
-    Page { listing: &listing, items, number, size: 2, filter, remark, kinds: &kinds, read_at }.html()
+    Page { listing: &listing, items, number, size: 2, filter, hint, kinds: &kinds, read_at }.html()
 }
 
 fn filter(kind: Option<&str>, adapter: Option<&str>) -> Filter {
@@ -61,7 +61,7 @@ fn filter(kind: Option<&str>, adapter: Option<&str>) -> Filter {
 }
 
 #[test]
-fn a_page_shows_what_is_waited_on_and_what_waits_in_turn() {
+fn page_shows_adapters_waited_on_and_blocked_deletions() {
     let without = Stuck { no_condition: true, owner_id: None, blocks: Vec::new(), ..stuck("b", vec![wait("dns", "")]) };
     let found = [
         stuck("earlier", Vec::new()),
@@ -80,7 +80,7 @@ fn a_page_shows_what_is_waited_on_and_what_waits_in_turn() {
 }
 
 #[test]
-fn a_page_says_how_many_there_are_and_offers_the_others() {
+fn page_shows_the_total_and_links_to_other_pages() {
     let of = |count: usize| vec![stuck("a", Vec::new()); count];
     let all = filter(None, None);
     let some = filter(None, Some("dns"));
@@ -107,7 +107,7 @@ fn a_page_says_how_many_there_are_and_offers_the_others() {
 }
 
 #[test]
-fn a_page_claims_no_more_than_is_known() {
+fn empty_page_mentions_resources_that_were_not_read() {
     let typo = html(&[], 1, &filter(Some("Clutser"), None), false);
     assert!(typo.contains("did you mean `Cluster`?"), "{typo}");
     let younger = html(&[], 1, &filter(None, Some("dns")), true);
@@ -118,7 +118,7 @@ fn a_page_claims_no_more_than_is_known() {
 }
 
 #[test]
-fn nothing_that_a_row_or_a_filter_holds_is_obeyed() {
+fn page_escapes_values_of_rows_and_filters() {
     let evil = "\"><script>alert('x')</script>&amp;";
     let wait = Wait { adapter: evil.to_owned(), reason: Some(evil.to_owned()), ..wait(evil, evil) };
     let row = Stuck {

@@ -1,11 +1,14 @@
-//! The program itself: its commands, and their exit codes.
+//! Runs the program and checks the output and exit code of each command.
 
 use std::io::Write as _;
 
 use assert_cmd::Command;
+use reconcile_metrics::migrations;
 use serde_json::Value;
+use sqlx::migrate::Migrator;
 
-use crate::world::{KINDS, ROWS, World, program};
+use crate::promtool::repository;
+use crate::world::{API_SCHEMA, KINDS, World, program};
 
 pub(crate) fn run(world: &World, arguments: &[&str]) -> (bool, String, String) {
     run_with(world, KINDS, arguments)
@@ -27,21 +30,31 @@ pub(crate) fn run_with(world: &World, config: &str, arguments: &[&str]) -> (bool
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migrate_is_explicit_and_can_be_taken_back() {
+async fn migrate_applies_pending_migrations_and_lists_them() {
     let world = World::empty().await;
     let (good, text, _) = run(&world, &["migrate", "--list"]);
     assert!(good && text.matches("pending").count() == 2, "{text}");
-    let (good, text, error) = run(&world, &["migrate"]);
-    assert!(good && text.matches("applied").count() == 2, "{text}{error}");
-    let (good, _, error) = run(&world, &["migrate", "--revert-to", "0"]);
-    assert!(!good && error.contains("drops tables") && error.contains("confirm it by --yes"), "{error}");
-    let (_, text, _) = run(&world, &["migrate", "--list"]);
-    assert_eq!(text.matches("applied").count(), 2, "nobody was asked, so nothing is reverted: {text}");
-    let (good, text, _) = run(&world, &["migrate", "--revert-to", "20260901000000", "--yes"]);
-    assert!(good && text.contains("20260901000100  pending"), "{text}");
-    let (good, text, error) = run(&world, &["migrate", "--revert-to", "20260901000000"]);
-    assert!(good && text.contains("20260901000100  pending"), "there is nothing to confirm: {text}{error}");
-    let theirs = World::theirs(ROWS).await;
+    for _ in 0..2 {
+        let (good, text, error) = run(&world, &["migrate"]);
+        assert!(good && text.matches("applied").count() == 2, "{text}{error}");
+    }
+}
+
+/// `apply` compares the checksums that the folder's migrations left with those of the compiled ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn migrations_of_the_folder_can_be_reverted_and_equal_the_compiled_ones() {
+    let mut world = World::migrated().await;
+    let folder = Migrator::new(repository("migrations")).await.unwrap();
+    folder.undo(&mut world.connection, 0).await.unwrap();
+    assert_eq!(world.number("SELECT count(*) FROM pg_tables WHERE tablename = 'resources'").await, 0);
+    folder.run(&mut world.connection).await.unwrap();
+    migrations::apply(&mut world.connection).await.unwrap();
+    assert!(migrations::list(&mut world.connection).await.unwrap().iter().all(|migration| migration.applied));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn migrate_refuses_a_database_of_another_program() {
+    let theirs = World::with_schema(API_SCHEMA).await;
     for arguments in [["migrate", "--list"].as_slice(), &["migrate"]] {
         let (good, text, error) = run(&theirs, arguments);
         assert!(
@@ -53,7 +66,7 @@ async fn migrate_is_explicit_and_can_be_taken_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stuck_prints_a_table_and_json() {
-    let mut world = World::ours().await;
+    let mut world = World::migrated().await;
     let (good, text, _) = run(&world, &["stuck"]);
     assert!(good && text == "nothing is stuck\n", "{text}");
     world.resource("c1", "Cluster", Some("False"), "90 minutes").await;
@@ -76,8 +89,8 @@ async fn stuck_prints_a_table_and_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stuck_does_not_say_that_nothing_is_stuck_unless_nothing_is() {
-    let mut world = World::ours().await;
+async fn stuck_does_not_claim_nothing_is_stuck_if_rows_were_left_out() {
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "3 hours").await;
     world.resource("c2", "Cluster", Some("False"), "2 hours").await;
     world.resource("w1", "Widget", Some("False"), "1 hour").await;
@@ -85,11 +98,11 @@ async fn stuck_does_not_say_that_nothing_is_stuck_unless_nothing_is() {
         world.report("Cluster", id, "hypershift", 1, r#"[{"type": "Available", "status": "True"}]"#).await;
     }
     world.report("Cluster", "c1", "dns", 1, r#"[{"type": "Available", "status": "True"}]"#).await;
-    // Misspelt.
+    // The kind is misspelt.
     let (good, text, error) = run(&world, &["stuck", "--kind", "Clutser"]);
     assert!(good && text == "nothing that is stuck matches\n", "{text}");
     assert!(error.contains("no kind `Clutser` is configured; did you mean `Cluster`?"), "{error}");
-    // c2 waits on dns, and is not the oldest.
+    // Only c2 waits on dns, and `max_resources: 1` reads only the older c1.
     let mut few = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     few.write_all(format!("details: {{max_resources: 1}}\n{KINDS}").as_bytes()).unwrap();
     let command = |arguments: &[&str]| {
@@ -103,13 +116,13 @@ async fn stuck_does_not_say_that_nothing_is_stuck_unless_nothing_is() {
     let body: Value =
         serde_json::from_str(&command(&["stuck", "--adapter", "dns", "--limit", "1", "--output", "json"])).unwrap();
     assert_eq!((&body["size"], &body["read"], &body["truncated"]), (&0.into(), &1.into(), &true.into()));
-    // The gauges say `other` of kinds that are not configured.
+    // `other` selects kinds that are not configured, as in the label `resource_type`.
     let (_, text, _) = run(&world, &["stuck", "--kind", "other"]);
     assert_eq!(text.lines().skip(1).map(|line| line.split(' ').next()).collect::<Vec<_>>(), [Some("w1")], "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_configuration_ends_with_its_diagnostics() {
+async fn command_with_a_wrong_configuration_prints_diagnostics_and_fails() {
     let world = World::empty().await;
     let (good, _, error) = run(&world, &["serve", "--metrics-listen", "nowhere"]);
     assert!(!good && error.contains("error: --metrics-listen: metrics.listen"), "{error}");
@@ -120,8 +133,8 @@ async fn wrong_configuration_ends_with_its_diagnostics() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logs_go_where_they_are_sent() {
-    let world = World::ours().await;
+async fn log_output_flag_selects_the_stream() {
+    let world = World::migrated().await;
     for (sent, to_stdout) in [(None, false), (Some("stderr"), false), (Some("stdout"), true)] {
         let mut command = Command::new(program());
         command.arg("stuck").args(sent.iter().flat_map(|sent| ["--log-output", sent]));
@@ -132,7 +145,7 @@ async fn logs_go_where_they_are_sent() {
 }
 
 #[test]
-fn the_version_is_told_by_command_and_flag() {
+fn version_command_and_flag_print_the_version() {
     let output = |argument: &str| Command::new(program()).arg(argument).output().unwrap();
     let number = lifecycle_service::version::THIS.number;
     for flag in ["--version", "-V"] {
@@ -144,8 +157,8 @@ fn the_version_is_told_by_command_and_flag() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_the_database_is_said_once() {
-    let mut world = World::ours().await;
+async fn error_text_contains_each_cause_once() {
+    let mut world = World::migrated().await;
     world.sql("ALTER TABLE resources RENAME COLUMN generation TO revision").await;
     let (good, _, error) = run(&world, &["stuck"]);
     let expected = "Error: a query failed: error returned from database: column r.generation does not exist\n";
@@ -158,9 +171,9 @@ async fn an_error_of_the_database_is_said_once() {
 }
 
 #[test]
-fn who_asks_without_the_file_is_told_so() {
-    let hint = "no configuration file was named, by --config or HYPERFLEET_CONFIG";
-    for (variable, value, is_told) in
+fn connection_error_without_a_configuration_file_hints_at_it() {
+    let hint = "no configuration file was given: set --config or HYPERFLEET_CONFIG";
+    for (variable, value, is_hinted) in
         [("PORT", "1", true), ("HOST", "", true), ("URL", "postgres://127.0.0.1:1/hyperfleet", false)]
     {
         let output = Command::new(program())
@@ -170,6 +183,6 @@ fn who_asks_without_the_file_is_told_so() {
             .output()
             .unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(error.contains(hint), is_told, "{variable}: {error}");
+        assert_eq!(error.contains(hint), is_hinted, "{variable}: {error}");
     }
 }

@@ -1,13 +1,13 @@
-//! `check --database`: where the configuration and the database do not belong together.
+//! `check --database`: warnings where the configuration does not match the database.
 
 use crate::cli::{run, run_with};
-use crate::world::{ROWS, World};
+use crate::world::{API_SCHEMA, World};
 
 const GOOD: &str = r#"[{"type": "Available", "status": "True"}]"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_names_a_required_adapter_that_never_reported() {
-    let mut world = World::theirs(ROWS).await;
+async fn check_warns_of_a_required_adapter_that_never_reported() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     for n in 0..3 {
         world.resource(&format!("c{n}"), "Cluster", Some("True"), "1 hour").await;
         world.report("Cluster", &format!("c{n}"), "hypershift", 1, GOOD).await;
@@ -18,15 +18,15 @@ async fn check_names_a_required_adapter_that_never_reported() {
     assert!(good && text.contains("the database has 3 resources"), "{text}{error}");
     let warning = r#"adapter "hypershfit" never reported on any resource of kind "Cluster", which requires it"#;
     assert!(text.contains(warning) && text.contains(r#"did you mean "hypershift"?"#), "{text}");
-    assert!(!text.contains("NodePool"), "nobody can report on a kind without resources: {text}");
+    assert!(!text.contains("NodePool"), "a kind without resources has no reports: {text}");
     let right = misspelt.replace("hypershfit", "hypershift");
     let (_, text, _) = run_with(&world, &right, &["check", "--database"]);
     assert!(text.contains("0 warnings"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_names_resources_that_lack_the_condition() {
-    let mut world = World::theirs(ROWS).await;
+async fn check_lists_resources_without_the_condition() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     for n in 0..7 {
         world.resource(&format!("c{n}"), "Cluster", (n == 0).then_some("False"), "1 hour").await;
         world.report("Cluster", &format!("c{n}"), "dns", 1, GOOD).await;
@@ -40,12 +40,12 @@ async fn check_names_resources_that_lack_the_condition() {
     assert!(good, "{error}");
     assert!(text.contains(r#"kind "Cluster": 6 resources without a condition Reconciled"#), "{text}");
     assert!(text.contains("c1, c2, c3, c4, c5, …"), "{text}");
-    assert!(!text.contains("Channel"), "the API writes none for kinds without adapters: {text}");
+    assert!(!text.contains("Channel"), "the API writes no condition for kinds without adapters: {text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_passes_over_more_resources_than_one_part_has() {
-    let mut world = World::theirs(ROWS).await;
+async fn check_reads_resources_in_several_parts() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     world
         .sql(
             "INSERT INTO resources (id, kind, name, created_by, updated_by, spec)
@@ -59,10 +59,10 @@ async fn check_passes_over_more_resources_than_one_part_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_ends_where_ids_are_not_ordered_by_their_bytes() {
-    let mut world = World::theirs(ROWS).await;
+async fn check_ends_if_the_collation_orders_ids_differently() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     world.sql(r#"ALTER TABLE resources ALTER COLUMN id TYPE varchar(255) COLLATE "und-x-icu""#).await;
-    // By bytes `B` comes first, in the collation `a`.
+    // The order of bytes puts `B` first, this collation puts `a` first.
     world.resource("a", "Cluster", Some("True"), "1 hour").await;
     world.resource("B", "NodePool", Some("True"), "1 hour").await;
     let (good, text, error) = run(&world, &["check", "--database"]);
@@ -70,7 +70,7 @@ async fn check_ends_where_ids_are_not_ordered_by_their_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_notices_files_of_secrets_that_are_not_there() {
+async fn check_warns_of_missing_files_with_secrets() {
     let world = World::empty().await;
     let config =
         "database: {password_file: /nonexistent/p}\nstuck: {token_file: /nonexistent/t}\nkinds: [{kind: Cluster}]";

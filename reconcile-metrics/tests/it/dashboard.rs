@@ -1,4 +1,4 @@
-//! The dashboard on a real Prometheus that scrapes a real exporter: each panel has something to show.
+//! Runs the dashboard's queries on a real Prometheus that scrapes a real exporter.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::promtool::{as_sent, dashboard, queries, repository};
 use crate::world::{Exporter, KINDS, World};
 
-/// Have lines only while readings fail, or when trouble has lasted for some minutes.
+/// Panels without data in this test: no reading fails, and no alert has lasted long enough to fire.
 const EMPTY_WHEN_ALL_IS_WELL: [&str; 2] = ["Failed readings", "Alerts firing"];
 
 struct Prometheus {
@@ -59,8 +59,8 @@ impl Prometheus {
 }
 
 #[tokio::test]
-async fn every_panel_shows_what_the_database_holds() {
-    let mut world = World::ours().await;
+async fn every_panel_has_data() {
+    let mut world = World::migrated().await;
     crate::stuck::troubled(&mut world).await;
     let exporter = world.exporter(KINDS).await;
     let stop = CancellationToken::new();
@@ -78,7 +78,7 @@ async fn every_panel_shows_what_the_database_holds() {
         })
         .await
         .unwrap();
-        // Shown with `--nocapture`, for who wants to look.
+        // `--nocapture` shows the values.
         println!("{panel}");
         for series in &shown {
             println!("  {} {}", series["metric"], series["value"][1]);

@@ -1,4 +1,4 @@
-//! What a scraper is served: the format that it asks for, and every documented metric.
+//! The text that a scrape returns: its format, and every documented metric.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use crate::figures::fleet;
 use crate::world::{KINDS, World};
 
 #[tokio::test]
-async fn the_format_is_what_the_scraper_asks_for() {
-    let mut world = World::ours().await;
+async fn accept_header_selects_the_format() {
+    let mut world = World::migrated().await;
     fleet(&mut world).await;
     let exporter = world.exporter(KINDS).await;
     let (kind, classic) = exporter.metrics_as("text/plain").await;
@@ -24,9 +24,9 @@ async fn the_format_is_what_the_scraper_asks_for() {
     assert_eq!(values(&classic), values(&open));
 }
 
-/// The page's table of metrics, with the labels that it names, is what a scrape exposes.
+/// Compares the table of metrics in `docs/reconcile-metrics.md` with a scrape, labels included.
 #[tokio::test]
-async fn every_metric_of_the_page_is_exposed_with_its_labels() {
+async fn scrape_has_exactly_the_documented_metrics_and_labels() {
     let page = include_str!("../../../docs/reconcile-metrics.md");
     let documented: BTreeMap<String, BTreeSet<String>> = page
         .lines()
@@ -37,7 +37,7 @@ async fn every_metric_of_the_page_is_exposed_with_its_labels() {
             (columns[1].clone(), labels)
         })
         .collect();
-    let mut world = World::ours().await;
+    let mut world = World::migrated().await;
     fleet(&mut world).await;
     let exporter = world.exporter(KINDS).await;
     exporter.scraper.renew_details().await;

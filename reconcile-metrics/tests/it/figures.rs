@@ -1,13 +1,13 @@
-//! The figures of a scrape, on a database of our own and on one that the API made.
+//! The figures of a scrape, with the schema of `migrations/` and with the API's.
 
 use std::collections::BTreeMap;
 
 use reconcile_metrics::store::PENDING;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use crate::world::{Exporter, KINDS, ROWS, Samples, World};
+use crate::world::{API_SCHEMA, Exporter, KINDS, Samples, World};
 
-/// A fleet with something in each flow.
+/// Inserts pending and reconciled resources of several kinds, one of them being deleted.
 pub(crate) async fn fleet(world: &mut World) {
     world.resource("c1", "Cluster", Some("False"), "30 minutes").await;
     world.resource("c2", "Cluster", Some("False"), "1 minute").await;
@@ -23,7 +23,11 @@ fn assert_fleet(samples: &Samples) {
     let (pending, stuck, longest) = samples.flow("cluster", false);
     assert_eq!((pending, stuck), (2.0, 1.0));
     assert!((1_800.0..1_860.0).contains(&longest), "{longest}");
-    assert_eq!(samples.flow("cluster", true), (0.0, 0.0, 0.0), "a known type reads zero");
+    assert_eq!(
+        samples.flow("cluster", true),
+        (0.0, 0.0, 0.0),
+        "a configured type without pending resources reads zero"
+    );
     assert_eq!(samples.flow("channel", false), (0.0, 0.0, 0.0));
     let (pending, stuck, longest) = samples.flow("nodepool", true);
     assert_eq!((pending, stuck), (1.0, 1.0), "its threshold is 5m");
@@ -37,15 +41,15 @@ fn assert_fleet(samples: &Samples) {
 }
 
 #[tokio::test]
-async fn figures_are_the_same_whoever_made_the_tables() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+async fn figures_are_the_same_with_both_schemas() {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         fleet(&mut world).await;
         assert_fleet(&world.exporter(KINDS).await.scrape().await);
     }
 }
 
 #[tokio::test]
-async fn tables_that_appear_later_are_found() {
+async fn exporter_finds_tables_that_are_created_later() {
     let mut world = World::empty().await;
     let exporter = world.exporter(KINDS).await;
     let samples = exporter.scrape().await;
@@ -57,7 +61,7 @@ async fn tables_that_appear_later_are_found() {
 }
 
 #[tokio::test]
-async fn tables_in_a_schema_of_their_own_are_found_by_its_name() {
+async fn database_schema_key_selects_a_schema_with_any_name() {
     let mut world = World::empty().await;
     world.sql("CREATE SCHEMA \"the \"\"fleet\"; SET search_path = \"the \"\"fleet\"").await;
     reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
@@ -69,8 +73,8 @@ async fn tables_in_a_schema_of_their_own_are_found_by_its_name() {
 }
 
 #[tokio::test]
-async fn without_configured_kinds_the_rows_alone_are_told() {
-    let mut world = World::ours().await;
+async fn exporter_without_configured_kinds_counts_pending_rows() {
+    let mut world = World::migrated().await;
     fleet(&mut world).await;
     let exporter = world.exporter("").await;
     exporter.scraper.renew_details().await;
@@ -84,7 +88,7 @@ async fn without_configured_kinds_the_rows_alone_are_told() {
 /// Rows that no program should write, and one does.
 #[tokio::test]
 async fn odd_rows_are_counted_and_fail_nothing() {
-    let mut world = World::theirs(ROWS).await;
+    let mut world = World::with_schema(API_SCHEMA).await;
     let odd = [
         ("past", "Cluster", "'-infinity'"),
         ("future", "Cluster", "'infinity'"),
@@ -105,15 +109,15 @@ async fn odd_rows_are_counted_and_fail_nothing() {
     let samples = exporter.scrape().await;
     assert_eq!(samples.success(), 1.0);
     let (pending, stuck, longest) = samples.flow("cluster", false);
-    assert_eq!((pending, stuck), (5.0, 3.0), "past, zone and null are old; null by its creation");
-    assert!(longest > 1.5e9, "an endless past begins with the epoch: {longest}");
+    assert_eq!((pending, stuck), (5.0, 3.0), "past, zone and null are old; null counts from its creation");
+    assert!(longest > 1.5e9, "-infinity counts as the epoch: {longest}");
     let odd = |reason: &str| samples.get(&format!("hyperfleet_reconcile_metrics_odd_rows{{reason=\"{reason}\"}}"));
     assert_eq!((odd("unknown_kind"), odd("future_time"), odd("no_time")), (1.0, 2.0, 1.0));
     let details = "hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}";
-    assert_eq!(samples.get(details), 1.0, "reports that are no lists of conditions are read as saying nothing");
+    assert_eq!(samples.get(details), 1.0, "a report that is not a list of conditions must not fail the reading");
 }
 
-/// Many kinds and ages, among them those that lie on an edge, in the future, and nowhere.
+/// Inserts resources of many kinds and ages, including ages on a bound, in the future, and infinite ones.
 const RESOURCES: &str = "
     INSERT INTO resources (id, kind, name, created_by, updated_by, spec, deleted_time)
     SELECT n::text, CASE WHEN n % 3 = 0 THEN 'Cluster' WHEN n % 50 = 1 THEN 'Kind ' || n ELSE 'NodePool' END, n::text,
@@ -132,41 +136,41 @@ const RESOURCES: &str = "
     END
     FROM generate_series(1, 3000) n;";
 
-/// Every pending resource with its age, one by one.
+/// Selects every pending resource with its age.
 const ONE_BY_ONE: &str = "
     SELECT r.kind, r.deleted_time IS NOT NULL,
         date_part('epoch', now() - greatest(least(coalesce(c.last_transition_time, r.created_time), now()), 'epoch')),
         coalesce(c.last_transition_time, r.created_time) > now() + interval '5 minutes'
     FROM resources r JOIN resource_conditions c ON c.resource_id = r.id AND c.type = 'Reconciled' AND c.status = 'False'";
 
-/// How many there are between two edges, how many of these lie in the future, and their ages added up.
-type Band = (i64, i64, f64);
+/// Of one interval of ages: the count, how many lie in the future, and the sum of the ages.
+type Bucket = (i64, i64, f64);
 
 #[tokio::test]
-async fn the_statement_counts_what_counting_one_by_one_does() {
-    let mut world = World::ours().await;
-    let edges: [&[f64]; 3] = [&[600.0], &[60.0, 300.0, 600.0, 900.0, 1800.5, 86_400.0, 604_800.0], &[1e-6, 1e9]];
-    // One transaction: both see the same time.
+async fn statement_equals_counting_rows_one_by_one() {
+    let mut world = World::migrated().await;
+    let bounds: [&[f64]; 3] = [&[600.0], &[60.0, 300.0, 600.0, 900.0, 1800.5, 86_400.0, 604_800.0], &[1e-6, 1e9]];
+    // `now()` is the time of the transaction, so in one transaction both statements use the same time.
     let mut transaction = world.connection.begin().await.unwrap();
     for step in [RESOURCES, "DELETE FROM resources WHERE id::integer > 1", "DELETE FROM resources"] {
         sqlx::raw_sql(AssertSqlSafe(step)).execute(&mut *transaction).await.unwrap();
         let one_by_one = sqlx::query(ONE_BY_ONE).fetch_all(&mut *transaction).await.unwrap();
-        for edges in edges {
-            let mut expected: BTreeMap<(String, bool, i32), Band> = BTreeMap::new();
+        for bounds in bounds {
+            let mut expected: BTreeMap<(String, bool, i32), Bucket> = BTreeMap::new();
             for row in &one_by_one {
                 let age: f64 = row.get(2);
-                let band = edges.iter().filter(|edge| age > **edge).count() as i32;
-                let (count, future, sum) = expected.entry((row.get(0), row.get(1), band)).or_default();
+                let bucket = bounds.iter().filter(|bound| age > **bound).count() as i32;
+                let (count, future, sum) = expected.entry((row.get(0), row.get(1), bucket)).or_default();
                 *count += 1;
                 *future += i64::from(row.get::<bool, _>(3));
                 *sum += age;
             }
-            let rows = sqlx::query(PENDING).bind(edges).fetch_all(&mut *transaction).await.unwrap();
+            let rows = sqlx::query(PENDING).bind(bounds).fetch_all(&mut *transaction).await.unwrap();
             assert_eq!(rows.len(), expected.len().max(1), "one row without a kind where nothing is pending");
             for row in rows.iter().filter(|row| row.get::<Option<String>, _>("kind").is_some()) {
-                let found = expected[&(row.get("kind"), row.get("deleting"), row.get("band"))];
+                let found = expected[&(row.get("kind"), row.get("deleting"), row.get("bucket"))];
                 let (count, future): (i64, i64) = (row.get("resources"), row.get("future"));
-                assert_eq!((count, future), (found.0, found.1), "{edges:?} after {step}");
+                assert_eq!((count, future), (found.0, found.1), "{bounds:?} after {step}");
                 // Floating-point sums depend on the order of their terms.
                 let sum: f64 = row.get("age_sum");
                 assert!((sum - found.2).abs() <= sum.abs().max(1.0) * 1e-12, "{sum} {}", found.2);

@@ -1,11 +1,11 @@
-//! What a role may read, and what is said where it may not.
+//! The rights that the exporter's role needs, and the errors without them.
 
 use reconcile_metrics::config::Config;
 use reconcile_metrics::store::Store;
 
-use crate::world::{Exporter, KINDS, ROWS, World};
+use crate::world::{API_SCHEMA, Exporter, KINDS, World};
 
-/// The configuration of a new role with these grants.
+/// Creates a role with the given grants and returns a configuration that uses it.
 async fn reader(world: &mut World, grants: &str) -> Config {
     let role = lifecycle_e2e::unique("reader").replace('-', "_");
     world.sql(&format!("CREATE ROLE {role} LOGIN; {}", grants.replace("ROLE", &role))).await;
@@ -17,10 +17,10 @@ async fn reader(world: &mut World, grants: &str) -> Config {
 const READ: &str = "GRANT SELECT ON resources, resource_conditions, adapter_statuses TO ROLE";
 
 #[tokio::test]
-async fn the_exporter_needs_no_more_than_to_read() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+async fn grants_of_the_quick_start_are_enough() {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         world.resource("c1", "Cluster", Some("False"), "1 hour").await;
-        // The grants of the quick start.
+        // Take the grants from the page's quick start, so that they are tested too.
         let page = include_str!("../../../docs/reconcile-metrics.md");
         let grants: Vec<_> = page.lines().filter(|line| line.starts_with("GRANT ")).collect();
         assert_eq!(grants.len(), 2, "{grants:?}");
@@ -35,8 +35,8 @@ async fn the_exporter_needs_no_more_than_to_read() {
 }
 
 #[tokio::test]
-async fn a_role_that_may_read_nothing_is_not_ready() {
-    let mut world = World::theirs(ROWS).await;
+async fn exporter_without_grants_is_not_ready() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     let exporter = Exporter::start(reader(&mut world, "").await).await;
     exporter.scraper.renew_details().await;
     let samples = exporter.scrape().await;
@@ -49,15 +49,19 @@ async fn a_role_that_may_read_nothing_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_grant_that_is_missing() {
+async fn error_names_the_missing_grant_schema_or_table() {
     let older = "CREATE TABLE clusters (id text, status_conditions jsonb); GRANT SELECT ON clusters TO ROLE";
     let elsewhere = "CREATE SCHEMA fleet; ALTER TABLE resources SET SCHEMA fleet";
     let cases = [
-        (ROWS, "", "run `GRANT SELECT ON resources, resource_conditions, adapter_statuses TO"),
-        (ROWS, &format!("{READ}; REVOKE ALL ON SCHEMA public FROM PUBLIC"), "run `GRANT USAGE ON SCHEMA \"public\" TO"),
-        (ROWS, &format!("{READ}; {elsewhere}"), "run `GRANT USAGE ON SCHEMA \"fleet\" TO"),
+        (API_SCHEMA, "", "run `GRANT SELECT ON resources, resource_conditions, adapter_statuses TO"),
         (
-            ROWS,
+            API_SCHEMA,
+            &format!("{READ}; REVOKE ALL ON SCHEMA public FROM PUBLIC"),
+            "run `GRANT USAGE ON SCHEMA \"public\" TO",
+        ),
+        (API_SCHEMA, &format!("{READ}; {elsewhere}"), "run `GRANT USAGE ON SCHEMA \"fleet\" TO"),
+        (
+            API_SCHEMA,
             &format!("{READ}; {elsewhere}; GRANT USAGE ON SCHEMA fleet TO ROLE"),
             "is in schema \"fleet\"; set `database.schema`",
         ),
@@ -65,7 +69,7 @@ async fn a_refusal_names_the_grant_that_is_missing() {
         ("", "", "there is no table `resources`; is `database.name` wrong"),
     ];
     for (schema, grants, expected) in cases {
-        let mut world = World::theirs(schema).await;
+        let mut world = World::with_schema(schema).await;
         let config = reader(&mut world, grants).await;
         let store = Store::new(&config.database, &config.kinds);
         let error = store.details(1, config.scrape_timeout).await.unwrap_err().chain();

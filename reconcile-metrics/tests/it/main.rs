@@ -1,4 +1,4 @@
-//! The exporter against a real PostgreSQL: one server for the run, one database for each test.
+//! Tests of the exporter on a real PostgreSQL server, which all tests share; each test has a database of its own.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 

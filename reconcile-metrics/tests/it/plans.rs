@@ -1,10 +1,10 @@
-//! The plans of what the exporter asks: by an index, and a scrape by indexes alone.
+//! Query plans of the exporter's statements: all use indexes, and a scrape reads no table.
 
 use reconcile_metrics::prepare;
 use reconcile_metrics::store::PENDING;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use crate::world::{ROWS, World};
+use crate::world::{API_SCHEMA, World};
 
 const STUCK: &str = include_str!("../../src/store/sql/stuck.sql");
 const STALLED: &str = include_str!("../../src/store/sql/stalled.sql");
@@ -19,9 +19,9 @@ const SELECTION: Parameters = (
     "(ARRAY['Cluster'], ARRAY[600], ARRAY[600], 600, NULL, NULL, 100)",
 );
 
-/// Every node of a plan, as `EXPLAIN` prints it.
+/// Returns the plan of a statement as `EXPLAIN` prints it.
 async fn plan(world: &mut World, sql: &str, (types, values): Parameters) -> String {
-    // The limits of a scrape's transaction, as the exporter sets them.
+    // The same planner settings as in the exporter's transactions.
     let sql = format!(
         "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0;
          PREPARE asked {types} AS {sql}; EXPLAIN EXECUTE asked {values}; DEALLOCATE asked; COMMIT"
@@ -45,13 +45,13 @@ async fn fill(world: &mut World) {
     world.sql("VACUUM ANALYZE").await;
 }
 
-/// A world with the indexes, whoever made the tables.
+/// Returns a filled database with each schema, both with the two indexes.
 async fn prepared() -> [World; 2] {
-    let mut theirs = World::theirs(ROWS).await;
+    let mut theirs = World::with_schema(API_SCHEMA).await;
     for step in prepare::steps(&mut theirs.connection, false).await.unwrap() {
         prepare::run(&mut theirs.connection, &step).await.unwrap();
     }
-    let mut worlds = [World::ours().await, theirs];
+    let mut worlds = [World::migrated().await, theirs];
     for world in &mut worlds {
         fill(world).await;
     }
@@ -59,7 +59,7 @@ async fn prepared() -> [World; 2] {
 }
 
 #[tokio::test]
-async fn a_scrape_reads_indexes_alone_on_both_sides() {
+async fn scrape_statement_is_two_index_only_scans() {
     for mut world in prepared().await {
         let plan = plan(&mut world, PENDING, AGES).await;
         for index in ["idx_reconcile_metrics_unreconciled", "idx_reconcile_metrics_resources"] {
@@ -72,15 +72,15 @@ async fn a_scrape_reads_indexes_alone_on_both_sides() {
 }
 
 #[tokio::test]
-async fn a_scrape_without_the_indexes_scans_no_table() {
-    let mut world = World::theirs(ROWS).await;
+async fn scrape_statement_without_our_indexes_uses_the_apis() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     fill(&mut world).await;
     let plan = plan(&mut world, PENDING, AGES).await;
     assert!(!plan.contains("Seq Scan") && plan.contains("idx_resource_conditions_type_status"), "{plan}");
 }
 
 #[tokio::test]
-async fn the_apis_own_query_uses_the_index_too() {
+async fn api_query_uses_our_index_too() {
     for mut world in prepared().await {
         let upstream = "SELECT r.kind, count(*) FROM resources r JOIN resource_conditions c ON c.resource_id = r.id
                         WHERE c.type = 'Reconciled' AND c.status = 'False' AND c.last_transition_time < now() GROUP BY 1";
@@ -90,7 +90,7 @@ async fn the_apis_own_query_uses_the_index_too() {
 }
 
 #[tokio::test]
-async fn details_find_the_oldest_by_indexes_and_deletions_by_theirs() {
+async fn details_find_stuck_and_stalled_resources_by_indexes() {
     for mut world in prepared().await {
         let stuck = plan(&mut world, STUCK, SELECTION).await;
         for index in ["idx_reconcile_metrics_unreconciled", "idx_reconcile_metrics_resources"] {
@@ -104,16 +104,17 @@ async fn details_find_the_oldest_by_indexes_and_deletions_by_theirs() {
     }
 }
 
-/// Also before anybody has counted, as after an import: a plan by wrong estimates would take minutes.
+/// Checks the plan with and without statistics: after an import there are none, and a plan from wrong estimates would
+/// take minutes.
 #[tokio::test]
-async fn a_part_of_a_pass_reads_no_more_than_its_part() {
-    let mut world = World::theirs(ROWS).await;
+async fn coverage_statement_reads_no_more_than_its_part() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     fill(&mut world).await;
     world
         .sql("DELETE FROM pg_statistic WHERE starelid IN ('resources'::regclass, 'resource_conditions'::regclass)")
         .await;
-    for counted in [false, true] {
-        if counted {
+    for has_statistics in [false, true] {
+        if has_statistics {
             world.sql("VACUUM ANALYZE").await;
         }
         let plan = plan(&mut world, PART, ("(text, bigint)", "('', 1000)")).await;

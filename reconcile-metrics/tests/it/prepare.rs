@@ -1,4 +1,4 @@
-//! `prepare` on a database that the API made: beside writers, after a build that broke off, and back again.
+//! `prepare` on a database that the API created: while clients write, and after a build that broke off.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,13 +6,13 @@ use reconcile_metrics::prepare::{self, INDEXES};
 use sqlx::AssertSqlSafe;
 
 use crate::cli::run;
-use crate::world::{ROWS, World, rewrite};
+use crate::world::{API_SCHEMA, World, rewrite};
 
 const WRITERS: usize = 16;
 const VALID: &str = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
                      WHERE c.relname LIKE 'idx_reconcile_metrics_%' AND i.indisvalid";
 
-/// A fleet with as many resources, one in a hundred of them unreconciled.
+/// Inserts resources, one in a hundred of them unreconciled.
 async fn fill(world: &mut World, resources: usize) {
     world
         .sql(&format!(
@@ -26,12 +26,12 @@ async fn fill(world: &mut World, resources: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prepare_shows_builds_and_removes_its_indexes() {
-    let mut world = World::theirs(ROWS).await;
+async fn prepare_prints_builds_and_removes_its_indexes() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     let (good, text, error) = run(&world, &["prepare", "--dry-run"]);
     assert!(good && text.matches("CREATE INDEX CONCURRENTLY").count() == 2, "{text}{error}");
     assert_eq!(world.number(VALID).await, 0);
-    for outcome in ["is built", "is there already"] {
+    for outcome in ["is built", "exists already"] {
         let (good, text, error) = run(&world, &["prepare"]);
         assert!(good && text.matches(outcome).count() == 2, "{text}{error}");
         assert_eq!(world.number(VALID).await, 2);
@@ -39,7 +39,7 @@ async fn prepare_shows_builds_and_removes_its_indexes() {
     let (good, text, _) = run(&world, &["prepare", "--remove", "--dry-run"]);
     assert!(good && text.matches("DROP INDEX CONCURRENTLY").count() == 2, "{text}");
     assert_eq!(world.number(VALID).await, 2);
-    for outcome in ["is removed", "is not there"] {
+    for outcome in ["is removed", "does not exist"] {
         let (good, text, error) = run(&world, &["prepare", "--remove"]);
         assert!(good && text.matches(outcome).count() == 2, "{text}{error}");
         assert_eq!(world.number(VALID).await, 0);
@@ -47,12 +47,12 @@ async fn prepare_shows_builds_and_removes_its_indexes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migrate_builds_the_indexes_of_prepare() {
-    let world = World::ours().await;
+async fn migrate_and_prepare_build_the_same_indexes() {
+    let world = World::migrated().await;
     let (good, text, error) = run(&world, &["prepare"]);
-    assert!(good && text.matches("is there already").count() == 2, "{text}{error}");
+    assert!(good && text.matches("exists already").count() == 2, "{text}{error}");
     let mut definitions = Vec::new();
-    for mut world in [world, World::theirs(ROWS).await] {
+    for mut world in [world, World::with_schema(API_SCHEMA).await] {
         for step in prepare::steps(&mut world.connection, false).await.unwrap() {
             prepare::run(&mut world.connection, &step).await.unwrap();
         }
@@ -68,31 +68,35 @@ async fn migrate_builds_the_indexes_of_prepare() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prepare_replaces_indexes_of_a_build_that_broke_off() {
-    let mut world = World::theirs(ROWS).await;
+async fn prepare_replaces_an_invalid_index() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     run(&world, &["prepare"]);
     world
         .sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'idx_reconcile_metrics_resources'::regclass")
         .await;
     let (good, text, error) = run(&world, &["prepare"]);
-    assert!(good && text.contains("idx_reconcile_metrics_resources is built anew"), "{text}{error}");
+    assert!(good && text.contains("idx_reconcile_metrics_resources is built again"), "{text}{error}");
     assert_eq!(world.number(VALID).await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prepare_says_that_it_takes_the_owner() {
-    let mut world = World::theirs(ROWS).await;
+async fn prepare_by_another_role_names_the_owner_in_its_error() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     let role = lifecycle_e2e::unique("reader").replace('-', "_");
     world.sql(&format!("CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")).await;
     let (good, _, error) = run(&world, &["prepare", "--db-username", &role]);
-    assert!(!good && error.contains("which takes the tables' owner: ") && error.contains("must be owner"), "{error}");
+    assert!(
+        !good && error.contains("which only the tables' owner may run: ") && error.contains("must be owner"),
+        "{error}"
+    );
 }
 
-/// As the API takes a report: it locks the resource, upserts the report, and rewrites all conditions, in one transaction.
+/// Each writer does what the API does for a report: it locks the resource, upserts the report, and rewrites all
+/// conditions, in one transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn prepare_fails_no_request_of_sixteen_writers() {
     const RESOURCES: usize = 20_000;
-    let mut world = World::theirs(ROWS).await;
+    let mut world = World::with_schema(API_SCHEMA).await;
     fill(&mut world, RESOURCES).await;
     let (done, requests) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut connections = Vec::new();
@@ -102,7 +106,7 @@ async fn prepare_fails_no_request_of_sixteen_writers() {
     let writers = connections.iter_mut().enumerate().map(|(writer, connection)| {
         let (done, requests) = (&done, &requests);
         async move {
-            // A request that waits for a lock longer than the API's clients do has failed.
+            // The API's clients give up after a while, so a request that waits longer for a lock counts as failed.
             sqlx::raw_sql("SET lock_timeout = '1s'; SET deadlock_timeout = '100ms'").execute(&mut *connection).await.unwrap();
             let mut turn = 0;
             while !done.load(Ordering::Relaxed) {
@@ -131,15 +135,15 @@ async fn prepare_fails_no_request_of_sixteen_writers() {
             for step in prepare::steps(&mut preparing, remove).await.unwrap() {
                 prepare::run(&mut preparing, &step).await.unwrap();
             }
-            assert!(requests.load(Ordering::Relaxed) > before, "writers go on meanwhile");
+            assert!(requests.load(Ordering::Relaxed) > before, "no request succeeded while the index was built");
         }
         done.store(true, Ordering::Relaxed);
     };
     tokio::join!(futures::future::join_all(writers), preparing);
     assert_eq!(world.number(VALID).await, 2);
-    let missed = "SET enable_seqscan = off; SET enable_bitmapscan = off";
+    let use_indexes = "SET enable_seqscan = off; SET enable_bitmapscan = off";
     let pending = "SELECT count(*) FROM resource_conditions WHERE type = 'Reconciled' AND status = 'False'";
     let all = world.number(pending).await;
-    world.sql(missed).await;
-    assert_eq!(world.number(pending).await, all, "the index has what was written while it was built");
+    world.sql(use_indexes).await;
+    assert_eq!(world.number(pending).await, all, "the index lacks rows that were written while it was built");
 }

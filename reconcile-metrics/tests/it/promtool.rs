@@ -1,5 +1,4 @@
-//! What Prometheus' own tool says about the exposition, the rules and their tests; and that nothing asks for a metric
-//! that does not exist.
+//! Checks the exposition, the rules and the dashboard with `promtool`, and that they use only metrics that exist.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -34,8 +33,8 @@ fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
 }
 
 #[tokio::test]
-async fn the_classic_text_passes_check_metrics() {
-    let mut world = World::ours().await;
+async fn exposition_passes_promtool_check_metrics() {
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let config = world.config(KINDS);
     let exporter = Exporter::start(config).await;
@@ -46,7 +45,7 @@ async fn the_classic_text_passes_check_metrics() {
 }
 
 #[test]
-fn the_rules_are_sound_and_do_what_their_tests_say() {
+fn rules_pass_promtool_and_their_tests() {
     let (passes, said) = promtool(&["check", "rules", "reconcile-metrics.rules.yaml"], "");
     assert!(passes, "{said}");
     for tests in ["reconcile-metrics.tests.yaml", "reconcile-metrics-exporter.tests.yaml"] {
@@ -55,7 +54,7 @@ fn the_rules_are_sound_and_do_what_their_tests_say() {
     }
 }
 
-/// Every name that a query may use: of our families with the suffixes of histograms, and what Prometheus adds itself.
+/// Returns every metric name that a query may use: the exporter's, with the suffixes of histograms, and Prometheus' own.
 fn exposed() -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["up", "ALERTS"].map(str::to_owned).into();
     let mut process = Registry::default();
@@ -72,7 +71,7 @@ fn exposed() -> BTreeSet<String> {
     names
 }
 
-/// The metrics that a query names: words that are neither functions, nor keywords, nor within braces or quotes.
+/// Returns the metrics that a query uses: words with a known prefix outside of braces, brackets and quotes.
 fn named(query: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut rest = String::new();
@@ -98,7 +97,7 @@ fn named(query: &str) -> BTreeSet<String> {
     names
 }
 
-/// Recorded series of the rules, and every expression in them.
+/// Returns the names of recording rules, and the expression of every rule.
 fn rules() -> (BTreeSet<String>, Vec<(String, String)>) {
     let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
     let document = lifecycle_config::document::Document::parse("rules", &text).unwrap();
@@ -117,7 +116,7 @@ fn rules() -> (BTreeSet<String>, Vec<(String, String)>) {
 }
 
 #[test]
-fn rules_ask_only_for_what_is_exposed() {
+fn rules_use_only_metrics_that_exist() {
     let (recorded, expressions) = rules();
     let known: BTreeSet<_> = exposed().union(&recorded).cloned().collect();
     for (rule, expression) in expressions {
@@ -128,7 +127,7 @@ fn rules_ask_only_for_what_is_exposed() {
 }
 
 #[test]
-fn every_alert_has_its_section_in_the_runbook() {
+fn every_alert_has_a_section_in_the_runbook() {
     let runbook = std::fs::read_to_string(repository("docs/operations.md")).unwrap();
     let text = std::fs::read_to_string(repository("deploy/prometheus/reconcile-metrics.rules.yaml")).unwrap();
     let rules = lifecycle_config::document::Document::parse("rules", &text).unwrap().root().to_value();
@@ -141,14 +140,14 @@ fn every_alert_has_its_section_in_the_runbook() {
         assert!(link.ends_with(&format!("docs/operations.md#{}", alert.to_lowercase())), "{link}");
         assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{alert}");
     }
-    // Each alert costs whoever is on call a page to read.
+    // Every alert costs people on call time, so their number is limited.
     assert!((5..=8).contains(&alerts), "{alerts}");
     for upstream in ["HyperFleetResourceReconciliationStuckWarning", "HyperFleetResourceReconciliationStuckCritical"] {
         assert!(!text.contains(upstream), "the API's chart has an alert {upstream}, so that two would fire for one");
     }
 }
 
-/// Every object of the dashboard that holds a query, with the title of its panel.
+/// Returns every query of the dashboard, with the title of its panel.
 pub(crate) fn queries(dashboard: &Value) -> Vec<(String, String)> {
     let mut queries = Vec::new();
     for panel in dashboard["panels"].as_array().unwrap() {
@@ -160,7 +159,7 @@ pub(crate) fn queries(dashboard: &Value) -> Vec<(String, String)> {
     queries
 }
 
-/// A query as Grafana sends it with every namespace selected, and types by `resource_type`.
+/// Replaces Grafana's variables in a query: all namespaces, and the given types.
 pub(crate) fn as_sent(query: &str, rate_interval: &str, resource_type: &str) -> String {
     query
         .replace("$__rate_interval", rate_interval)
@@ -174,7 +173,7 @@ pub(crate) fn dashboard() -> Value {
 }
 
 #[test]
-fn the_dashboard_asks_only_for_what_is_exposed() {
+fn dashboard_uses_only_metrics_that_exist() {
     let queries = queries(&dashboard());
     assert!(queries.len() >= 10, "{}", queries.len());
     let (recorded, _) = rules();
@@ -182,19 +181,22 @@ fn the_dashboard_asks_only_for_what_is_exposed() {
     for (panel, query) in &queries {
         let names = named(query);
         assert!(!names.is_empty() && names.is_subset(&known), "{panel}: {query}");
-        assert!(query.contains(r#"namespace=~"$namespace"#), "{panel} adds up what other installations say: {query}");
+        assert!(
+            query.contains(r#"namespace=~"$namespace"#),
+            "{panel} does not filter by namespace, so it adds up several installations: {query}"
+        );
     }
 }
 
 #[test]
-fn the_dashboard_can_be_provisioned_anywhere() {
+fn dashboard_has_unique_ids_a_full_grid_and_descriptions() {
     let dashboard = dashboard();
     assert_eq!(dashboard["uid"], "hyperfleet-reconcile-metrics");
     let (mut ids, mut taken, mut height) = (BTreeSet::new(), BTreeSet::new(), 0);
     for panel in dashboard["panels"].as_array().unwrap() {
         let title = &panel["title"];
         assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}: its id is taken");
-        // Each panel has a place of its own on the grid of 24 columns.
+        // Panels must not overlap on Grafana's grid of 24 columns.
         let place = |key: &str| panel["gridPos"][key].as_u64().unwrap();
         assert!(place("x") + place("w") <= 24, "{title}");
         for x in place("x")..place("x") + place("w") {
@@ -209,7 +211,7 @@ fn the_dashboard_can_be_provisioned_anywhere() {
         assert!(panel["description"].as_str().is_some_and(|text| !text.is_empty()), "{title} has no description");
         for target in panel["targets"].as_array().unwrap() {
             assert_eq!(target["datasource"]["uid"], "${datasource}", "{title}");
-            // Over a range Grafana would show the last value that there was, however long the exporter has been blind.
+            // A range query would show the last value even if the exporter cannot read the database any more.
             let single = matches!(panel["type"].as_str(), Some("stat" | "table"));
             assert_eq!(target["instant"] == true, single, "{title}");
         }
@@ -217,9 +219,9 @@ fn the_dashboard_can_be_provisioned_anywhere() {
     assert_eq!(taken.len() as u64, 24 * height, "there are gaps between panels");
 }
 
-/// The queries of the dashboard are PromQL: Prometheus' own parser reads them, wrapped as rules.
+/// Wraps the dashboard's queries as recording rules, because `promtool` parses PromQL only in rules.
 #[test]
-fn the_dashboards_queries_parse() {
+fn dashboard_queries_are_valid_promql() {
     let rules: Vec<Value> = queries(&dashboard())
         .into_iter()
         .enumerate()
@@ -233,7 +235,7 @@ fn the_dashboards_queries_parse() {
 }
 
 #[test]
-fn metrics_named_by_a_query_are_found() {
+fn named_finds_the_metrics_of_a_query() {
     let query =
         "sum by (resource_type) (rate(hyperfleet_a_total{x=\"hyperfleet_b\"}[5m])) / on () group_left hyperfleet:c > 0";
     assert_eq!(named(query), ["hyperfleet_a_total".to_owned(), "hyperfleet:c".to_owned()].into());

@@ -1,4 +1,4 @@
-//! What a scrape costs in round trips between exporter and database.
+//! Counts the round trips between exporter and database for one scrape.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::figures::fleet;
 use crate::world::{Exporter, KINDS, World};
 
-/// Passes one connection on, and counts how often the client has something to say after an answer.
+/// Forwards one connection, and counts a round trip whenever the client sends after the server has answered.
 async fn count(listener: TcpListener, to: String, round_trips: Arc<AtomicU64>) {
     let (mut client, _) = listener.accept().await.unwrap();
     let mut server = TcpStream::connect(to).await.unwrap();
@@ -33,8 +33,8 @@ async fn count(listener: TcpListener, to: String, round_trips: Arc<AtomicU64>) {
 }
 
 #[tokio::test]
-async fn a_scrape_takes_three_round_trips() {
-    let mut world = World::ours().await;
+async fn scrape_takes_three_round_trips() {
+    let mut world = World::migrated().await;
     fleet(&mut world).await;
     let mut config = world.config(KINDS);
     let options = config.database.options.clone();
@@ -45,7 +45,7 @@ async fn a_scrape_takes_three_round_trips() {
     let round_trips = Arc::new(AtomicU64::new(0));
     let counting = tokio::spawn(count(listener, to, round_trips.clone()));
     let exporter = Exporter::start(config).await;
-    // The first scrape connects and prepares its statement.
+    // The first scrape also connects and prepares its statement, so it is not counted.
     assert_eq!(exporter.scrape().await.success(), 1.0);
     for _ in 0..3 {
         round_trips.store(0, Ordering::Relaxed);

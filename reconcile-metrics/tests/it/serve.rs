@@ -1,4 +1,4 @@
-//! The program as it runs for long: what it says at the start, of failures, and at the end.
+//! `serve` as a process: its log at the start, during failures of the database, and at the end.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cli::run;
 use crate::world::{World, program};
 
-/// `serve` as a process, with its log.
+/// A running `serve` process, with its log.
 struct Serving {
     child: std::process::Child,
     log: tempfile::NamedTempFile,
@@ -35,15 +35,15 @@ impl Serving {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The entries of that message, in order.
-    fn said(&self, message: &str) -> Vec<Value> {
-        let said = |entry: &Value| entry["message"].as_str().is_some_and(|said| said.starts_with(message));
-        self.entries().into_iter().filter(said).collect()
+    /// Returns the log entries whose message begins with this text.
+    fn entries_of(&self, message: &str) -> Vec<Value> {
+        let matches = |entry: &Value| entry["message"].as_str().is_some_and(|text| text.starts_with(message));
+        self.entries().into_iter().filter(matches).collect()
     }
 
     async fn address(&self, purpose: &str) -> String {
         await_condition("the address", PATIENCE, async || {
-            let found = self.said("Listening").into_iter().find(|entry| entry["purpose"] == purpose);
+            let found = self.entries_of("Listening").into_iter().find(|entry| entry["purpose"] == purpose);
             let found = found.and_then(|entry| entry["address"].as_str().map(str::to_owned));
             anyhow::Context::context(found, "not logged yet")
         })
@@ -65,10 +65,10 @@ impl Drop for Serving {
     }
 }
 
-/// What is configured for a kind applies to that spelling alone, and nothing else would show it.
+/// Names of kinds are case-sensitive, and only this warning shows that a threshold does not apply.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kind_in_another_spelling_is_warned_of() {
-    let mut world = World::ours().await;
+async fn kind_configured_in_another_case_causes_one_warning() {
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     world.resource("w1", "Widget", Some("False"), "1 hour").await;
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
@@ -78,7 +78,7 @@ async fn a_kind_in_another_spelling_is_warned_of() {
     for _ in 0..2 {
         serving.get("metrics", "/metrics").await;
     }
-    let said = serving.said("A kind is spelled otherwise");
+    let said = serving.entries_of("A kind is configured in another case");
     let names: Vec<_> = said.iter().map(|entry| (&entry["kind"], &entry["configured"])).collect();
     assert_eq!(names, [(&"Cluster".into(), &"cluster".into())], "once: {:#?}", serving.entries());
 
@@ -97,10 +97,9 @@ async fn a_kind_in_another_spelling_is_warned_of() {
     assert!(!good && error.contains("there is no table `resources`"), "{error}");
 }
 
-/// The real program serves, says what it reads, and ends when it is told to.
 #[tokio::test(flavor = "multi_thread")]
-async fn serve_starts_without_a_database_and_ends_cleanly() {
-    let world = World::ours().await;
+async fn serve_starts_without_a_database_and_ends_on_sigterm() {
+    let world = World::migrated().await;
     let proxy = world.database.proxy().await.unwrap();
     proxy.refuse();
     let mut serving = Serving::start(&world.database.through(&proxy).unwrap().url(), &[]);
@@ -116,10 +115,10 @@ async fn serve_starts_without_a_database_and_ends_cleanly() {
     .await
     .unwrap();
     for message in ["The database cannot be read", "The database answers again"] {
-        assert!(!serving.said(message).is_empty(), "{message}: {:#?}", serving.entries());
+        assert!(!serving.entries_of(message).is_empty(), "{message}: {:#?}", serving.entries());
     }
-    let signed = |entry: &Value| entry["component"] == "reconcile-metrics" && entry["version"] == "0.0.0-dev";
-    assert!(serving.entries().iter().all(signed), "{:#?}", serving.entries());
+    let has_identity = |entry: &Value| entry["component"] == "reconcile-metrics" && entry["version"] == "0.0.0-dev";
+    assert!(serving.entries().iter().all(has_identity), "{:#?}", serving.entries());
 
     let killed = std::process::Command::new("kill").args(["-TERM", &serving.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
@@ -128,18 +127,18 @@ async fn serve_starts_without_a_database_and_ends_cleanly() {
     })
     .await
     .unwrap();
-    assert!(status.success() && !serving.said("Stopped").is_empty(), "{status}");
+    assert!(status.success() && !serving.entries_of("Stopped").is_empty(), "{status}");
 }
 
-/// The runbook begins with this line of the log: it must tell today's cause, not the first one.
+/// The runbook sends operators to this log line, so it must name the present reason and not only the first.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_that_becomes_another_is_logged_again() {
+async fn failure_is_logged_again_when_its_reason_changes() {
     let world = World::empty().await;
     let proxy = world.database.proxy().await.unwrap();
     proxy.refuse();
     let serving = Serving::start(&world.database.through(&proxy).unwrap().url(), &[]);
     let reasons = || {
-        let entries = serving.said("The database cannot be read").into_iter();
+        let entries = serving.entries_of("The database cannot be read").into_iter();
         let of_scrapes = entries.filter(|entry| entry["collector"] == "snapshot");
         of_scrapes.map(|entry| entry["reason"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! Writers change rows while scrapes read: each scrape's figures are those of one moment.
+//! Writers change rows while scrapes read: the figures of each scrape must come from one moment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,10 +10,10 @@ const PAIRS: usize = 20;
 const WRITERS: usize = 4;
 const SCRAPES: usize = 200;
 
-/// Each transaction makes one of a pair pending and reconciles the other, so that at every moment half of all are.
+/// Each transaction makes one resource of a pair pending and the other reconciled, so half of all are always pending.
 #[tokio::test]
-async fn each_scrape_agrees_with_one_snapshot() {
-    let mut world = World::ours().await;
+async fn figures_of_a_scrape_come_from_one_snapshot() {
+    let mut world = World::migrated().await;
     for n in 0..PAIRS {
         let pair = [("c", "Cluster", "False"), ("n", "NodePool", "True")];
         let sql: String = pair
@@ -37,7 +37,7 @@ async fn each_scrape_agrees_with_one_snapshot() {
             let mut cluster_pending = [true; PAIRS];
             let mut turn = 0;
             while !done.load(Ordering::Relaxed) {
-                // Writers own pairs of their own, as the API's lock on the resource makes it.
+                // Each writer has its own pairs, because the API locks a resource while it writes it.
                 let n = (turn * WRITERS + writer) % PAIRS;
                 turn += 1;
                 let was = cluster_pending[n];
@@ -47,7 +47,7 @@ async fn each_scrape_agrees_with_one_snapshot() {
                     "BEGIN; {}{}{} COMMIT",
                     rewrite(&format!("c{n}"), cluster, "1 hour"),
                     rewrite(&format!("n{n}"), pool, "1 hour"),
-                    // The same again, as a report that changes nothing.
+                    // Also rewrite the conditions unchanged, as the API does for a report without news.
                     rewrite(&format!("n{n}"), pool, "1 hour"),
                 );
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await.unwrap();

@@ -1,6 +1,6 @@
-//! Deletions that do not go on and that the list of stuck resources does not have: what the API's own figures do not show.
+//! Stalled deletions: requested long ago and not pending, so that neither the API's metrics nor `stuck` show them.
 
-use crate::world::{Exporter, KINDS, ROWS, Samples, World};
+use crate::world::{API_SCHEMA, Exporter, KINDS, Samples, World};
 
 fn stalled(samples: &Samples, resource_type: &str) -> f64 {
     samples.get(&format!("hyperfleet_api_resource_deletion_stalled{{resource_type=\"{resource_type}\"}}"))
@@ -25,11 +25,10 @@ fn ids(body: &str) -> Vec<String> {
     items(body).iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A parent whose children are gone, and that the API has not looked at again; one that has just been deleted; kinds that never
-/// have the condition.
+/// Covers a parent with and without children, a fresh deletion, a pending one, and kinds without a condition.
 #[tokio::test]
-async fn stalled_deletions_are_counted_and_named() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+async fn stalled_deletions_are_counted_and_listed() {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         world.resource("alone", "Cluster", Some("True"), "1 day").await;
         world.resource("parent", "Cluster", Some("True"), "1 day").await;
         world.resource("child", "NodePool", Some("True"), "1 day").await;
@@ -45,7 +44,7 @@ async fn stalled_deletions_are_counted_and_named() {
         let (exporter, samples) = details(&world).await;
         assert_eq!(stalled(&samples, "cluster"), 2.0, "alone, and parent");
         assert_eq!(stalled(&samples, "nodepool"), 1.0, "its threshold is 5m");
-        assert_eq!(stalled(&samples, "channel"), 1.0, "nothing will ever be reported on it");
+        assert_eq!(stalled(&samples, "channel"), 1.0, "a kind without required adapters has no condition");
         assert_eq!(stalled(&samples, "nobody"), 1.0);
         let (_, body) = exporter.get("/stuck?stalled=true", &[]).await;
         let mut found = ids(&body);
@@ -56,7 +55,7 @@ async fn stalled_deletions_are_counted_and_named() {
         assert_eq!(with_children.len(), 1);
         assert_eq!((&with_children[0]["id"], &with_children[0]["children"][0]), (&"parent".into(), &"child".into()));
         let (_, page) = exporter.get("/stuck?stalled=true&kind=Cluster", &[("accept", "text/html")]).await;
-        assert!(page.contains("has children left: child"), "{page}");
+        assert!(page.contains("has children that still exist: child"), "{page}");
         assert_eq!(ids(&exporter.get("/stuck?stalled=true&kind=nodepool", &[]).await.1), ["child"]);
         assert_eq!(ids(&exporter.get("/stuck?stalled=true&deleting=false", &[]).await.1), [""; 0]);
         assert_eq!(ids(&exporter.get("/stuck", &[]).await.1), ["pending"]);
@@ -67,8 +66,8 @@ async fn stalled_deletions_are_counted_and_named() {
 }
 
 #[tokio::test]
-async fn a_child_without_the_condition_is_stalled_as_its_parent_is() {
-    let mut world = World::theirs(ROWS).await;
+async fn child_without_a_condition_is_stalled_and_blocks_its_parent() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     world.resource("p", "Cluster", Some("True"), "1 day").await;
     world.resource("n", "NodePool", None, "").await;
     world.sql("UPDATE resources SET owner_id = 'p' WHERE id = 'n'").await;
@@ -81,10 +80,10 @@ async fn a_child_without_the_condition_is_stalled_as_its_parent_is() {
     assert!(body.contains(r#""blocks":["p"]"#) && body.contains(r#""no_condition":true"#), "{body}");
 }
 
-/// Nothing forbids owners in a circle.
+/// The API's tables allow a cycle of owners.
 #[tokio::test]
-async fn a_resource_that_owns_its_owner_blocks_it_and_not_itself() {
-    let mut world = World::theirs(ROWS).await;
+async fn resource_in_a_cycle_of_owners_does_not_block_itself() {
+    let mut world = World::with_schema(API_SCHEMA).await;
     world.resource("a", "Cluster", Some("True"), "1 day").await;
     world.resource("b", "NodePool", Some("False"), "1 day").await;
     world.sql("UPDATE resources SET owner_id = CASE id WHEN 'a' THEN 'b' ELSE 'a' END").await;

@@ -1,4 +1,4 @@
-//! A hot standby in place of the primary.
+//! The exporter reads a hot standby instead of the primary.
 
 use lifecycle_e2e::postgres::PrivateServer;
 use lifecycle_e2e::{PATIENCE, await_condition};
@@ -7,9 +7,9 @@ use sqlx::{Connection as _, PgConnection};
 
 use crate::world::{Exporter, KINDS, config_of, resource, rewrite};
 
-/// Readings go on, and show the fleet as it was.
+/// When the standby stops replaying, readings still succeed but are old, so only this metric shows the problem.
 #[tokio::test]
-async fn a_standby_that_does_not_follow_says_how_old_it_is() {
+async fn standby_age_rises_when_the_standby_stops_replaying() {
     lifecycle_e2e::init();
     let primary = PrivateServer::start(&[]).await.unwrap();
     let standby = primary.standby().await.unwrap();
@@ -33,7 +33,7 @@ async fn a_standby_that_does_not_follow_says_how_old_it_is() {
     let before = samples.await.unwrap().get(age);
     exporter.scraper.renew_details().await;
     let details = "hyperfleet_reconcile_metrics_scrape_success{collector=\"details\"}";
-    assert_eq!(exporter.scrape().await.get(details), 1.0, "every reading is one that a standby takes");
+    assert_eq!(exporter.scrape().await.get(details), 1.0, "a standby must accept every statement");
 
     let mut paused = PgConnection::connect(&replica.url()).await.unwrap();
     sqlx::query("SELECT pg_wal_replay_pause()").execute(&mut paused).await.unwrap();
@@ -51,7 +51,11 @@ async fn a_standby_that_does_not_follow_says_how_old_it_is() {
         Ok(samples)
     });
     let samples = samples.await.unwrap();
-    assert_eq!((samples.success(), samples.flow("cluster", false).1), (1.0, 1.0), "one of two");
+    assert_eq!(
+        (samples.success(), samples.flow("cluster", false).1),
+        (1.0, 1.0),
+        "the standby has one of two resources"
+    );
     let at_primary = Exporter::start(config_of(&database, KINDS)).await.scrape().await;
     assert_eq!((at_primary.get(age), at_primary.flow("cluster", false).1), (0.0, 2.0));
 }

@@ -1,4 +1,4 @@
-//! What upstream cannot see: who is waited on, blocked parents, and the names behind the figures.
+//! The adapters that stuck resources wait on, blocked parents, and the page `/stuck`.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::io::Write as _;
 use reconcile_metrics::store::{Resource, Selection, Store};
 use serde_json::Value;
 
-use crate::world::{Exporter, KINDS, ROWS, Samples, World};
+use crate::world::{API_SCHEMA, Exporter, KINDS, Samples, World};
 
 const GOOD: &str = r#"[{"type": "Available", "status": "True"}, {"type": "Finalized", "status": "True"}]"#;
 const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFailed", "message": "<b>quota</b>"},
@@ -14,17 +14,17 @@ const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFai
 
 const STALLED: &str = "hyperfleet_api_resource_deletion_stalled{resource_type=\"cluster\"}";
 
-/// A fleet with one of each kind of trouble.
+/// Inserts stuck resources of every cause, and a stalled deletion.
 pub(crate) async fn troubled(world: &mut World) {
     // c1 waits on dns, which never reported, and on hypershift, which is not available.
     world.resource("c1", "Cluster", Some("False"), "2 hours").await;
     world.report("Cluster", "c1", "hypershift", 1, BAD).await;
-    // c2 waits on dns, which speaks of an older generation.
+    // c2 waits on dns, whose report is about an older generation.
     world.resource("c2", "Cluster", Some("False"), "1 hour").await;
     world.sql("UPDATE resources SET generation = 2 WHERE id = 'c2'").await;
     world.report("Cluster", "c2", "dns", 1, GOOD).await;
     world.report("Cluster", "c2", "hypershift", 2, GOOD).await;
-    // c3 is reconciled and being deleted: only its node pools hold it.
+    // c3 is a stalled deletion: it is reconciled, and its node pools n1 and n2 still exist.
     world.resource("c3", "Cluster", Some("True"), "1 hour").await;
     world.resource("n1", "NodePool", Some("False"), "50 minutes").await;
     world.resource("n2", "NodePool", Some("False"), "40 minutes").await;
@@ -45,8 +45,8 @@ fn waiting(samples: &Samples, resource_type: &str, is_delete: bool, adapter: &st
 }
 
 #[tokio::test]
-async fn stuck_resources_are_counted_at_those_they_wait_on() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+async fn stuck_resource_counts_at_each_adapter_it_waits_on() {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         troubled(&mut world).await;
         let exporter = world.exporter(KINDS).await;
         assert!(!exporter.scrape().await.has("hyperfleet_api_resource_deletion_stalled"), "not known yet");
@@ -63,15 +63,15 @@ async fn stuck_resources_are_counted_at_those_they_wait_on() {
         for (resource_type, is_delete, adapter, reason, count) in cases {
             assert_eq!(waiting(&samples, resource_type, is_delete, adapter, reason), count, "{adapter} {reason}");
         }
-        assert_eq!(samples.get(STALLED), 1.0, "one parent, although two children hold it");
-        assert_eq!(samples.flow("cluster", true).0, 0.0, "which the API's own gauges do not show");
+        assert_eq!(samples.get(STALLED), 1.0, "one parent, although two of its children exist");
+        assert_eq!(samples.flow("cluster", true).0, 0.0, "the stalled deletion is not pending");
         assert_eq!(samples.get("hyperfleet_reconcile_metrics_details_truncated{}"), 0.0);
     }
 }
 
 #[tokio::test]
-async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
-    let mut world = World::ours().await;
+async fn details_beyond_the_limit_cover_the_oldest_and_are_flagged() {
+    let mut world = World::migrated().await;
     troubled(&mut world).await;
     let exporter = world.exporter(&format!("details: {{max_resources: 1}}\n{KINDS}")).await;
     exporter.scraper.renew_details().await;
@@ -86,13 +86,13 @@ async fn details_of_more_than_the_limit_are_of_the_oldest_and_say_so() {
     assert_eq!(samples.get(STALLED), 1.0, "stalled deletions are counted without a limit");
     let waiting_on = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on{";
     let zeros = samples.0.iter().filter(|(series, value)| series.starts_with(waiting_on) && **value == 0.0);
-    assert_eq!(zeros.count(), 0, "nobody knows whether it is zero");
+    assert_eq!(zeros.count(), 0, "an unknown count must not be zero");
 }
 
-/// It reported, is not counted, and its later reports are refused for as long as they are like that.
+/// The API ignores a report whose Available is Unknown, so its `Finalized=True` does not count.
 #[tokio::test]
-async fn a_report_that_the_api_leaves_out_is_waited_for() {
-    let mut world = World::ours().await;
+async fn resource_waits_on_an_adapter_whose_report_the_api_ignores() {
+    let mut world = World::migrated().await;
     world.resource("n", "NodePool", Some("False"), "1 hour").await;
     world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour'").await;
     let unknown = r#"[{"type": "Available", "status": "Unknown", "reason": "NotLookedYet"},
@@ -103,12 +103,12 @@ async fn a_report_that_the_api_leaves_out_is_waited_for() {
     let samples = exporter.scrape().await;
     assert_eq!(waiting(&samples, "nodepool", true, "hypershift", "not_finalized"), 1.0);
     let (_, body) = exporter.get("/stuck", &[]).await;
-    assert!(body.contains("NotLookedYet") && !body.contains("AllGone"), "what is wrong with it: {body}");
+    assert!(body.contains("NotLookedYet") && !body.contains("AllGone"), "the reason must be that of Available: {body}");
 }
 
 #[tokio::test]
-async fn a_kind_that_is_not_configured_waits_on_adapters_that_are() {
-    let mut world = World::ours().await;
+async fn unknown_kind_counts_at_configured_adapters_only() {
+    let mut world = World::migrated().await;
     world.resource("s", "Stranger", Some("False"), "1 hour").await;
     world.report("Stranger", "s", "hypershift", 1, BAD).await;
     world.report("Stranger", "s", "nobody-knows-me", 1, BAD).await;
@@ -116,13 +116,16 @@ async fn a_kind_that_is_not_configured_waits_on_adapters_that_are() {
     exporter.scraper.renew_details().await;
     let samples = exporter.scrape().await;
     assert_eq!(waiting(&samples, "stranger", false, "hypershift", "not_available"), 1.0);
-    assert!(!samples.0.keys().any(|series| series.contains("nobody-knows-me")), "labels are a closed set");
+    assert!(
+        !samples.0.keys().any(|series| series.contains("nobody-knows-me")),
+        "a name from the database became a label"
+    );
 }
 
-/// Twenty kinds that are not configured have a name; a figure that is read later finds no other twenty.
+/// Only twenty kinds that are not configured get a type of their own; a later reading must not choose other ones.
 #[tokio::test]
-async fn gauges_and_details_call_a_kind_the_same() {
-    let mut world = World::ours().await;
+async fn snapshot_and_details_use_the_same_type_for_a_kind() {
+    let mut world = World::migrated().await;
     for number in 0..20 {
         world.resource(&format!("k{number:02}"), &format!("K{number:02}"), Some("False"), "1 hour").await;
     }
@@ -136,8 +139,8 @@ async fn gauges_and_details_call_a_kind_the_same() {
 }
 
 #[tokio::test]
-async fn a_cycle_of_owners_is_no_endless_loop() {
-    let mut world = World::ours().await;
+async fn cycle_of_owners_ends_and_blocks_no_resource_by_itself() {
+    let mut world = World::migrated().await;
     for (id, owner) in [("a", "b"), ("b", "a")] {
         world.resource(id, "NodePool", Some("False"), "1 hour").await;
         world.sql(&format!("UPDATE resources SET owner_id = '{owner}', deleted_time = now() WHERE id = '{id}'")).await;
@@ -146,7 +149,7 @@ async fn a_cycle_of_owners_is_no_endless_loop() {
     let (_, body) = exporter.get("/stuck", &[]).await;
     assert!(
         body.contains(r#""blocks":["b"]"#) && body.contains(r#""blocks":["a"]"#),
-        "nothing waits for itself: {body}"
+        "a resource blocks itself: {body}"
     );
 }
 
@@ -156,8 +159,8 @@ fn ids(body: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_page_leads_from_a_figure_to_names() {
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+async fn stuck_page_lists_filters_and_pages_resources() {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         troubled(&mut world).await;
         let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
         let (status, body) = exporter.get("/stuck", &[]).await;
@@ -187,7 +190,7 @@ async fn the_page_leads_from_a_figure_to_names() {
             ("/stuck?kind=NodePool&page=2&size=1", vec!["n2"]),
             ("/stuck?kind=NodePool&page=3&size=1", vec![]),
             ("/stuck?page=10000&size=500", vec![]),
-            // As the page's own form asks when only one field is filled in.
+            // The page's form sends empty parameters for fields that are not filled in.
             ("/stuck?kind=nodepool&adapter=&deleting=&size=1", vec!["n1"]),
         ];
         for (path, expected) in cases {
@@ -221,7 +224,7 @@ async fn the_page_leads_from_a_figure_to_names() {
         let (_, page) = exporter.get("/stuck?page=3&size=2", &browser).await;
         assert!(page.contains("None of 4 is on this page."), "{page}");
         let (_, page) = exporter.get("/stuck?stalled=true", &browser).await;
-        assert!(page.contains("1–1 of 1,") && page.contains("has children left: n1, n2"), "{page}");
+        assert!(page.contains("1–1 of 1,") && page.contains("has children that still exist: n1, n2"), "{page}");
         let (_, page) = exporter.get("/stuck?stalled=true&kind=NodePool", &browser).await;
         assert!(page.contains("No stalled deletion matches."), "{page}");
         let (_, body) = exporter.get("/stuck?kind=Clutser", &[]).await;
@@ -229,12 +232,12 @@ async fn the_page_leads_from_a_figure_to_names() {
     }
 }
 
-/// What adapters write has no bound, and there are thousands of them: it must not be the exporter's memory.
+/// An adapter may write megabytes into a message, so reading all messages of thousands of resources would fill the memory.
 #[tokio::test]
-async fn long_texts_are_read_for_people_only_and_in_part() {
+async fn texts_are_cut_and_read_for_shown_resources_only() {
     let long = "é".repeat(100_000);
     let bad = BAD.replace("<b>quota</b>", &long).replace("CleanupInProgress", &long);
-    for mut world in [World::ours().await, World::theirs(ROWS).await] {
+    for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         troubled(&mut world).await;
         let reports = format!("UPDATE adapter_statuses SET conditions = '{bad}' WHERE conditions = '{BAD}'");
         world.sql(&reports).await;
@@ -252,7 +255,7 @@ async fn long_texts_are_read_for_people_only_and_in_part() {
         let has_texts =
             |found: &Resource| found.message.is_some() || found.reports.iter().any(|said| said.message.is_some());
         let (first, others) = found.split_first().unwrap();
-        assert!(has_texts(first) && !others.iter().any(has_texts), "none is read that nobody sees");
+        assert!(has_texts(first) && !others.iter().any(has_texts), "texts were read for resources that are not shown");
         let exporter = Exporter::start(config).await;
         let begins = |text: &Value| assert_eq!(text.as_str(), Some("é".repeat(1000).as_str()));
         let first = async |query: &str| {
@@ -269,8 +272,8 @@ async fn long_texts_are_read_for_people_only_and_in_part() {
 }
 
 #[tokio::test]
-async fn the_page_is_closed_unless_it_is_opened() {
-    let mut world = World::ours().await;
+async fn stuck_page_is_off_without_a_token_or_anonymous() {
+    let mut world = World::migrated().await;
     troubled(&mut world).await;
     let (status, body) = world.exporter(KINDS).await.get("/stuck", &[]).await;
     assert_eq!(status, 403);

@@ -1,4 +1,4 @@
-//! What the exporter does when the database is absent, slow, or in somebody's hands.
+//! The exporter while the database is down, silent, slow or locked.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ fn errors(samples: &crate::world::Samples, reason: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
-    let mut world = World::ours().await;
+async fn exporter_survives_a_missing_database_and_recovers() {
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let proxy = world.database.proxy().await.unwrap();
     proxy.refuse();
@@ -25,7 +25,7 @@ async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
 
     let samples = exporter.scrape().await;
     assert_eq!((samples.success(), errors(&samples, "connection")), (0.0, 1.0));
-    assert!(!samples.has("hyperfleet_api_resource_pending_reconciliation"), "no figure is not the figure zero");
+    assert!(!samples.has("hyperfleet_api_resource_pending_reconciliation"), "unknown figures must not be zero");
     assert_eq!(exporter.get("/healthz", &[]).await, (200, r#"{"status":"ok"}"#.to_owned()));
     let (status, body) = exporter.get("/readyz", &[]).await;
     assert!(status == 503 && body.contains("no reading of the database has succeeded yet"), "{body}");
@@ -37,12 +37,12 @@ async fn an_absent_database_is_no_crash_and_is_found_when_it_comes() {
     exporter.shared.shut_down();
     let (status, body) = exporter.get("/readyz", &[]).await;
     assert!(status == 503 && body.contains("shutting down"), "{body}");
-    assert_eq!(exporter.get("/healthz", &[]).await.0, 200, "a process that ends is alive");
+    assert_eq!(exporter.get("/healthz", &[]).await.0, 200, "a process that shuts down is still alive");
 }
 
-/// As behind a network policy that drops packets.
+/// The server accepts connections and never answers, as behind a network policy that drops packets.
 #[tokio::test]
-async fn a_database_that_says_nothing_is_out_of_reach() {
+async fn silent_database_fails_with_reason_connection() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let text = format!(
         "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable}}\n{KINDS}",
@@ -52,15 +52,15 @@ async fn a_database_that_says_nothing_is_out_of_reach() {
     let store = Store::new(&config.database, &config.kinds);
     let error = store.details(1, Duration::from_millis(50)).await.unwrap_err();
     assert_eq!(error.reason(), "connection", "{error}");
-    // The second one waits for the first one's connection for most of its time: that is not the database's silence.
+    // The second reading waits for the first one's permit most of its time, so its reason is `timeout`.
     let (first, second) =
         tokio::join!(store.details(1, Duration::from_millis(200)), store.details(1, Duration::from_millis(250)));
     assert_eq!((first.unwrap_err().reason(), second.unwrap_err().reason()), ("connection", "timeout"));
 }
 
 #[tokio::test]
-async fn a_connection_that_broke_while_idle_costs_no_scrape() {
-    let world = World::ours().await;
+async fn scrape_succeeds_after_an_idle_connection_broke() {
+    let world = World::migrated().await;
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
     assert_eq!(exporter.scrape().await.success(), 1.0);
@@ -69,10 +69,10 @@ async fn a_connection_that_broke_while_idle_costs_no_scrape() {
     assert_eq!(proxy.connections(), 2, "a second connection, and no more");
 }
 
-/// What is between has forgotten the connection, and drops what is sent.
+/// A firewall has forgotten the connection and drops its packets without an error.
 #[tokio::test]
-async fn a_connection_that_fell_silent_while_idle_costs_no_scrape() {
-    let world = World::ours().await;
+async fn scrape_succeeds_after_an_idle_connection_went_silent() {
+    let world = World::migrated().await;
     let proxy = world.database.proxy().await.unwrap();
     let mut config = config_of(&world.database.through(&proxy).unwrap(), KINDS);
     config.scrape_timeout = Duration::from_secs(2);
@@ -84,8 +84,8 @@ async fn a_connection_that_fell_silent_while_idle_costs_no_scrape() {
 }
 
 #[tokio::test]
-async fn stale_figures_are_not_served_as_fresh() {
-    let mut world = World::ours().await;
+async fn failed_scrape_has_no_old_figures() {
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
@@ -95,16 +95,16 @@ async fn stale_figures_are_not_served_as_fresh() {
     let bad = exporter.scrape().await;
     assert!(good.has("hyperfleet_api_resource_pending_reconciliation"));
     assert!(!bad.has("hyperfleet_api_resource_pending_reconciliation"));
-    assert_eq!(bad.get(last), good.get(last), "it says since when");
+    assert_eq!(bad.get(last), good.get(last), "the time of the last success stays");
 }
 
-/// Somebody holds the table that a scrape reads.
+/// Another session locks a table that a scrape reads.
 #[tokio::test]
-async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
-    let mut world = World::ours().await;
+async fn scrape_of_a_locked_table_ends_at_its_time_limit() {
+    let mut world = World::migrated().await;
     let mut holder = world.another_connection().await;
     sqlx::raw_sql("BEGIN; LOCK TABLE resource_conditions IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
-    // By the database's own limit, and by ours where that is not enough.
+    // Once the server's statement_timeout ends it, once the exporter's own limit.
     for by_the_database in [true, false] {
         let mut config = world.config(KINDS);
         let limit = if by_the_database { &mut config.database.statement_timeout } else { &mut config.scrape_timeout };
@@ -130,10 +130,10 @@ async fn a_slow_query_ends_in_time_and_fails_no_scrape() {
     .unwrap();
 }
 
-/// Its connection is one that the next reading opens anew: the two must not add up for as long as a statement may take.
+/// After a timeout the exporter drops the connection; the server must end the statement too, or statements pile up.
 #[tokio::test]
-async fn a_reading_whose_time_is_up_leaves_no_statement_behind() {
-    let mut world = World::ours().await;
+async fn timed_out_reading_leaves_no_running_statement() {
+    let mut world = World::migrated().await;
     let mut holder = world.another_connection().await;
     sqlx::raw_sql("BEGIN; LOCK TABLE resource_conditions IN ACCESS EXCLUSIVE MODE").execute(&mut holder).await.unwrap();
     let mut config = world.config(KINDS);
@@ -153,9 +153,9 @@ async fn a_reading_whose_time_is_up_leaves_no_statement_behind() {
 }
 
 #[tokio::test]
-async fn concurrent_scrapes_share_one_query_and_few_connections() {
+async fn concurrent_scrapes_share_one_reading_and_connection() {
     const SCRAPERS: usize = 20;
-    let mut world = World::ours().await;
+    let mut world = World::migrated().await;
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let proxy = world.database.proxy().await.unwrap();
     let exporter = Exporter::start(config_of(&world.database.through(&proxy).unwrap(), KINDS)).await;
@@ -179,10 +179,10 @@ async fn concurrent_scrapes_share_one_query_and_few_connections() {
     holder.close().await.unwrap();
 }
 
-/// Details and a reader of `/stuck` both wait for a table that no scrape reads.
+/// Details and `/stuck` both wait for a locked table that scrapes do not read.
 #[tokio::test]
-async fn a_scrape_waits_for_no_other_reader() {
-    let mut world = World::ours().await;
+async fn scrape_does_not_wait_for_details_or_the_stuck_page() {
+    let mut world = World::migrated().await;
     crate::stuck::troubled(&mut world).await;
     let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
     let mut holder = world.another_connection().await;
@@ -192,7 +192,7 @@ async fn a_scrape_waits_for_no_other_reader() {
     let scrape = async {
         await_condition("both to be under way", PATIENCE, async || {
             let (_, body) = exporter.get("/stuck", &[]).await;
-            anyhow::ensure!(body.contains("somebody else is reading"), "{body}");
+            anyhow::ensure!(body.contains("another client is reading"), "{body}");
             anyhow::ensure!(world.number(waiting).await >= 1, "none waits");
             Ok(())
         })
@@ -207,8 +207,8 @@ async fn a_scrape_waits_for_no_other_reader() {
 }
 
 #[tokio::test]
-async fn everything_together_opens_no_more_connections_than_allowed() {
-    let mut world = World::ours().await;
+async fn scrapes_details_and_pages_open_two_connections_at_most() {
+    let mut world = World::migrated().await;
     crate::stuck::troubled(&mut world).await;
     let proxy = world.database.proxy().await.unwrap();
     let more = format!("stuck: {{anonymous: true}}\n{KINDS}");
@@ -224,10 +224,10 @@ async fn everything_together_opens_no_more_connections_than_allowed() {
     assert!(proxy.connections() <= 2, "{} connections", proxy.connections());
 }
 
-/// The database does not notice that a client of the exporter hung up: its statement goes on, and so must what limits it.
+/// When a client of `/stuck` disconnects, its statement still runs, so the next client must wait for it.
 #[tokio::test]
-async fn who_hangs_up_leaves_no_statements_beyond_the_limit() {
-    let mut world = World::ours().await;
+async fn disconnecting_clients_start_no_second_statement() {
+    let mut world = World::migrated().await;
     crate::stuck::troubled(&mut world).await;
     let proxy = world.database.proxy().await.unwrap();
     let more = format!("stuck: {{anonymous: true}}\n{KINDS}");

@@ -1,4 +1,4 @@
-//! A database as the API leaves it, and an exporter before it.
+//! Fixtures: a database with rows as the API writes them, and an exporter that reads it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use reconcile_metrics::server::{Shared, serve_health, serve_metrics};
 use reconcile_metrics::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// The kinds of the tests: two with adapters, one that belongs to another, and one without.
+/// A configuration with three kinds, one of them without required adapters.
 pub(crate) const KINDS: &str = "
 kinds:
 - {kind: Cluster, required_adapters: [dns, hypershift]}
@@ -20,8 +20,8 @@ kinds:
 - {kind: Channel}
 ";
 
-/// The API's tables of today, as its own migrations leave them.
-pub(crate) const ROWS: &str = include_str!("schemas/rows.sql");
+/// The schema of the real API, without our indexes.
+pub(crate) const API_SCHEMA: &str = include_str!("schemas/rows.sql");
 
 pub(crate) struct World {
     pub(crate) database: Database,
@@ -37,15 +37,15 @@ impl World {
         Self { database, connection }
     }
 
-    /// A database of our own, by our migrations: it has the two indexes.
-    pub(crate) async fn ours() -> Self {
+    /// A database with the schema of `migrations/`, which includes the two indexes of `prepare`.
+    pub(crate) async fn migrated() -> Self {
         let mut world = Self::empty().await;
         reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
         world
     }
 
-    /// A database by somebody else's statements.
-    pub(crate) async fn theirs(schema: &'static str) -> Self {
+    /// A database with another schema.
+    pub(crate) async fn with_schema(schema: &'static str) -> Self {
         let mut world = Self::empty().await;
         world.sql(schema).await;
         world
@@ -66,7 +66,8 @@ impl World {
         sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut self.connection).await.unwrap()
     }
 
-    /// A resource with a condition Reconciled of that status and age, as rows that come together, as the API writes them.
+    /// Inserts a resource and its conditions in one transaction, as the API does. `age` is the time since the last transition
+    /// of Reconciled; `None` inserts no conditions.
     pub(crate) async fn resource(&mut self, id: &str, kind: &str, reconciled: Option<&str>, age: &str) {
         let conditions = reconciled.map(|status| rewrite(id, status, age)).unwrap_or_default();
         self.sql(&format!("BEGIN; {}{conditions} COMMIT", resource(id, kind))).await;
@@ -109,7 +110,7 @@ pub(crate) fn resource(id: &str, kind: &str) -> String {
     )
 }
 
-/// All conditions of a resource, rewritten as the API does it: all deleted, then all inserted.
+/// Returns SQL that deletes and inserts all conditions of a resource, as the API does for each report.
 pub(crate) fn rewrite(id: &str, reconciled: &str, age: &str) -> String {
     format!(
         "DELETE FROM resource_conditions WHERE resource_id = '{id}';
@@ -148,7 +149,7 @@ impl Exporter {
     pub(crate) async fn metrics_as(&self, accept: &str) -> (String, String) {
         let url = format!("http://{}/metrics", self.metrics.address());
         let response = self.client.get(url).header("accept", accept).send().await.unwrap();
-        assert_eq!(response.status(), 200, "a scrape is answered, whatever happened");
+        assert_eq!(response.status(), 200, "a scrape is answered with 200 even if the database cannot be read");
         let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
         (content_type, response.text().await.unwrap())
     }
@@ -167,7 +168,7 @@ impl Exporter {
     }
 }
 
-/// Samples of the classic format by `name{labels}`, without the constant labels.
+/// The samples of a scrape by `name{labels}`, without the labels `component` and `version`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Samples(pub(crate) BTreeMap<String, f64>);
 
@@ -196,7 +197,7 @@ impl Samples {
         self.0.keys().any(|series| series.starts_with(&format!("{name}{{")))
     }
 
-    /// pending, stuck and the longest time stuck of one flow.
+    /// Returns the number of pending resources, of stuck ones, and the longest time, for one flow.
     #[track_caller]
     pub(crate) fn flow(&self, resource_type: &str, is_delete: bool) -> (f64, f64, f64) {
         let labels = format!("{{is_delete=\"{is_delete}\",resource_type=\"{resource_type}\"}}");

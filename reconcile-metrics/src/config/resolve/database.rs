@@ -1,4 +1,4 @@
-//! How the database is reached, and where its password comes from.
+//! Resolves the database's address, TLS and password source.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub(super) fn database(
             match PgConnectOptions::from_str(url) {
                 Ok(options) if url.starts_with("postgres://") || url.starts_with("postgresql://") => options,
                 Ok(_) | Err(_) => {
-                    // The address may hold a password, and so may the error that quotes it.
+                    // The address may contain a password, so the diagnostic must not quote the parser's error.
                     let help = "write postgres://user@host:5432/name, with special characters percent-encoded";
                     r.error(key("url"), "is not an address of PostgreSQL", help);
                     return None;
@@ -48,7 +48,7 @@ pub(super) fn database(
             .port(spec.port.unwrap_or(5432))
             .database(spec.name.as_deref().unwrap_or("hyperfleet"))
             .username("hyperfleet")
-            // Not what PGSSLMODE says: TLS must not be off because of a variable that nobody looks for.
+            // sqlx would read PGSSLMODE: a forgotten variable must not turn TLS off.
             .ssl_mode(PgSslMode::Prefer),
     };
     if let Some(username) = &spec.username {
@@ -75,23 +75,23 @@ pub(super) fn database(
     })
 }
 
-/// A password comes from where all other values come from; of two that were set at the same place, a file wins over the
-/// variable, and that over what the address holds.
+/// Chooses the password source by the precedence of all values: flag, variable, file. Between two of the same origin,
+/// `password_file` wins over the variable, and the variable over the address.
 fn password(r: &Resolver<'_>, spec: &DatabaseSpec, environment: &Environment) -> PasswordSource {
     let variable = environment.get(PASSWORD_VARIABLE).filter(|password| !password.is_empty());
     let file = spec.password_file.as_ref().filter(|file| !file.is_empty());
-    let address = spec.url.as_ref().filter(|url| holds_password(url));
+    let address = spec.url.as_ref().filter(|url| contains_password(url));
     let sources = [
         address.map(|_| (r.source("database.url"), PasswordSource::Address)),
         variable.map(|password| (Source::Environment, PasswordSource::Given(password.clone()))),
         file.map(|file| (r.source("database.password_file"), PasswordSource::File(PathBuf::from(file)))),
     ];
-    // The last of equals.
+    // `max_by_key` returns the last of equal elements, so the array is in ascending precedence.
     let nearest = sources.into_iter().flatten().max_by_key(|(source, _)| *source);
     nearest.map_or(PasswordSource::Address, |(_, password)| password)
 }
 
-fn holds_password(url: &str) -> bool {
+fn contains_password(url: &str) -> bool {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let host = address.split_once("://").map_or("", |(_, rest)| rest).split('/').next().unwrap_or_default();
     host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))

@@ -1,4 +1,4 @@
-//! The kinds, from the API's own configuration or from ours, with their thresholds.
+//! Resolves the kinds: from the API's configuration file if `api_config_file` names it, else from `kinds`.
 
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
@@ -13,12 +13,12 @@ use serde::Deserialize;
 use crate::config::spec::{ExporterSpec, KindSpec};
 use crate::config::{Kind, Kinds};
 
-/// The metrics standard allows fewer than 100 values of a label.
+/// The most kinds: the metrics standard allows fewer than 100 values of one label.
 const MAX_KINDS: usize = 50;
-/// Of all kinds together: each is a value of the label `adapter`.
+/// The most adapters of all kinds together: each is a value of the label `adapter`.
 const MAX_ADAPTERS: usize = 50;
 
-/// What of the API's configuration is of interest; its other keys are the API's affair.
+/// The part of the API's configuration file that the exporter reads; serde ignores the other keys.
 #[derive(Deserialize)]
 struct ApiConfig {
     #[serde(default)]
@@ -53,7 +53,7 @@ pub(super) fn kinds(r: &mut Resolver<'_>, spec: &ExporterSpec, default: Duration
                 if spec.required_adapters.is_some() {
                     r.error(
                         at.key("required_adapters"),
-                        "contradicts api_config_file, which says it",
+                        "contradicts api_config_file, which contains them",
                         "keep one of the two",
                     );
                 }
@@ -90,11 +90,11 @@ fn thresholds(r: &mut Resolver<'_>, at: &Path, spec: &KindSpec, kind: &mut Kind,
     kind.stuck_after_deleting = r.duration(at.key("stuck_after_deleting"), deleting, kind.stuck_after);
 }
 
-/// The rules that hold wherever kinds come from.
+/// Checks rules that apply to kinds from either file.
 fn check(r: &mut Resolver<'_>, root: &Path, kinds: &[Kind]) {
     if kinds.is_empty() {
-        let message = "no kinds are known: types without pending resources have no series, and nothing is known of whom \
-                       stuck resources wait on but what `stuck` prints";
+        let message = "no kinds are known: kinds without pending resources have no series, and no metric says \
+                       which adapters stuck resources wait on";
         let help = "name the API's own configuration by api_config_file, or list kinds and required_adapters";
         r.warn(root, message, help);
     }
@@ -115,7 +115,7 @@ fn check(r: &mut Resolver<'_>, root: &Path, kinds: &[Kind]) {
     }
 }
 
-/// The entities of the API's configuration file; none where it cannot be read, which is an error then.
+/// Reads the entities of the API's configuration file; adds an error and returns `None` if it has none.
 fn entities(r: &mut Resolver<'_>, file: &str) -> Option<Vec<Entity>> {
     let key = Path::of_keys("api_config_file");
     let help = "name the configuration file of the lifecycle API, which has `entities`";
@@ -126,7 +126,7 @@ fn entities(r: &mut Resolver<'_>, file: &str) -> Option<Vec<Entity>> {
             return None;
         }
     };
-    // The API's file may hold the database's password, so a diagnostic must not quote it.
+    // The API's file may contain the database's password, so a diagnostic must not quote it.
     let api: Option<ApiConfig> = Document::parse_secret(file, &text)
         .ok()
         .and_then(|document| serde_json::from_value(document.root().to_value()).ok());
@@ -137,7 +137,7 @@ fn entities(r: &mut Resolver<'_>, file: &str) -> Option<Vec<Entity>> {
             None
         }
         None => {
-            r.error(&key, format!("`{file}` is no configuration file of the API"), help);
+            r.error(&key, format!("`{file}` is not a configuration file of the API"), help);
             None
         }
     }

@@ -1,5 +1,6 @@
--- Counts one part of the resources by kind, with those that lack the condition. $1: the id before the part; $2: its size.
--- The last column is the part's last id in the order of the database, whose collation may not be that of bytes.
+-- Counts one part of all resources by kind, and those without a condition Reconciled.
+-- $1: the last id of the previous part; $2: the number of resources in a part.
+-- last_id is the last id of this part in the database's collation, which may differ from the order of bytes.
 WITH part AS MATERIALIZED (
     SELECT
         r.id, r.kind,
@@ -11,9 +12,9 @@ WITH part AS MATERIALIZED (
 )
 SELECT
     kind,
-    count(*),
-    count(*) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE),
-    (array_agg(id::text ORDER BY id) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE))[1:5],
-    (SELECT max(id) FROM part)
+    count(*) AS resources,
+    count(*) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE) AS without_condition,
+    (array_agg(id::text ORDER BY id) FILTER (WHERE (status IN ('True', 'False')) IS NOT TRUE))[1:5] AS ids,
+    (SELECT max(id) FROM part) AS last_id
 FROM part
 GROUP BY kind

@@ -1,6 +1,7 @@
--- Counts what is pending by kind, deletion and age, and says how old a standby is. $1: the edges between ages, in seconds, ascending.
--- Both sides of the join read an index that `reconcile-metrics prepare` builds, and no table.
-WITH edge AS (
+-- Counts pending resources by kind, deletion and interval of age, and returns the age of a standby.
+-- $1: the bounds of the intervals, in seconds, ascending.
+-- With the indexes of `reconcile-metrics prepare` both sides of the join are index-only scans.
+WITH bound AS (
     SELECT array_agg(now() - make_interval(secs => age) ORDER BY age DESC) AS times FROM unnest($1::float8[]) AS age
 ), pending AS (
     SELECT
@@ -15,7 +16,7 @@ WITH edge AS (
     SELECT
         kind,
         deleting,
-        cardinality($1::float8[]) - width_bucket(since, (SELECT times FROM edge)) AS band,
+        cardinality($1::float8[]) - width_bucket(since, (SELECT times FROM bound)) AS bucket,
         count(*) AS resources,
         date_part('epoch', now() - greatest(least(min(since), now()), 'epoch')) AS oldest,
         sum(date_part('epoch', now() - greatest(least(since, now()), 'epoch'))) AS age_sum,
@@ -24,7 +25,7 @@ WITH edge AS (
     FROM pending
     GROUP BY 1, 2, 3
 )
-SELECT standby.age, counted.*
+SELECT standby.age AS standby_age, counted.*
 FROM (
     SELECT CASE WHEN pg_is_in_recovery() THEN date_part('epoch', now() - pg_last_xact_replay_timestamp()) ELSE 0 END AS age
 ) AS standby

@@ -1,9 +1,9 @@
--- What adapters last said about some resources, without the texts. $1, $2: kinds and ids.
+-- The last report of each adapter on some resources, without reasons and messages. $1, $2: kinds and ids of the resources.
 SELECT
     n.place, s.adapter, s.observed_generation::bigint,
     date_part('epoch', greatest(least(s.last_report_time, now()), 'epoch')) AS last_report,
     s.conditions @> '[{"type": "Available", "status": "True"}]' AS available,
-    -- The API leaves out a report whose Available is neither True nor False.
+    -- The API ignores a report whose Available is neither True nor False.
     s.conditions @> '[{"type": "Finalized", "status": "True"}]'
         AND (s.conditions @> '[{"type": "Available", "status": "True"}]'
             OR s.conditions @> '[{"type": "Available", "status": "False"}]') AS finalized

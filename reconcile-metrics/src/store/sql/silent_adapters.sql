@@ -1,4 +1,5 @@
--- Which of some adapters never reported on any resource of a kind, and who did. $1, $2: kinds, and an adapter of each.
+-- Finds required adapters that never reported on any resource of a kind, and some adapters that did.
+-- $1, $2: pairs of a kind and an adapter.
 SELECT
     t.kind, t.adapter,
     ARRAY(

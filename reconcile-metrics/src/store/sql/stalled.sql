@@ -1,5 +1,5 @@
--- Stalled deletions, the oldest first: requested longer ago than the threshold, still there, and not pending. Parameters as in
--- stuck.sql. The cost is that of the resources in deletion, which have an index of the API's.
+-- Lists stalled deletions, the oldest first: requested longer ago than the threshold, and not pending. Parameters as in
+-- stuck.sql. It reads every resource that is being deleted, by the API's index on deleted_time.
 WITH threshold AS (
     SELECT * FROM unnest($1::text[], $2::float8[], $3::float8[]) AS t(kind, live, deletion)
 )

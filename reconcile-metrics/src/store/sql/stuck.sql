@@ -1,6 +1,7 @@
--- What has been pending for longer than its threshold, the oldest first. $1, $2, $3: kinds, and their thresholds in seconds, live and
--- being deleted; $4: the threshold of all others; $5: only this kind, in lower case; $6: only these flows; $7: the most rows.
--- The oldest are found by the two indexes of `reconcile-metrics prepare`; the table is read for these alone.
+-- Lists stuck resources, the oldest first: pending for longer than their threshold.
+-- $1: the configured kinds; $2, $3: their thresholds in seconds, for live resources and for deletions; $4: the threshold of
+-- other kinds; $5: only this kind, in lower case; $6: only deletions, or only others; $7: the most rows. Null means no filter.
+-- The two indexes of `reconcile-metrics prepare` find the oldest, so the table is read for those rows only.
 WITH threshold AS (
     SELECT * FROM unnest($1::text[], $2::float8[], $3::float8[]) AS t(kind, live, deletion)
 ), found AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- The ancestors of some resources that are being deleted, too. $1: the ids of the resources' parents, null for none.
--- Nothing in the API's tables forbids a cycle of owners, so the depth is limited.
+-- Finds the ancestors of some resources that are being deleted. $1: the ids of the resources' parents; null for none.
+-- The API's tables allow a cycle of owners, so the depth is limited.
 WITH RECURSIVE up(place, id, depth) AS (
     SELECT n.place, n.owner, 1 FROM unnest($1::text[]) WITH ORDINALITY AS n(owner, place) WHERE n.owner IS NOT NULL
     UNION

@@ -1,4 +1,4 @@
--- The API's own schema of today, by its contract: what the exporter finds where it does not own the database.
+-- The schema of the real API, to test the exporter on databases that our migrations did not create.
 
 CREATE TABLE resources (
     id           varchar(255) PRIMARY KEY,
