@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
+use lifecycle_errors::Chain;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::version;
@@ -74,7 +75,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         if let Err(error) = &served {
-            tracing::error!(error = %format!("{error:#}"), "adapter failed");
+            tracing::error!(error = %Chain(error.as_ref()), "adapter failed");
         }
         if let Some(exporter) = exporter {
             exporter.shutdown(FLUSH).await;

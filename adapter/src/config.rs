@@ -25,7 +25,7 @@ use lifecycle_config::decode::{Typing, normalize, schema_of};
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
 use lifecycle_config::settings::{Resolver, Settings};
-use lifecycle_core::api_call::Backoff;
+use lifecycle_core::api_call::RetryBackoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
@@ -91,7 +91,7 @@ pub struct ApiConfig {
     /// Attempts in total.
     pub retry_attempts: u32,
     /// How the delay grows.
-    pub retry_backoff: Backoff,
+    pub retry_backoff: RetryBackoff,
     /// The first delay.
     pub base_delay: Duration,
     /// The longest delay.

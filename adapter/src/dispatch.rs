@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};

@@ -1,4 +1,4 @@
-//! `check` as its user meets it: what is printed, and how the program ends.
+//! Tests of the command `check`: its output and exit codes.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -38,7 +38,7 @@ fn check(folder: &Path, deployment: &str, task: &str, flags: &[&str]) -> Output 
 }
 
 #[test]
-fn people_get_place_line_and_cure() {
+fn diagnostics_have_place_line_and_cure() {
     let sound = format!("{RESOURCE}{POST}");
     let gated = format!("{RESOURCE}{GATE}{POST}");
     let unclosed = format!("{RESOURCE}{POST}").replace("{{ .now }}", "{{ .now");
@@ -119,7 +119,7 @@ fn strict_accepts_keys_without_effect_and_deprecated_keys() {
 }
 
 #[test]
-fn programs_get_the_same_as_json() {
+fn json_output_has_the_same_diagnostics() {
     let folder = tempfile::tempdir().unwrap();
     let output = check(folder.path(), DEPLOYMENT, &format!("{RESOURCE}{GATE}{POST}"), &["--output", "json"]);
     assert_eq!(output.status.code(), Some(0));
@@ -144,7 +144,7 @@ fn programs_get_the_same_as_json() {
     );
 }
 
-/// A job that keeps former versions, after the namespace that owns it.
+/// A task with a namespace, and a Job that the namespace owns and that keeps former versions.
 const RETAINED: &str = r#"params:
   - {name: clusterId, source: event.id}
   - {name: isDeleting, source: {expression: "event.?deleted_time.hasValue()"}}
@@ -175,7 +175,7 @@ resources:
 "#;
 
 #[test]
-fn rows_that_a_resource_can_reach_are_explained() {
+fn explain_prints_the_reachable_rows_of_each_resource() {
     let folder = tempfile::tempdir().unwrap();
     let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--explain"]);
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
@@ -183,7 +183,7 @@ fn rows_that_a_resource_can_reach_are_explained() {
 }
 
 #[test]
-fn the_decision_tree_is_a_page_with_a_flowchart_for_each_resource() {
+fn graph_prints_a_page_with_a_flowchart_per_resource() {
     let folder = tempfile::tempdir().unwrap();
     let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--graph"]);
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
@@ -193,7 +193,7 @@ fn the_decision_tree_is_a_page_with_a_flowchart_for_each_resource() {
 }
 
 #[test]
-fn a_task_with_mistakes_has_neither_rows_nor_a_graph() {
+fn invalid_task_prints_neither_rows_nor_graph() {
     let folder = tempfile::tempdir().unwrap();
     for flag in ["--explain", "--graph"] {
         let output = check(folder.path(), DEPLOYMENT, "resources: [{name: a}]\n", &[flag]);
@@ -207,7 +207,7 @@ fn a_task_with_mistakes_has_neither_rows_nor_a_graph() {
 }
 
 #[test]
-fn programs_get_rows_and_graphs_as_json() {
+fn rows_and_graphs_are_available_as_json() {
     let folder = tempfile::tempdir().unwrap();
     let listed = |flags: &[&str]| -> Value {
         let output = check(folder.path(), DEPLOYMENT, RETAINED, flags);
@@ -235,9 +235,10 @@ fn programs_get_rows_and_graphs_as_json() {
     assert!(graph.starts_with("flowchart TD\n") && graph.contains("row14_fail_VersionNameTaken"), "{graph}");
 }
 
-/// Mermaid's grammar, as far as the graphs use it: boxes, and arrows between boxes that there are.
+/// Checks the graphs against the subset of Mermaid's grammar that they use: boxes, and arrows between
+/// declared boxes.
 #[test]
-fn the_graphs_of_every_example_are_flowcharts() {
+fn graph_of_every_example_is_a_valid_flowchart() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut graphs = 0;
     for example in fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
@@ -254,7 +255,7 @@ fn the_graphs_of_every_example_are_flowcharts() {
     assert!(graphs >= 17, "{graphs}");
 }
 
-/// The lines that are neither a box nor an arrow between boxes.
+/// Returns the lines that are neither a box nor an arrow between declared boxes.
 fn faults(graph: &str) -> Vec<&str> {
     let mut lines = graph.lines();
     assert_eq!(lines.next(), Some("flowchart TD"));
@@ -280,7 +281,7 @@ fn faults(graph: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_mistake() {
+fn missing_file_is_a_diagnostic() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::cargo_bin("hyperfleet-adapter").unwrap();
     let files = ["check", "--config", "none.yaml", "--task-config", "none.yaml"];

@@ -1,4 +1,4 @@
-//! The command line as people and scripts meet it: what is printed where, and with which exit code.
+//! Tests of the command line: what each command prints on which stream, and its exit code.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ resources:
     discovery: {namespace: default, by_name: "{{ .clusterId }}"}
 "#;
 
-/// A misspelt key, an unknown variable, and an expression that does not parse.
+/// A task with a misspelt key, an unknown template variable, and an expression with a syntax error.
 const MISTAKEN: &str = r#"
 params:
   - {name: clusterId, sauce: event.id}
@@ -36,7 +36,7 @@ resources:
     lifecycle: {delete: {when: {expression: "1 +"}}}
 "#;
 
-/// Loads, with a warning: nobody declares `release`.
+/// A task that loads with a warning: its precondition reads `release`, which no param declares.
 const DUBIOUS: &str = r#"
 params:
   - {name: clusterId, source: event.id, required: true}
@@ -44,14 +44,14 @@ preconditions:
   - {name: released, expression: release == "4.20"}
 "#;
 
-/// What a command printed.
+/// The exit code and output of a command.
 struct Printed {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-/// Runs a command line in a directory that has all of the files above, without any environment.
+/// Runs a command line in a directory with all of the files above, and with an empty environment.
 fn run(line: &str) -> Result<Printed> {
     run_with(line, &[])
 }
@@ -79,7 +79,7 @@ fn run_with(line: &str, environment: &[(&str, &str)]) -> Result<Printed> {
 }
 
 #[test]
-fn exit_codes_and_streams_are_those_that_scripts_rely_on() -> Result<()> {
+fn each_command_has_its_exit_code_and_streams() -> Result<()> {
     let cases = [
         // line, exit code, on standard output, on standard error
         ("", 0, "Usage: hyperfleet-adapter", ""),
@@ -133,7 +133,7 @@ fn check_lists_every_mistake_with_its_place_and_its_cure() -> Result<()> {
 }
 
 #[test]
-fn check_tells_programs_the_same() -> Result<()> {
+fn check_prints_the_same_diagnostics_as_json() -> Result<()> {
     let printed = run("check -o json -c adapter.yaml -t mistaken.yaml")?;
     let listed: Value = serde_json::from_str(&printed.out)?;
     assert_eq!((printed.code, &listed["errors"], &listed["warnings"]), (Some(1), &Value::from(4), &Value::from(0)));
@@ -144,7 +144,7 @@ fn check_tells_programs_the_same() -> Result<()> {
 }
 
 #[test]
-fn config_dump_shows_what_counts_and_no_secret() -> Result<()> {
+fn config_dump_prints_effective_values_without_secrets() -> Result<()> {
     let files = "-c adapter.yaml -t task.yaml";
     let printed = run(&format!("config-dump {files}"))?;
     assert!(printed.out.contains("base_url: http://127.0.0.1:1\n"), "{}", printed.out);
@@ -161,7 +161,7 @@ fn config_dump_shows_what_counts_and_no_secret() -> Result<()> {
 }
 
 #[test]
-fn the_files_can_be_named_by_variables() -> Result<()> {
+fn files_can_be_named_by_variables() -> Result<()> {
     let environment = [("HYPERFLEET_ADAPTER_CONFIG", "adapter.yaml"), ("HYPERFLEET_TASK_CONFIG", "task.yaml")];
     assert_eq!(run_with("config-dump", &environment)?.code, Some(0));
     assert_eq!(run_with("check", &environment)?.code, Some(0));
@@ -169,7 +169,7 @@ fn the_files_can_be_named_by_variables() -> Result<()> {
 }
 
 #[test]
-fn every_schema_is_a_schema_that_names_its_keys() -> Result<()> {
+fn each_schema_lists_the_keys_of_its_file() -> Result<()> {
     for (file, key) in [("task", "resources"), ("adapter", "clients"), ("broker", "broker")] {
         let printed = run(&format!("schema {file}"))?;
         let schema: Value = serde_json::from_str(&printed.out)?;

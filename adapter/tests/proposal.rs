@@ -1,5 +1,5 @@
-//! What the READMEs of `examples/` say about the design proposal's own expressions and names: that they do not do what they
-//! are meant to, and in which way.
+//! Tests of statements in the READMEs of `examples/`: expressions and names of the design proposal fail in
+//! the described way.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -19,7 +19,7 @@ fn scope(variables: &[(&str, Value)]) -> Scope {
     scope
 }
 
-/// `holds`, `does not hold`, or what the error says.
+/// Returns `holds`, `does not hold`, `no value`, or the error's message.
 fn answer(expression: &str, scope: &Scope) -> String {
     let expression = Expression::parse(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
     match expression.evaluate(scope) {
@@ -31,7 +31,7 @@ fn answer(expression: &str, scope: &Scope) -> String {
 }
 
 #[test]
-fn the_proposals_expressions_go_wrong_as_the_readmes_say() {
+fn expressions_of_the_proposal_fail_as_the_readmes_state() {
     let annotated =
         |annotations: Value| scope(&[("resources", json!({"x": {"metadata": {"annotations": annotations}}}))]);
     let bare = || scope(&[("resources", json!({"x": {"metadata": {"name": "x"}}})), ("wanted", json!("ready"))]);
@@ -80,11 +80,11 @@ fn the_proposals_expressions_go_wrong_as_the_readmes_say() {
 }
 
 #[test]
-fn the_proposals_name_of_a_run_is_no_name() {
+fn job_name_of_the_proposal_is_invalid() {
     let scope = scope(&[("clusterId", json!("c-7f3a"))]);
     let render = |template: &str| Template::parse(template).unwrap().render(&scope).unwrap().into_owned();
     let proposed = render(r#"{{ .clusterId }}-job-{{ .now | replace ":" "-" }}"#);
-    assert_eq!(proposed, "c-7f3a-job-:", "the subject comes first");
+    assert_eq!(proposed, "c-7f3a-job-:", "a pipe passes its value as the last argument, which is the replacement");
     let as_meant = render(r#"{{ .clusterId }}-job-{{ replace .now ":" "-" }}"#);
     assert_eq!(as_meant, "c-7f3a-job-2026-09-14T08-00-00Z", "upper-case letters are not allowed in names");
     let corrected = render(r#"{{ .clusterId }}-job-{{ .now | date "20060102-150405" }}"#);

@@ -1,4 +1,4 @@
-//! The way of an event from a real broker to a handler, and of its message back.
+//! Tests of the RabbitMQ input and the dispatcher with a real broker, from a message to its settlement.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -24,12 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 const SUBSCRIPTION: &str = "job";
 
-/// Resource and generation of an event.
+/// The resource and generation of a handled event.
 type Pass = (String, i64);
 
-/// Writes down what it handles, and lets passes end as permits allow.
+/// A handler that records its events. Each pass waits for a permit before it ends.
 struct Recorder {
-    /// In order of their starts.
+    /// The passes in the order of their starts.
     started: watch::Sender<Vec<Pass>>,
     permits: Semaphore,
     running: Mutex<BTreeMap<String, usize>>,
@@ -57,7 +57,7 @@ impl Handler for Recorder {
     async fn handle(&self, event: LifecycleEvent, _deadline: Instant) -> Handled {
         let resource = event.resource_id;
         let beside = std::mem::replace(self.running.lock().unwrap().entry(resource.clone()).or_default(), 1);
-        assert_eq!(beside, 0, "two passes for {resource} at once");
+        assert_eq!(beside, 0, "two concurrent passes for {resource}");
         self.started.send_modify(|started| started.push((resource.clone(), event.generation.0)));
         self.permits.acquire().await.unwrap().forget();
         self.running.lock().unwrap().insert(resource, 0);
@@ -65,7 +65,7 @@ impl Handler for Recorder {
     }
 }
 
-/// An input with its dispatcher, as the adapter wires them.
+/// An input with its dispatcher, connected as in the adapter.
 struct Adapter {
     state: watch::Receiver<InputState>,
     stop: CancellationToken,
@@ -141,7 +141,7 @@ fn pass(resource: &str, generation: i64) -> Pass {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn takes_over_a_queue_that_the_go_adapter_declared() -> Result<()> {
+async fn queue_of_the_go_adapter_is_consumed() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let queue = topic.subscribe(SUBSCRIPTION).await?;
@@ -158,7 +158,7 @@ async fn takes_over_a_queue_that_the_go_adapter_declared() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_that_stop_a_go_consumer_and_foreign_content_types_are_taken() -> Result<()> {
+async fn headers_that_stop_a_go_consumer_are_accepted() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(9);
@@ -183,7 +183,7 @@ async fn headers_that_stop_a_go_consumer_and_foreign_content_types_are_taken() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_longer_than_a_frame_arrives_whole() -> Result<()> {
+async fn event_longer_than_a_frame_is_received() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(9);
@@ -196,7 +196,7 @@ async fn an_event_longer_than_a_frame_arrives_whole() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_longer_than_a_frame_do_not_stop_the_queue() -> Result<()> {
+async fn headers_longer_than_a_frame_do_not_block_the_queue() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(9);
@@ -212,7 +212,7 @@ async fn headers_longer_than_a_frame_do_not_stop_the_queue() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poison_message_is_discarded_where_nothing_is_configured_for_it() -> Result<()> {
+async fn invalid_message_is_discarded_without_a_policy() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(9);
@@ -225,7 +225,7 @@ async fn a_poison_message_is_discarded_where_nothing_is_configured_for_it() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poison_message_goes_where_the_brokers_policy_sends_it() -> Result<()> {
+async fn invalid_message_is_dead_lettered_by_the_brokers_policy() -> Result<()> {
     let private = PrivateBroker::start().await?;
     let broker = private.broker();
     let topic = broker.topic().await?;
@@ -252,7 +252,7 @@ async fn a_poison_message_goes_where_the_brokers_policy_sends_it() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_gives_back_what_has_not_ended() -> Result<()> {
+async fn shutdown_requeues_passes_that_have_not_ended() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(0);
@@ -267,7 +267,7 @@ async fn a_shutdown_gives_back_what_has_not_ended() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_lets_what_runs_finish_and_acknowledges_it() -> Result<()> {
+async fn shutdown_finishes_running_passes_and_acknowledges_them() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(0);
@@ -281,7 +281,7 @@ async fn a_shutdown_lets_what_runs_finish_and_acknowledges_it() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_is_regained_and_what_ran_meanwhile_runs_again_afterwards() -> Result<()> {
+async fn lost_connection_is_regained_and_its_events_redelivered() -> Result<()> {
     let broker = Broker::shared().await?;
     let proxy = broker.proxy().await?;
     let topic = broker.topic().await?;
@@ -298,7 +298,7 @@ async fn a_lost_connection_is_regained_and_what_ran_meanwhile_runs_again_afterwa
     adapter.until_state(InputState::Connected).await?;
     topic.publish(&Event::cluster("b", 1)).await?;
     let passes = handler.until_started(2).await?;
-    assert_eq!(passes, [pass("a", 1), pass("b", 1)], "the redelivered event waits for its first pass");
+    assert_eq!(passes, [pass("a", 1), pass("b", 1)], "the redelivered event waits until its first pass has ended");
     handler.permits.add_permits(9);
     assert_eq!(handler.until_started(3).await?.last(), Some(&pass("a", 1)));
     adapter.stop().await?;
@@ -306,7 +306,7 @@ async fn a_lost_connection_is_regained_and_what_ran_meanwhile_runs_again_afterwa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn input_that_unsubscribes_is_disconnected_while_passes_run() -> Result<()> {
+async fn paused_input_is_disconnected_while_passes_run() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let sender = watch::Sender::new(InputState::Disconnected);
@@ -334,7 +334,7 @@ async fn input_that_unsubscribes_is_disconnected_while_passes_run() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_queue_that_is_deleted_is_declared_again() -> Result<()> {
+async fn deleted_queue_is_declared_again() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let handler = Recorder::new(9);
@@ -353,7 +353,7 @@ async fn a_queue_that_is_deleted_is_declared_again() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_of_a_resource_are_handled_in_order_and_never_beside_each_other() -> Result<()> {
+async fn events_of_a_resource_are_handled_in_order_and_one_by_one() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     topic.subscribe(SUBSCRIPTION).await?;
@@ -383,7 +383,7 @@ async fn refusal(broker: &Broker, topology: Topology) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mistake_shows_at_the_start_with_its_cure() -> Result<()> {
+async fn mismatched_broker_objects_are_errors_with_a_cure_at_startup() -> Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let name = topic.name();

@@ -1,6 +1,6 @@
-//! Every folder of `examples/` is played, compared with its expected traces, and played again.
+//! Plays every scenario of `examples/`, compares it with its expected traces, and plays it again.
 //!
-//! After a change that is meant to change traces: `UPDATE_EXPECTED=1 cargo test --test scenarios`, then read the diff.
+//! To accept changed traces, run `UPDATE_EXPECTED=1 cargo test --test scenarios`, and read the difference.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use lifecycle_service::version::Version;
 use serde_json::{Value, json};
 
-/// Every scenario has a clock of its own, so this one must never be seen.
+/// A clock value that no scenario uses: each has its own clock.
 const NEVER: Timestamp = Timestamp::UNIX_EPOCH;
 
 const NO_BUILD: Version = Version { number: "0.0.0-dev", commit: "none", date: "unknown" };
@@ -41,7 +41,7 @@ fn json_of(folder: &Path) -> DryRunArgs {
     DryRunArgs { scenario: folder.to_owned(), output: OutputFormat::Json, verbose: false, update: false, check: false }
 }
 
-/// Whether nothing is left to do: the next event about it must not write.
+/// Whether the scenario leaves nothing to do, so that the next event must not write.
 fn is_reconciled(trace: &Trace) -> bool {
     let goes_on = |resource: &ResourceTrace| matches!(resource.result, "deleted" | "deleting" | "waiting");
     !trace.failed() && !trace.resources.iter().any(goes_on)
@@ -56,7 +56,7 @@ fn writes(trace: &Trace) -> Vec<String> {
 }
 
 #[test]
-fn there_are_scenarios_and_each_says_what_it_shows() {
+fn every_scenario_is_in_the_index_and_has_a_readme() {
     let folders = scenarios();
     assert!(folders.len() >= 10, "{folders:?}");
     let index = folders[0].join("../README.md");
@@ -70,7 +70,7 @@ fn there_are_scenarios_and_each_says_what_it_shows() {
 }
 
 #[tokio::test]
-async fn every_scenario_gives_its_expected_traces() {
+async fn every_scenario_has_its_expected_traces() {
     let update = std::env::var_os("UPDATE_EXPECTED").is_some();
     let mut differences = String::new();
     for folder in scenarios() {
@@ -86,7 +86,7 @@ async fn every_scenario_gives_its_expected_traces() {
 }
 
 #[tokio::test]
-async fn the_same_event_again_writes_nothing() {
+async fn repeated_event_of_a_reconciled_scenario_writes_nothing() {
     let mut reconciled = 0;
     for folder in scenarios() {
         let world = scenario::load(&folder, NEVER).unwrap();
@@ -104,10 +104,10 @@ async fn the_same_event_again_writes_nothing() {
 }
 
 #[tokio::test]
-async fn writes_come_to_an_end_however_often_the_event_is_repeated() {
+async fn repeated_event_comes_to_rest_in_every_scenario() {
     for folder in scenarios() {
         let world = scenario::load(&folder, NEVER).unwrap();
-        // At worst each pass frees one resource for the next.
+        // In the worst case, each pass allows one more resource to be written in the next pass.
         for _ in 0..=world.play(false).await.resources.len() {
             world.play(false).await;
         }
@@ -118,7 +118,7 @@ async fn writes_come_to_an_end_however_often_the_event_is_repeated() {
 }
 
 #[tokio::test]
-async fn playing_changes_no_file_and_depends_on_nothing_else() {
+async fn playing_a_scenario_is_repeatable_and_changes_no_file() {
     for folder in scenarios() {
         let first = scenario::load(&folder, NEVER).unwrap().play(true).await;
         let second = scenario::load(&folder, Timestamp::MAX).unwrap().play(true).await;
@@ -127,7 +127,7 @@ async fn playing_changes_no_file_and_depends_on_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_exit_code_says_whether_the_event_failed() {
+async fn exit_code_tells_whether_the_event_failed() {
     for folder in scenarios() {
         let mut streams = captured();
         let ending = run_scenario(&json_of(&folder), NEVER, &mut streams).await.unwrap();
@@ -139,7 +139,7 @@ async fn the_exit_code_says_whether_the_event_failed() {
     }
 }
 
-/// The store of the Go adapter's flags is filled by a file of objects by name.
+/// Writes the live objects of a scenario into a file by name, as the flag of the Go adapter expects them.
 fn discovery_file(folder: &Path, to: &Path) -> Option<PathBuf> {
     let live = input::read_objects(&folder.join("live")).unwrap();
     let by_name = live.iter().map(|object| (object["metadata"]["name"].as_str().unwrap().to_owned(), object.clone()));
@@ -149,7 +149,7 @@ fn discovery_file(folder: &Path, to: &Path) -> Option<PathBuf> {
     (!objects.is_empty()).then_some(file)
 }
 
-/// A copy of a scenario, to be changed.
+/// Copies a scenario, so that a test can change it.
 fn copied(name: &str, to: &Path) -> PathBuf {
     let from = scenarios().into_iter().find(|folder| folder.ends_with(name)).unwrap();
     let folder = to.join(name);
@@ -166,7 +166,7 @@ fn copied(name: &str, to: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn check_finds_a_difference_and_update_accepts_it() {
+async fn check_reports_a_difference_and_update_accepts_it() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = copied("10-stale-event", scratch.path());
     let check = DryRunArgs { check: true, ..json_of(&folder) };
@@ -193,7 +193,7 @@ async fn check_finds_a_difference_and_update_accepts_it() {
 }
 
 #[tokio::test]
-async fn colours_change_nothing_but_colours_and_verbose_adds_bodies() {
+async fn colour_option_adds_colours_only_and_verbose_adds_bodies() {
     let folder = scenarios().remove(0);
     let run = async |verbose: bool, colour: bool| {
         let mut streams = Streams { colour, ..captured() };
@@ -209,7 +209,7 @@ async fn colours_change_nothing_but_colours_and_verbose_adds_bodies() {
 }
 
 #[tokio::test]
-async fn inputs_that_cannot_be_used_are_refused_with_a_cure() {
+async fn unusable_inputs_are_refused_with_a_cure() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |folder: &Path| format!("{:#}", anyhow::Error::from(scenario::load(folder, NEVER).err().unwrap()));
     assert!(refused(scratch.path()).contains("has no event.json; see examples/README.md"));
@@ -245,11 +245,11 @@ fn forget(value: &mut Value, key: &str) {
 }
 
 #[tokio::test]
-async fn the_go_adapters_flags_give_the_same_results() {
+async fn go_adapters_flags_have_the_same_results() {
     let scratch = tempfile::tempdir().unwrap();
     for folder in scenarios() {
-        // An override takes the place of what is applied under its name: only where nothing live is written are
-        // both stores the same.
+        // With the Go adapter's flags, an overriding object also replaces the result of a write with its
+        // name. So the results are comparable only if the scenario writes no live object.
         let played = scenario::load(&folder, NEVER).unwrap().play(false).await;
         let discovery = discovery_file(&folder, scratch.path());
         if discovery.is_some() && !writes(&played).is_empty() {
@@ -274,7 +274,7 @@ async fn the_go_adapters_flags_give_the_same_results() {
         let ending = run_legacy(&request, &mut streams).await.unwrap();
         let mut trace: Value = serde_json::from_slice(&streams.out).unwrap();
         let mut expected: Value = serde_json::from_str(&played.to_json()).unwrap();
-        // Both stores count their objects, but not in the same order.
+        // Both stores number their writes, but in different orders.
         forget(&mut trace, "resourceVersion");
         forget(&mut expected, "resourceVersion");
         assert_eq!(trace, expected, "{}", name(&folder));
@@ -283,7 +283,7 @@ async fn the_go_adapters_flags_give_the_same_results() {
 }
 
 #[tokio::test]
-async fn a_trace_has_every_member_of_the_go_adapters() {
+async fn trace_has_every_member_of_the_go_adapters() {
     let played = |name: &'static str| async move {
         let folder = scenarios().into_iter().find(|folder| folder.ends_with(name)).unwrap();
         let trace = scenario::load(&folder, NEVER).unwrap().play(true).await;

@@ -1,8 +1,9 @@
-//! Hours of events in a moment: the debounce and the retention of `examples/26-job-with-history`, by a clock that is set.
+//! Plays hours of events with a simulated clock, to test the debounce and the retention of
+//! `examples/26-job-with-history`.
 //!
-//! The pipeline, the task and the store are those of a dry run; this is the Sentinel, which sends an event whenever it is
-//! due, and the Job controller, which completes each run a while after it was made. What is asserted is when versions
-//! came and went, to the second.
+//! The pipeline, the task and the store are those of a dry run. The test sends events at regular intervals,
+//! as the Sentinel does, and completes each run after some time, as the Job controller does. It checks to the
+//! second when versions are created and pruned.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -30,10 +31,10 @@ use lifecycle_service::version::Version;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// When every timeline begins.
+/// The time of the first event.
 const START: &str = "2026-09-14T08:00:00Z";
 
-/// The retention of the example, which a test may replace.
+/// The retention in the example's task file, which a test may replace.
 const RETENTION: &str = "      historyLimit: 5\n      ttl: 48h\n";
 
 const fn seconds(count: i64) -> SignedDuration {
@@ -48,19 +49,19 @@ const fn hours(count: i64) -> SignedDuration {
     SignedDuration::from_hours(count)
 }
 
-/// What happened to a version, and when.
+/// The creation or pruning of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Change {
     at: String,
     what: String,
 }
 
-/// A cluster's provisioning, from its first event on.
+/// The events and versions of one cluster.
 struct Timeline {
     pipeline: Pipeline<MemoryTransport, CannedApi>,
     event: LifecycleEvent,
     start: Timestamp,
-    /// How long a run takes; none if none ever ends.
+    /// The duration of a run; `None` if no run ever ends.
     run_time: Option<SignedDuration>,
     changes: Vec<Change>,
     decisions: BTreeMap<String, usize>,
@@ -94,7 +95,7 @@ impl Timeline {
         Self { pipeline, event, start, run_time, changes: Vec::new(), decisions: BTreeMap::new() }
     }
 
-    /// An event every `period`, from the beginning up to and including `end`.
+    /// Handles an event every `period`, from the start to `end` inclusively.
     async fn events(mut self, period: SignedDuration, end: SignedDuration) -> Self {
         let mut at = seconds(0);
         while at <= end {
@@ -127,11 +128,11 @@ impl Timeline {
         for pruned in &outcome.pruned {
             change(format!("pruned that of {}: {}", clock(age_of(&pruned.name, self.start)), pruned.because));
         }
-        // Nothing is written but what is told.
+        // The outcome must list every write.
         assert_eq!(writes, usize::from(is_creation) + outcome.pruned.len(), "{at:?}: {outcome:?}");
     }
 
-    /// The Job controller.
+    /// Completes runs in place of the Job controller.
     async fn complete_runs(&self, now: Timestamp) {
         let Some(run_time) = self.run_time else { return };
         for job in self.pipeline.transport.objects() {
@@ -154,14 +155,14 @@ impl Timeline {
         }
     }
 
-    /// How many writes were the adapter's: the Job controller only patches.
+    /// The number of the adapter's writes. The simulated Job controller only patches, so patches are not counted.
     fn writes(&self) -> usize {
         let operations = self.pipeline.transport.operations();
         let is_write = |verb: OperationVerb| matches!(verb, OperationVerb::Apply | OperationVerb::Delete);
         operations.iter().filter(|operation| is_write(operation.verb)).count()
     }
 
-    /// When what is left was made, oldest first.
+    /// The creation times of the remaining versions, oldest first.
     fn left(&self) -> Vec<String> {
         let objects = self.pipeline.transport.objects();
         let mut ages: Vec<SignedDuration> =
@@ -170,12 +171,12 @@ impl Timeline {
         ages.into_iter().map(clock).collect()
     }
 
-    /// When versions were created.
+    /// The times at which versions were created.
     fn creations(&self) -> Vec<&str> {
         self.changes.iter().filter(|change| change.what == "created").map(|change| change.at.as_str()).collect()
     }
 
-    /// What was pruned, and when.
+    /// The prunings with their times.
     fn prunings(&self) -> Vec<String> {
         let told = |change: &Change| format!("{}: {}", change.at, change.what);
         self.changes.iter().filter(|change| change.what != "created").map(told).collect()
@@ -186,14 +187,14 @@ impl Timeline {
     }
 }
 
-/// When a run was made, as its name has it, after the beginning.
+/// The time from `start` to a run's creation, which the run's name contains.
 fn age_of(name: &str, start: Timestamp) -> SignedDuration {
     let stamp = name.strip_prefix("c-7f3a-job-").unwrap();
     let made = jiff::civil::DateTime::strptime("%Y%m%d-%H%M%S", stamp).unwrap();
     made.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp().duration_since(start)
 }
 
-/// `10:10` after the beginning, as minutes and seconds.
+/// Prints a time since the start as minutes and seconds: `10:10`.
 fn clock(after: SignedDuration) -> String {
     let mut text = String::new();
     write!(text, "{}:{:02}", after.as_mins(), after.as_secs() % 60).unwrap();
@@ -201,10 +202,10 @@ fn clock(after: SignedDuration) -> String {
 }
 
 #[tokio::test]
-async fn a_burst_of_events_makes_a_version_each_ten_minutes_and_ten_seconds() {
+async fn events_every_ten_seconds_create_a_version_every_ten_minutes() {
     let retention = "      historyLimit: 3\n      ttl: 24h\n";
     let hour = Timeline::new(retention, Some(minutes(7))).events(seconds(10), hours(1)).await;
-    // Not at 10:00: the comparison is strict, and a version is ten minutes old then, not older.
+    // The next version is created at 10:10, because at 10:00 the age is equal to ten minutes, not above.
     assert_eq!(hour.creations(), ["0:00", "10:10", "20:20", "30:30", "40:40", "50:50"]);
     assert_eq!(
         hour.prunings(),
@@ -213,27 +214,27 @@ async fn a_burst_of_events_makes_a_version_each_ten_minutes_and_ten_seconds() {
     assert_eq!(hour.left(), ["20:20", "30:30", "40:40", "50:50"]);
     assert_eq!(hour.count("create Absent"), 1);
     assert_eq!(hour.count("create_version RecreateGateHolds"), 5);
-    assert_eq!(hour.count("skip WhenFalse"), 361 - 6, "every other event leaves the resource alone");
+    assert_eq!(hour.count("skip WhenFalse"), 361 - 6, "every other event is skipped");
 }
 
 #[tokio::test]
-async fn events_that_are_due_just_then_make_a_version_each_twenty_minutes() {
-    // The debounce is bounded by the cadence: an event at 10:00 comes too early, and the next is at 20:00.
+async fn events_every_ten_minutes_create_a_version_every_twenty() {
+    // An event at 10:00 is too early for the debounce, and the next one is at 20:00.
     let hours = Timeline::new(RETENTION, Some(minutes(7))).events(minutes(10), hours(1)).await;
     assert_eq!(hours.creations(), ["0:00", "20:00", "40:00", "60:00"]);
 }
 
 #[tokio::test]
-async fn a_run_that_takes_longer_than_the_debounce_is_followed_when_it_ends() {
+async fn run_longer_than_the_debounce_is_followed_when_it_ends() {
     let hour = Timeline::new(RETENTION, Some(seconds(14 * 60 + 35))).events(seconds(10), hours(1)).await;
     assert_eq!(hour.creations(), ["0:00", "14:40", "29:20", "44:00", "58:40"]);
-    // While `when` holds and the run goes on, there is nothing to do either: from 10:10 to 14:30 after each creation.
+    // From 10:10 to 14:30 after each creation, `when` holds and the run has not ended: the adapter waits.
     assert_eq!(hour.count("skip SameGeneration"), 4 * 27);
     assert_eq!(hour.left().len(), 5);
 }
 
 #[tokio::test]
-async fn the_limit_alone_keeps_the_newest_whatever_their_age() {
+async fn history_limit_alone_keeps_the_newest_versions() {
     let week = Timeline::new("      historyLimit: 2\n", Some(minutes(7))).events(hours(24), hours(7 * 24)).await;
     let days = |count: i64| clock(hours(24 * count));
     assert_eq!(week.creations(), (0..=7).map(days).collect::<Vec<_>>());
@@ -243,10 +244,10 @@ async fn the_limit_alone_keeps_the_newest_whatever_their_age() {
 }
 
 #[tokio::test]
-async fn the_ttl_alone_prunes_on_events_that_create_nothing_and_spares_the_current_version() {
+async fn ttl_alone_prunes_without_a_creation_and_keeps_the_current_version() {
     let hour = Timeline::new("      ttl: 15m\n", Some(minutes(7))).events(seconds(10), minutes(36)).await;
     assert_eq!(hour.creations(), ["0:00", "10:10", "20:20", "30:30"]);
-    // Strict, too: at 15:00 the first one is 15 minutes old, not older.
+    // The first version is pruned at 15:10, because at 15:00 its age is equal to 15 minutes, not above.
     assert_eq!(
         hour.prunings(),
         [
@@ -257,24 +258,24 @@ async fn the_ttl_alone_prunes_on_events_that_create_nothing_and_spares_the_curre
     );
     assert_eq!(hour.left(), ["30:30"]);
 
-    // With a run that never ends there is only the current version, and it stays however old it is.
+    // With a run that never ends, the current version is the only one, and is kept at any age.
     let hour = Timeline::new("      ttl: 15m\n", None).events(seconds(10), hours(1)).await;
     assert_eq!((hour.left(), hour.prunings()), (vec!["0:00".to_owned()], Vec::new()));
 }
 
 #[tokio::test]
-async fn both_limits_hold_at_the_drift_cadence_for_days() {
+async fn both_limits_apply_to_half_hourly_events_for_days() {
     let days = Timeline::new("      historyLimit: 60\n      ttl: 24h\n", Some(minutes(7)));
     let days = days.events(minutes(30), hours(72)).await;
-    assert_eq!(days.creations().len(), 145, "one for each event, as each is half an hour later");
-    // What is 24 hours old stays; of every half hour since then there is one, the current one included.
+    assert_eq!(days.creations().len(), 145, "each event creates a version, half an hour after the one before");
+    // Versions up to an age of exactly 24 hours are kept: one for each half hour, and the current one.
     assert_eq!(days.left().len(), 49);
     assert_eq!(days.left().first().map(String::as_str), Some("2880:00"));
     assert_eq!(days.prunings()[0], "1470:00: pruned that of 0:00: 24h30m old, beyond the ttl of 24h");
 }
 
 #[tokio::test]
-async fn a_recreate_gate_that_never_holds_leaves_one_version_whatever_the_debounce_lets_through() {
+async fn closed_recreate_gate_leaves_one_version() {
     let hour = Timeline::new(RETENTION, None).events(seconds(10), hours(1)).await;
     assert_eq!(hour.creations(), ["0:00"]);
     assert_eq!(hour.left(), ["0:00"]);
@@ -283,7 +284,7 @@ async fn a_recreate_gate_that_never_holds_leaves_one_version_whatever_the_deboun
 }
 
 #[tokio::test]
-async fn a_new_generation_waits_for_the_debounce_but_not_for_the_run() {
+async fn new_generation_waits_for_the_debounce_but_not_for_the_run() {
     let mut hour = Timeline::new(RETENTION, None);
     hour.event(seconds(0)).await;
     hour.event.generation = Generation(2);
@@ -293,7 +294,7 @@ async fn a_new_generation_waits_for_the_debounce_but_not_for_the_run() {
     }
     assert_eq!(hour.creations(), ["0:00", "10:10"]);
     assert_eq!(hour.count("create_version NewName"), 1);
-    assert_eq!(hour.count("skip WhenFalse"), 61, "0:10 to 10:00, and the one after the new run");
-    // Both are kept: the run of the former generation is history now, though it never ended.
+    assert_eq!(hour.count("skip WhenFalse"), 61, "0:10 to 10:00, and the event after the new run");
+    // Retention keeps the run of the former generation, although it never ended.
     assert_eq!(hour.left(), ["0:00", "10:10"]);
 }

@@ -1,8 +1,8 @@
-//! The client that calls.
+//! The HTTP client of the HyperFleet API.
 //!
-//! In: settings, then requests. Out: complete answers, one connection pool for all of them. A client cannot be made
-//! without a base URL; everything after that is the fate of a call ([`CallError`]). What a status means is the caller's
-//! to say, beyond which ones are worth another attempt.
+//! In: [`Settings`], then requests. Out: complete answers, whatever their status. Fails: [`SettingsError`]
+//! without a usable base URL; [`CallError`] if a call gets no complete answer. The client decides from the
+//! status only whether to retry; the caller decides what else the status means.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,56 +11,57 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
-use crate::retry::{self, Backoff, Next, Outcome, RetryPolicy};
+use crate::retry::{self, DelayGrowth, Next, Outcome, RetryPolicy};
 use crate::tls;
 use crate::token::{TokenError, TokenFile};
 use crate::url::{Base, is_web_address};
 use crate::watch::{Outgoing, Watch, WatchAttempt};
 
-/// An answer over this is no API resource; reading it would be somebody's way to exhaust our memory.
+/// The size limit of a response body, so that no server can exhaust the memory. Documents of the API are far
+/// smaller.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
-/// As many as browsers and Go follow, or fewer.
+/// How many redirects are followed: the limit of Go's client.
 const REDIRECT_LIMIT: usize = 10;
 
-/// How the API is called.
+/// Settings of a [`Client`].
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the API is, such as `http://hyperfleet-api:8000`.
+    /// The URL of the API, such as `http://hyperfleet-api:8000`.
     pub base_url: String,
-    /// The version in paths; empty means `v1`.
+    /// The API version in paths; empty means `v1`.
     pub version: String,
-    /// The longest that one attempt may take; a request's own limit can only be shorter.
+    /// Limits one attempt; the limit of a request can only be shorter.
     pub timeout: Duration,
-    /// How often and after which delays a call is tried again.
+    /// How often and after which delays a failed attempt is repeated.
     pub retry: RetryPolicy,
-    /// Headers of each request to the API.
+    /// Headers that each request to the API carries.
     pub default_headers: HeaderMap,
-    /// The bearer token, if the API wants one.
+    /// The file of the bearer token, if the API requires one.
     pub token: Option<TokenSettings>,
-    /// `User-Agent`, unless a request has its own.
+    /// The header `User-Agent`, unless a request sets its own.
     pub user_agent: HeaderValue,
 }
 
-/// Where the bearer token is.
+/// The file of the bearer token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSettings {
-    /// The file that holds it.
+    /// The path of the file.
     pub path: PathBuf,
-    /// For how long it is used without looking at the file again.
+    /// How long a token is used before the file is checked for a change.
     pub cache_ttl: Duration,
 }
 
-/// Settings that no client can be made of.
+/// Why no client can be built from the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// There is no base URL.
     #[error("the base URL of the HyperFleet API is not configured")]
     NoBaseUrl,
-    /// The base URL is no web address, or has a query.
+    /// The base URL is not an http or https URL with a host, or it has a query.
     #[error("the base URL of the HyperFleet API is no base URL, expected http:// or https:// and a host")]
     BaseUrl,
     /// TLS could not be set up.
@@ -71,27 +72,27 @@ pub enum SettingsError {
     Http(#[source] reqwest::Error),
 }
 
-/// A request, without what the client adds to each.
+/// One request; the client adds its default headers, token and `User-Agent`.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The method.
     pub method: Method,
     /// A path of the API, or an absolute URL.
     pub url: String,
-    /// Headers; they win over the client's own, but for the token.
+    /// Headers; they replace the client's headers of the same name, except the token.
     pub headers: HeaderMap,
-    /// The body; never sent with GET and DELETE. Without a header that says otherwise it is JSON.
+    /// The body; not sent with GET and DELETE. Its type is JSON unless `headers` has a `Content-Type`.
     pub body: Option<Bytes>,
-    /// The time for one attempt; the client's own if none.
+    /// Limits one attempt; none means the client's limit.
     pub timeout: Option<Duration>,
-    /// Attempts in total; the client's own number if none.
+    /// The number of attempts, the first included; none means the client's number.
     pub attempts: Option<u32>,
-    /// How the delay between attempts grows; as for the client if none.
-    pub backoff: Option<Backoff>,
+    /// How the delay between attempts grows; none means as in the client's settings.
+    pub backoff: Option<DelayGrowth>,
 }
 
 impl Request {
-    /// Asks for a resource or a list.
+    /// Builds a GET request.
     #[must_use]
     pub fn get(url: impl Into<String>) -> Self {
         Self { url: url.into(), ..Self::default() }
@@ -103,58 +104,58 @@ impl Request {
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// The media type of the body, as the server says.
+    /// The body's media type, from the header `Content-Type`.
     pub content_type: Option<String>,
-    /// Whether it comes from another URL than the one that was asked.
+    /// Whether a redirect was followed, so that the answer comes from another URL than the requested one.
     pub redirected: bool,
     /// The body.
     pub body: String,
-    /// Attempts made.
+    /// The number of attempts made.
     pub attempts: u32,
 }
 
-/// A call without an answer.
+/// A call that got no complete answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer after {attempts} attempt(s)")]
 pub struct Failure {
-    /// Attempts made; zero if the request cannot be sent at all.
+    /// The number of attempts made; zero if the request cannot be sent.
     pub attempts: u32,
     /// Why the last attempt failed.
     #[source]
     pub error: CallError,
 }
 
-/// Why there is no answer.
+/// Why an attempt got no complete answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The URL cannot be called.
+    /// The URL is not an http or https URL.
     #[error("the URL is no http:// or https:// address")]
     Url,
-    /// The call's deadline had passed before the first attempt.
+    /// The call's deadline passed before the first attempt.
     #[error("the deadline has passed")]
     NoTime,
     /// The call's deadline passed during an attempt.
     #[error("the deadline passed before there was an answer")]
     DeadlinePassed,
-    /// An attempt took too long.
+    /// The attempt reached its time limit.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// There is no token to send.
+    /// The token file yields no token.
     #[error(transparent)]
     Token(TokenError),
-    /// The server could not be reached, or hung up.
+    /// The connection failed, or was closed before the response headers arrived.
     #[error(transparent)]
     Unreachable(reqwest::Error),
-    /// The answer broke off.
+    /// The connection was closed before the end of the body.
     #[error("reading the response")]
     BrokenOff(#[source] reqwest::Error),
-    /// The answer is too long to be one of the API.
+    /// The body is above the size limit.
     #[error("the response body is over {BODY_LIMIT} bytes")]
     TooLong,
 }
 
 impl CallError {
-    /// Whether another attempt can end otherwise.
+    /// Whether another attempt may succeed.
     fn is_retryable(&self) -> bool {
         match self {
             Self::DeadlinePassed | Self::TimedOut(_) | Self::Token(_) | Self::BrokenOff(_) => true,
@@ -164,7 +165,7 @@ impl CallError {
     }
 }
 
-/// A complete answer, and what it says about another attempt.
+/// A complete answer, with what the retry policy reads from it.
 struct Answered {
     answer: Answer,
     retry_after: Option<Duration>,
@@ -187,7 +188,7 @@ impl Outcome for Result<Answered, CallError> {
     }
 }
 
-/// The API over the network.
+/// A client of the HyperFleet API, with one connection pool.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -199,7 +200,7 @@ pub struct Client {
     user_agent: HeaderValue,
 }
 
-/// A request with everything that is the same in each attempt.
+/// The parts of a request that are the same in each attempt.
 struct Prepared {
     outgoing: Outgoing,
     headers: HeaderMap,
@@ -208,10 +209,10 @@ struct Prepared {
 }
 
 impl Client {
-    /// Makes a client that trusts the system's certificate authorities.
+    /// Builds a client that trusts the system's certificate authorities.
     ///
     /// # Errors
-    /// The base URL is missing or unusable, or the parts of the client cannot be built.
+    /// The base URL is missing or unusable, or TLS or the HTTP client cannot be set up.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let base_url = settings.base_url.trim();
         if base_url.is_empty() {
@@ -237,13 +238,13 @@ impl Client {
         })
     }
 
-    /// Where the API is.
+    /// The URL of the API, and how request URLs are resolved against it.
     #[must_use]
     pub fn base(&self) -> &Base {
         &self.base
     }
 
-    /// What asks whether the API is there.
+    /// Returns a [`Probe`] that checks whether the API answers.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let mut headers = self.default_headers.clone();
@@ -251,10 +252,10 @@ impl Client {
         Probe { http: self.http.clone(), root: self.base.root(), headers }
     }
 
-    /// Makes a call, with its retries. No attempt and no wait for another one lasts beyond `deadline`.
+    /// Sends a request, with retries. Attempts and the delays between them end at `deadline`.
     ///
     /// # Errors
-    /// The last attempt got no complete answer, or none was made.
+    /// The last attempt got no complete answer, or no attempt was made.
     pub async fn call<W: Watch>(
         &self,
         request: &Request,
@@ -278,7 +279,7 @@ impl Client {
         }
     }
 
-    /// Gathers what each attempt sends; none if the URL cannot be called.
+    /// Gathers what each attempt sends; `None` if the URL is not an http or https URL.
     fn prepare(&self, request: &Request) -> Option<Prepared> {
         let resolved = self.base.resolve(&request.url);
         let url = self.base.locate(&resolved)?;
@@ -296,7 +297,7 @@ impl Client {
         Some(Prepared { outgoing, headers, body, timeout })
     }
 
-    /// One attempt, watched, and ended in time.
+    /// Makes one attempt, within its time limit and the deadline, and reports it to `watch`.
     async fn attempt<W: Watch>(
         &self,
         prepared: &Prepared,
@@ -323,7 +324,7 @@ impl Client {
             headers.insert(AUTHORIZATION, token.clone());
             credential = Some((file, token));
         }
-        watched.leaves(&mut headers);
+        watched.sending(&mut headers);
         let mut request = self.http.request(outgoing.method.clone(), outgoing.url.clone()).headers(headers);
         if let Some(body) = body {
             request = request.body(body.clone());
@@ -344,9 +345,10 @@ impl Client {
     }
 }
 
-/// Asks the root of the API's version for any answer, once and without the token: a refusal is an answer.
+/// Checks whether the API answers: requests the root of the API's version, once and without the token. Any
+/// status counts.
 ///
-/// A router may serve that prefix alone and answer 503 elsewhere, so the base URL itself tells nothing about the API.
+/// The base URL itself is no proof: a router may forward only the API's prefix and answer 503 everywhere else.
 #[derive(Debug, Clone)]
 pub struct Probe {
     http: reqwest::Client,
@@ -355,10 +357,10 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The status that something answered with.
+    /// Sends the request, and returns the status of the answer.
     ///
     /// # Errors
-    /// There was no answer.
+    /// No answer arrived.
     pub async fn ask(&self) -> Result<StatusCode, CallError> {
         let request = self.http.get(self.root.clone()).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| CallError::Unreachable(error.without_url()))?;
@@ -366,7 +368,8 @@ impl Probe {
     }
 }
 
-/// Credentials and bodies stay on the origin that they were meant for.
+/// Follows redirects within one origin only, because headers and bodies may hold credentials meant for that
+/// origin.
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let stays = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
     if stays && attempt.previous().len() <= REDIRECT_LIMIT { attempt.follow() } else { attempt.stop() }
@@ -391,4 +394,4 @@ fn into_text(body: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

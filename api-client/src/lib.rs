@@ -1,24 +1,25 @@
-//! The HyperFleet API over HTTP, for every program that calls it.
+//! Client of the HyperFleet API over HTTP, shared by all programs that call it.
 //!
-//! In: where the API is, who calls, and requests. Out: answers whatever their status, or why there was none; and, of a
-//! single resource, whether it exists ([`Lookup`]). A call is tried again by its policy and ends by its deadline.
+//! In: the API's URL, credentials, and requests. Out: answers, whatever their status; for a single resource
+//! also whether it exists ([`Lookup`]). Fails: with the reason for which no complete answer arrived. A retry
+//! policy and a deadline bound each call.
 //!
 //! | module | idea |
 //! | --- | --- |
-//! | [`client`] | one connection pool, and the way of a call through it |
-//! | [`url`] | from the URL that somebody wrote to the one that is called |
-//! | [`retry`] | when a call is tried again |
-//! | [`token`] | the bearer token, from a file that somebody else rotates |
-//! | [`tls`] | whom the client trusts |
-//! | [`problem`] | the API's errors |
-//! | [`lookup`] | "definitely not found", apart from every other 404 |
-//! | [`watch`] | what a program measures and traces of its calls |
+//! | [`client`] | one connection pool, through which each call is sent |
+//! | [`url`] | resolves the URL of a request against the API's URL |
+//! | [`retry`] | decides when a call is tried again |
+//! | [`token`] | reads the bearer token from a file that is rotated |
+//! | [`tls`] | the certificate authorities that the client trusts |
+//! | [`problem`] | the API's error documents |
+//! | [`lookup`] | tells a resource that does not exist from every other 404 |
+//! | [`watch`] | a trait by which a program measures and traces its calls |
 //!
-//! The token and the default headers go to the API's own origin and nowhere else: whoever names a foreign URL must not
-//! get the caller's identity. For the same reason the client follows a redirect only within its origin.
+//! The client sends the token and the default headers to the API's own origin only, and follows redirects
+//! only within an origin: otherwise a task that names a foreign URL would send it the program's credentials.
 //!
-//! No error of this crate carries a URL, because a URL can hold credentials: the caller adds it as its readers may see
-//! it. The crate knows nothing of tasks, events, Kubernetes or databases.
+//! No error of this crate contains a URL, because a URL can hold credentials; callers add a URL that their
+//! readers may see. The crate has no types of tasks, events, Kubernetes or databases.
 
 pub mod client;
 pub mod lookup;
@@ -31,5 +32,5 @@ pub mod watch;
 
 pub use client::{Answer, CallError, Client, Failure, Request, Settings, SettingsError, TokenSettings};
 pub use lookup::Lookup;
-pub use retry::{Backoff, RetryPolicy};
+pub use retry::{DelayGrowth, RetryPolicy};
 pub use url::Base;

@@ -1,17 +1,17 @@
-//! Whether a resource exists: "definitely not found", apart from every other 404.
+//! Looks up one resource, and tells "does not exist" from every answer that does not prove it.
 //!
-//! In: the id that was asked for, and what came back. Out: the resource, or that the API itself says it does not exist,
-//! or why neither is known. What is unknown must delete nothing, so everything that something else than the API may have
-//! answered is unknown: a proxy, a page for people, another API, a cache, an answer that breaks off.
+//! In: the id of a resource, and the answer to its GET. Out: one of three results. Callers delete objects of
+//! resources that do not exist, so an answer that may come from something else than the API is
+//! [`Lookup::Unknown`]: a proxy's or a web server's page, another API, a cache, a truncated body.
 //!
-//! | answer | means |
+//! | answer | result |
 //! | --- | --- |
 //! | 200 and a resource with the id | [`Lookup::Found`] |
-//! | 404 and the API's own problem document about this id, with `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
+//! | 404 and the API's problem document about this id, with the code `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
 //! | anything else | [`Lookup::Unknown`], with its reason |
 //!
-//! It cannot tell the right API from another installation of it: whoever deletes asks for a resource that is known to
-//! exist as well.
+//! Another installation of the same API would answer the same 404. So before a deletion, a caller also looks
+//! up a resource that is known to exist.
 
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -23,48 +23,49 @@ use crate::problem::{self, Code, Problem};
 use crate::url::segment;
 use crate::watch::Watch;
 
-/// What is known of one resource.
+/// Whether a resource exists.
 #[derive(Debug)]
 pub enum Lookup {
-    /// It exists: the document that the API gave.
+    /// The resource exists; holds the API's document.
     Found(Value),
-    /// It does not exist: the API itself says so.
+    /// The resource does not exist: the API itself answered so.
     NotFound,
-    /// Neither is known.
+    /// Unknown: the answer proves neither.
     Unknown(Unknown),
 }
 
-/// Why it is not known whether a resource exists.
+/// Why it is unknown whether a resource exists.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
-    /// No path can name the id.
+    /// The id cannot be a segment of a URL path.
     #[error("the id cannot stand in a path")]
     Id,
-    /// There was no complete answer.
+    /// No complete answer arrived.
     #[error(transparent)]
     NoAnswer(Failure),
-    /// Another URL answered.
+    /// A redirect was followed, so another URL answered.
     #[error("the answer comes from another URL")]
     Redirected,
     /// The status is neither 200 nor 404.
     #[error("HTTP status {0}")]
     Status(StatusCode),
-    /// A 200 without the resource that was asked for.
+    /// The status is 200, but the body is not the requested resource.
     #[error("HTTP status 200 without the resource")]
     NoResource,
-    /// A 404 without the API's problem document: a proxy's, or one that breaks off.
+    /// The status is 404, but the body is not a problem document of the API: a proxy's page, or a truncated
+    /// document.
     #[error("HTTP status 404 without a problem document of the API")]
     NoProblem,
-    /// A 404 whose problem is another one, such as a URL that the API does not serve.
+    /// The status is 404 with another problem, such as a URL that the API does not serve.
     #[error("HTTP status 404 for another reason: {0:?}")]
     OtherProblem(Code),
-    /// A 404 about another path.
+    /// The status is 404, but the problem document names another path.
     #[error("HTTP status 404 about another path")]
     OtherPath,
 }
 
 impl Client {
-    /// Asks for one resource of a collection, such as `clusters`, or `resources` for any kind.
+    /// Looks up a resource in a collection: `clusters`, another kind's, or `resources`, which has all kinds.
     pub async fn look_up<W: Watch>(&self, collection: &str, id: &str, deadline: Option<Instant>, watch: &W) -> Lookup {
         let Some(segment) = segment(id) else { return Lookup::Unknown(Unknown::Id) };
         match self.call(&Request::get(format!("{collection}/{segment}")), deadline, watch).await {
@@ -74,7 +75,7 @@ impl Client {
     }
 }
 
-/// What an answer to `GET …/{id}` says.
+/// Classifies the answer to `GET …/{id}`.
 #[must_use]
 pub fn judge(id: &str, answer: &Answer) -> Lookup {
     if answer.redirected {
@@ -90,7 +91,7 @@ pub fn judge(id: &str, answer: &Answer) -> Lookup {
     }
 }
 
-/// Succeeds only for the API's own word that the resource does not exist.
+/// Succeeds only if the answer is the API's own statement that the resource does not exist.
 fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
     let media_type = answer.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
     if !media_type.trim().eq_ignore_ascii_case(problem::MEDIA_TYPE) {
@@ -100,7 +101,7 @@ fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
     if problem.code != Code::ResourceNotFound {
         return Err(Unknown::OtherProblem(problem.code));
     }
-    // Proxies may have changed what stands before the id.
+    // Compare only the last segment: a proxy may have rewritten the path before it.
     let named = problem.instance.rsplit('/').next().unwrap_or_default();
     if percent_decode_str(named).decode_utf8().ok().as_deref() == Some(id) { Ok(()) } else { Err(Unknown::OtherPath) }
 }

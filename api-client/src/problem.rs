@@ -1,34 +1,34 @@
-//! The API's errors: problem documents (RFC 9457) with a code of the API.
+//! Parses the API's errors: problem documents (RFC 9457) with a code of the API.
 //!
-//! In: the body of an answer. Out: the document, or only its code, or nothing where the body is something else. Whether an
-//! answer can be believed is decided in [`lookup`](crate::lookup), not here.
+//! In: the body of an answer. Out: the document, its code alone, or `None` if the body is something else.
+//! Pure. [`lookup`](crate::lookup) decides whether to trust a document.
 
 use serde::Deserialize;
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// What the API says went wrong: the part of its codes after `HYPERFLEET-`, as a closed set.
+/// The API's error codes, as a closed set. A code is `HYPERFLEET-` and the part that each variant names.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum Code {
-    /// `VAL-…`: the request is not valid.
+    /// `VAL-…`: the request is invalid.
     Validation,
-    /// `AUT-…`: there is no valid token.
+    /// `AUT-…`: the request has no valid token.
     Authentication,
-    /// `AUZ-001`: the caller may not do this.
+    /// `AUZ-001`: the caller lacks the permission.
     Permission,
-    /// `NTF-000`: the API serves no such URL. The caller's mistake; it says nothing about any resource.
+    /// `NTF-000`: the API does not serve this URL, so the code proves nothing about a resource.
     UnknownEndpoint,
-    /// `NTF-001`: the URL is right, and the resource does not exist.
+    /// `NTF-001`: the API serves this URL, and the resource does not exist.
     ResourceNotFound,
-    /// `CNF-001`: another resource has that name.
+    /// `CNF-001`: another resource has the name.
     AlreadyExists,
-    /// `CNF-003`: the resource is in no state for this.
+    /// `CNF-003`: the resource's state does not allow the request.
     Conflict,
     /// `LMT-001`: too many requests.
     RateLimit,
-    /// `INT-…`: the API failed.
+    /// `INT-…`: an internal error of the API.
     Internal,
     /// `SVC-…`: the API cannot reach its database.
     Unavailable,
@@ -58,7 +58,7 @@ impl From<String> for Code {
 }
 
 impl Code {
-    /// The code of a body, whatever else the body holds.
+    /// Reads the member `code` of a JSON body, which may lack the other members of a problem document.
     #[must_use]
     pub fn of(body: &str) -> Option<Self> {
         #[derive(Deserialize)]
@@ -72,37 +72,37 @@ impl Code {
 /// A problem document of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Problem {
-    /// Which problem it is.
+    /// The API's error code.
     pub code: Code,
-    /// The HTTP status, once more.
+    /// The HTTP status, repeated in the document.
     pub status: u16,
-    /// The path that was asked for.
+    /// The path of the request.
     pub instance: String,
-    /// The problem in a few words.
+    /// A short description of the problem.
     #[serde(default)]
     pub title: String,
-    /// What happened this time. Of a failing API it holds text of the database.
+    /// What happened in this request. An internal error may quote the database's message.
     #[serde(default)]
     pub detail: String,
-    /// The request's id in the API's logs.
+    /// The id of the request in the API's logs.
     #[serde(default)]
     pub trace_id: String,
-    /// The members of the request that are not valid.
+    /// The invalid members of the request.
     #[serde(default)]
     pub errors: Vec<InvalidField>,
 }
 
-/// A member of a request that the API refused.
+/// An invalid member of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InvalidField {
-    /// Its path.
+    /// The path of the member.
     pub field: String,
-    /// What is wrong with it.
+    /// Why the member is invalid.
     pub message: String,
 }
 
 impl Problem {
-    /// Reads a body; none if it is no problem document of the API.
+    /// Parses a body; `None` if it is not a problem document of the API.
     #[must_use]
     pub fn parse(body: &str) -> Option<Self> {
         serde_json::from_str(body).ok()
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_told_apart() {
+    fn code_is_parsed_by_prefix_or_number() {
         let cases = [
             ("HYPERFLEET-VAL-000", Code::Validation),
             ("HYPERFLEET-VAL-006", Code::Validation),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_found_whatever_stands_beside_it() {
+    fn code_is_read_from_incomplete_documents() {
         let cases = [
             (r#"{"code":"HYPERFLEET-NTF-000"}"#, Some(Code::UnknownEndpoint)),
             (r#"{"status":"404","code":"HYPERFLEET-NTF-000"}"#, Some(Code::UnknownEndpoint)),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_document_of_a_refused_request() {
+    fn problem_document_of_an_invalid_request_is_parsed() {
         let body = r#"{
             "type": "https://api.hyperfleet.io/errors/validation-error", "title": "Validation failed", "status": 400,
             "detail": "spec is required", "instance": "/api/hyperfleet/v1/clusters", "code": "HYPERFLEET-VAL-001",
@@ -167,6 +167,6 @@ mod tests {
         let problem = Problem::parse(body).unwrap();
         assert_eq!((problem.code, problem.status, problem.trace_id.as_str()), (Code::Validation, 400, "t-1"));
         assert_eq!(problem.errors, [InvalidField { field: "spec".to_owned(), message: "is required".to_owned() }]);
-        assert_eq!(Problem::parse(&body[..body.len() - 2]), None, "a document that breaks off");
+        assert_eq!(Problem::parse(&body[..body.len() - 2]), None, "a truncated document");
     }
 }

@@ -1,8 +1,8 @@
-//! When a call is tried again.
+//! Decides when a call is tried again, and after which delay.
 //!
-//! In: a policy, a deadline, and a way to make one attempt. Out: the last attempt's outcome and how many there were.
-//! Any method is retried, POST included: the API's writes are idempotent. It waits on Tokio's clock only, and takes
-//! its randomness as an argument.
+//! In: a policy, a deadline, and a function that makes one attempt. Out: the last attempt's outcome, and the
+//! number of attempts. Every method is retried, POST included, because the API's writes are idempotent. The
+//! delays run on Tokio's clock, and the random numbers are an argument, so that tests control both.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Backoff {
+pub enum DelayGrowth {
     /// `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
@@ -24,19 +24,19 @@ pub enum Backoff {
     Constant,
 }
 
-/// How far a delay is moved either way, so that clients that failed together do not return together.
+/// Each delay varies randomly by this fraction, so that clients that failed together do not retry together.
 const JITTER: f64 = 0.1;
 
-/// How often, and after which delays.
+/// The number of attempts, and the delays between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in total; none counts as one.
+    /// The number of attempts, the first included; zero counts as one.
     pub attempts: u32,
-    /// How the delay grows.
-    pub backoff: Backoff,
+    /// How the delay grows with each attempt.
+    pub backoff: DelayGrowth,
     /// The first delay.
     pub base_delay: Duration,
-    /// No delay is longer, whatever the growth or the server says.
+    /// The upper limit of a delay, also of one that the server requests.
     pub max_delay: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 3,
-            backoff: Backoff::Exponential,
+            backoff: DelayGrowth::Exponential,
             base_delay: Duration::from_secs(1),
             max_delay: Duration::from_secs(30),
         }
@@ -52,42 +52,43 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The delay after the n-th failed attempt, with a `jitter` from -1 to 1.
+    /// Computes the delay after the n-th failed attempt, with a `jitter` from -1 to 1.
     #[must_use]
     pub fn delay(&self, failed: u32, jitter: f64) -> Duration {
         let failed = failed.max(1);
         let factor = match self.backoff {
-            Backoff::Exponential => 2_u32.saturating_pow(failed - 1),
-            Backoff::Linear => failed,
-            Backoff::Constant => 1,
+            DelayGrowth::Exponential => 2_u32.saturating_pow(failed - 1),
+            DelayGrowth::Linear => failed,
+            DelayGrowth::Constant => 1,
         };
         let grown = self.base_delay.saturating_mul(factor).min(self.max_delay.saturating_mul(2));
         grown.mul_f64(1.0 + JITTER * jitter.clamp(-1.0, 1.0)).min(self.max_delay)
     }
 }
 
-/// What an attempt says about another one.
+/// Whether and when to make another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another attempt would end the same way.
+    /// No other attempt: it would end the same way.
     Final,
-    /// The refused credential has been replaced since: once in a call, another attempt is made at once.
+    /// Another attempt without a delay, once per call: the token file has a new token since the server
+    /// refused the old one.
     AtOnce,
-    /// Another attempt can end otherwise, after the policy's delay or the one that the server asks for.
+    /// Another attempt after the policy's delay, or after the server's if that is longer.
     Later(Option<Duration>),
 }
 
 /// The outcome of one attempt.
 pub(crate) trait Outcome {
-    /// Whether another attempt can end otherwise.
+    /// Whether another attempt may succeed, and when to make it.
     fn next(&self) -> Next;
 
-    /// Why this one does not count, for the log.
+    /// The reason for another attempt, for the log.
     fn reason(&self) -> String;
 }
 
 impl Next {
-    /// After a complete answer.
+    /// Decides by a complete answer.
     pub(crate) fn after_answer(status: StatusCode, retry_after: Option<Duration>, stale_credential: bool) -> Self {
         match (stale_credential, is_worth_retrying(status)) {
             (true, _) => Self::AtOnce,
@@ -96,20 +97,20 @@ impl Next {
         }
     }
 
-    /// After an attempt without an answer.
+    /// Decides by an attempt without a complete answer.
     pub(crate) fn after_failure(is_retryable: bool) -> Self {
         if is_retryable { Self::Later(None) } else { Self::Final }
     }
 }
 
-/// Whether another attempt at a request that got this status can end otherwise.
+/// Whether a request that got this status may succeed in another attempt.
 #[must_use]
 pub fn is_worth_retrying(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// Makes attempts until one is final, the policy is used up, or the deadline leaves no room for the next one. Gives
-/// the last outcome and the number of attempts.
+/// Repeats attempts until one is final, the policy allows no more, or the next one would begin after the
+/// deadline. Returns the last outcome and the number of attempts.
 pub(crate) async fn run<T, F, Fut>(
     policy: RetryPolicy,
     deadline: Option<Instant>,
@@ -150,7 +151,7 @@ where
     }
 }
 
-/// Reads `Retry-After`: seconds, or a date to be compared with `now`.
+/// Parses `Retry-After`: seconds, or an HTTP date, from which `now` is subtracted.
 pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -172,17 +173,17 @@ mod tests {
 
     const POLICY: RetryPolicy = RetryPolicy {
         attempts: 4,
-        backoff: Backoff::Exponential,
+        backoff: DelayGrowth::Exponential,
         base_delay: Duration::from_secs(1),
         max_delay: Duration::from_secs(5),
     };
 
     #[test]
-    fn delays_grow_by_the_strategy_and_stop_at_the_cap() {
+    fn delay_grows_by_the_policy_up_to_its_limit() {
         let cases = [
-            ("exponential", Backoff::Exponential, [1, 2, 4, 5, 5]),
-            ("linear", Backoff::Linear, [1, 2, 3, 4, 5]),
-            ("constant", Backoff::Constant, [1, 1, 1, 1, 1]),
+            ("exponential", DelayGrowth::Exponential, [1, 2, 4, 5, 5]),
+            ("linear", DelayGrowth::Linear, [1, 2, 3, 4, 5]),
+            ("constant", DelayGrowth::Constant, [1, 1, 1, 1, 1]),
         ];
         for (name, backoff, seconds) in cases {
             let policy = RetryPolicy { backoff, ..POLICY };
@@ -196,13 +197,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_delay_is_over_the_cap(failed in any::<u32>(), jitter in any::<f64>(), base in 0_u64..1 << 40) {
+        fn delay_never_exceeds_its_limit(failed in any::<u32>(), jitter in any::<f64>(), base in 0_u64..1 << 40) {
             let policy = RetryPolicy { base_delay: Duration::from_millis(base), ..POLICY };
             prop_assert!(policy.delay(failed, jitter) <= policy.max_delay);
         }
     }
 
-    /// What a server or the network did.
+    /// The scripted outcome of an attempt.
     #[derive(Debug, Clone, PartialEq)]
     enum Scripted {
         Answered { status: u16, retry_after: Option<Duration>, stale_credential: bool },
@@ -242,7 +243,7 @@ mod tests {
         Scripted::Failed { retryable }
     }
 
-    /// Runs a script of outcomes; gives the seconds at which attempts were made, and the last outcome.
+    /// Runs a script of outcomes; returns the seconds at which attempts began, and the last outcome.
     async fn play(script: Vec<Scripted>, attempts: u32, deadline: Option<u64>) -> (Vec<u64>, Scripted) {
         let start = Instant::now();
         let times = RefCell::new(Vec::new());
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tries_again_only_what_can_end_otherwise() {
+    async fn attempts_are_repeated_only_while_they_may_succeed() {
         let ok = || answered(200);
         let cases = [
             ("success", vec![ok()], 3, None, vec![0], ok()),
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_both_forms_of_retry_after() {
+    fn retry_after_is_parsed_as_seconds_or_date() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         let cases = [
             ("seconds", "120", Some(120)),

@@ -1,22 +1,22 @@
-//! Trust in servers: the certificate authorities of the system.
+//! TLS with the system's certificate authorities.
 //!
-//! In: the CA bundle that OpenSSL would use (`SSL_CERT_FILE`, `SSL_CERT_DIR`, or the distribution's own place). Out: a
-//! TLS configuration on ring. A system without a bundle is no failure here: plain HTTP needs none, and an HTTPS call
-//! then fails with `UnknownIssuer`.
+//! In: the CA bundle that OpenSSL would use (`SSL_CERT_FILE`, `SSL_CERT_DIR`, or the distribution's default
+//! path). Out: a TLS configuration that uses *ring*. A missing bundle is not an error here, because plain
+//! HTTP needs none; HTTPS calls then fail with `UnknownIssuer`.
 
 use std::sync::Arc;
 
 use rustls::{ClientConfig, RootCertStore};
 
-/// TLS for HTTP clients, with HTTP/2 where the server offers it.
+/// TLS for HTTP clients: trusts the system's authorities, and offers HTTP/2 and HTTP/1.1.
 ///
 /// # Errors
-/// The provider of cryptography supports no version of TLS.
+/// The crypto provider supports no TLS version.
 pub fn client_config() -> Result<ClientConfig, rustls::Error> {
     with_roots(system_roots())
 }
 
-/// TLS for HTTP clients that trust exactly these authorities.
+/// TLS for HTTP clients that trust exactly the authorities in `roots`.
 ///
 /// # Errors
 /// See [`client_config`].

@@ -1,8 +1,8 @@
-//! The bearer token, from a file that somebody else rotates.
+//! Reads the bearer token from a file that another program rotates.
 //!
-//! In: a path, and for how long a token may be used without looking. Out: the value of the header `Authorization`, or why
-//! there is none. A token that cannot be read again is not used any longer. The value is marked as sensitive, so that
-//! nothing prints it.
+//! In: the file's path, and how long a token is used before the file is checked. Out: the value of the header
+//! `Authorization`, marked as sensitive, so that `Debug` prints `Sensitive`. Fails: [`TokenError`]; once the
+//! file cannot be read, its old token is not sent any more.
 
 use std::fs::Metadata;
 use std::io;
@@ -15,11 +15,11 @@ use lifecycle_service::files;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// A file written this shortly before it was read may change again within one tick of its clock: looking equal
-/// then proves nothing.
+/// How long a file must be unchanged before its metadata identify its content. Two writes within one tick of
+/// the file system's clock leave the same metadata.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// A token file that gives no token.
+/// Why the token file yields no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
@@ -30,12 +30,12 @@ pub enum TokenError {
     #[error("token file {} is empty", path.display())]
     #[expect(missing_docs, reason = "the message names it")]
     Empty { path: PathBuf },
-    /// The file holds what no header can carry.
+    /// The token contains characters that HTTP headers cannot carry.
     #[error("the token is no valid header value")]
     Unsendable,
 }
 
-/// Reads a token when it is asked for, as seldom as it may.
+/// A token file with a cache of its last token.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     path: PathBuf,
@@ -45,10 +45,10 @@ pub(crate) struct TokenFile {
 
 #[derive(Debug)]
 struct Cached {
-    /// `Bearer` and the token.
+    /// The header's value, `Bearer` and the token.
     header: HeaderValue,
     read_at: Instant,
-    /// What the file looked like, if looking the same proves that it is the same.
+    /// The file's metadata when it was read; `None` if they do not identify the content, see [`SETTLED`].
     stamp: Option<Stamp>,
 }
 
@@ -77,12 +77,12 @@ impl Stamp {
 }
 
 impl TokenFile {
-    /// With a `lifetime` of zero the file is looked at for each request, and read if it has changed.
+    /// With a `lifetime` of zero, each request checks the file's metadata and reads the file if they changed.
     pub(crate) fn new(path: PathBuf, lifetime: Duration) -> Self {
         Self { path, lifetime, cached: Mutex::default() }
     }
 
-    /// The header to send.
+    /// Returns the header's value for a request.
     pub(crate) async fn token(&self) -> Result<HeaderValue, TokenError> {
         let mut cached = self.cached.lock().await;
         if let Some(known) = cached.as_ref() {
@@ -94,7 +94,7 @@ impl TokenFile {
         self.read_into(&mut cached).await
     }
 
-    /// Whether the file holds another token than the one that was refused. Forgets the cached one.
+    /// Whether the file holds another token than the refused one. Reads the file and replaces the cached token.
     pub(crate) async fn has_replaced(&self, refused: &HeaderValue) -> bool {
         let mut cached = self.cached.lock().await;
         self.read_into(&mut cached).await.is_ok_and(|header| header != *refused)
@@ -102,7 +102,7 @@ impl TokenFile {
 
     async fn read_into(&self, cached: &mut Option<Cached>) -> Result<HeaderValue, TokenError> {
         *cached = None;
-        // Before reading: a change in between must not be taken for what was read.
+        // Read the metadata before the content: a change in between then shows as a difference at the next check.
         let stamp = self.stamp().await.filter(|stamp| stamp.is_settled(SystemTime::now()));
         let read_at = Instant::now();
         let text = files::read_text_aside(&self.path, files::SECRET)
@@ -131,59 +131,59 @@ fn bearer(token: &str) -> Result<HeaderValue, TokenError> {
 mod tests {
     use super::*;
 
-    async fn shown(file: &TokenFile) -> String {
+    async fn token_or_error(file: &TokenFile) -> String {
         match file.token().await {
             Ok(header) => header.to_str().unwrap_or_default().trim_start_matches("Bearer ").to_owned(),
-            Err(error) => lifecycle_service::logging::Chain(&error).to_string(),
+            Err(error) => lifecycle_errors::Chain(&error).to_string(),
         }
     }
 
     #[tokio::test]
-    async fn follows_the_file_at_once_without_a_lifetime() -> anyhow::Result<()> {
+    async fn token_without_a_lifetime_follows_each_change_of_the_file() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("token");
         let file = TokenFile::new(path.clone(), Duration::ZERO);
-        assert!(shown(&file).await.starts_with("reading token file"), "missing");
+        assert!(token_or_error(&file).await.starts_with("reading token file"), "missing");
         for token in ["one", "two", "thr"] {
             std::fs::write(&path, format!(" {token}\n"))?;
-            assert_eq!(shown(&file).await, token, "even if it is written twice within one tick");
+            assert_eq!(token_or_error(&file).await, token, "even after two writes within one tick of the clock");
         }
         std::fs::write(&path, "a\nb")?;
-        assert_eq!(shown(&file).await, "the token is no valid header value");
-        assert!(!format!("{:?}", bearer("hunter2")?).contains("hunter2"), "nobody can print it");
+        assert_eq!(token_or_error(&file).await, "the token is no valid header value");
+        assert!(!format!("{:?}", bearer("hunter2")?).contains("hunter2"), "`Debug` prints no token");
         std::fs::write(&path, " \n")?;
-        assert!(shown(&file).await.ends_with("is empty"), "blank");
+        assert!(token_or_error(&file).await.ends_with("is empty"), "blank");
         std::fs::remove_file(&path)?;
         std::os::unix::fs::symlink("/dev/zero", &path)?;
-        assert!(shown(&file).await.ends_with("more than 65536 bytes"), "without an end");
+        assert!(token_or_error(&file).await.ends_with("more than 65536 bytes"), "without an end");
         std::fs::remove_file(&path)?;
-        assert!(shown(&file).await.starts_with("reading token file"), "gone");
+        assert!(token_or_error(&file).await.starts_with("reading token file"), "gone");
         Ok(())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn keeps_a_token_for_its_lifetime_unless_it_is_refused() -> anyhow::Result<()> {
+    async fn token_is_kept_for_its_lifetime_unless_refused() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("token");
         let file = TokenFile::new(path.clone(), Duration::from_secs(30));
         std::fs::write(&path, "one")?;
-        assert_eq!(shown(&file).await, "one");
+        assert_eq!(token_or_error(&file).await, "one");
         std::fs::write(&path, "two")?;
         tokio::time::advance(Duration::from_secs(29)).await;
-        assert_eq!(shown(&file).await, "one", "within its lifetime");
+        assert_eq!(token_or_error(&file).await, "one", "within its lifetime");
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(shown(&file).await, "two", "after its lifetime");
+        assert_eq!(token_or_error(&file).await, "two", "after its lifetime");
 
         let two = bearer("two")?;
-        assert!(!file.has_replaced(&two).await, "the same token again is no news");
+        assert!(!file.has_replaced(&two).await, "the file still holds the refused token");
         std::fs::write(&path, "three")?;
-        assert!(file.has_replaced(&two).await, "a new one is");
-        assert_eq!(shown(&file).await, "three");
+        assert!(file.has_replaced(&two).await, "the file holds a new token");
+        assert_eq!(token_or_error(&file).await, "three");
         Ok(())
     }
 
     #[test]
-    fn trusts_only_a_file_that_has_settled() {
+    fn metadata_identify_content_only_after_the_file_settled() {
         let stamp = Stamp { device: 1, inode: 1, length: 1, changed: (1000, 0) };
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let cases = [("long ago", 1010, true), ("just now", 1001, false), ("in the future, by its clock", 900, false)];

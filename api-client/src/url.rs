@@ -1,27 +1,27 @@
-//! From the URL that somebody wrote to the one that is called.
+//! Resolves the URL of a request against the URL of the API.
 //!
-//! In: a URL, and where the API is. Out: a path below the API's base (with its query), or a foreign URL as it is. Nothing
-//! fails here: a URL that makes no sense fails when it is called.
+//! In: a URL as a task's author wrote it, and the API's base URL. Out: a path below the base (with its
+//! query), or a foreign URL unchanged. Fails: never; an invalid URL fails when it is called.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 
-/// The version in paths where none is configured.
+/// The API version in paths if none is configured.
 const DEFAULT_VERSION: &str = "v1";
 
-/// What a segment of a path needs to escape: all but the unreserved characters of RFC 3986.
+/// The characters that are escaped in a path segment: all but the unreserved ones of RFC 3986.
 const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A value as one segment of a path; none for a value that no segment can stand for.
+/// Escapes a value as one path segment; `None` if it is empty, `.` or `..`.
 ///
-/// An empty segment and those of dots disappear on the way to the server, which would then be asked for another resource.
+/// URL parsers and servers remove such segments, so that the request would name another resource.
 #[must_use]
 pub fn segment(value: &str) -> Option<String> {
     let vanishes = matches!(value, "" | "." | "..");
     (!vanishes).then(|| utf8_percent_encode(value, &ESCAPED).to_string())
 }
 
-/// Where the API is.
+/// The API's base URL and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     url: Url,
@@ -29,22 +29,22 @@ pub struct Base {
 }
 
 impl Base {
-    /// The API below `url`, whose paths hold `version`; empty means `v1`.
+    /// The API below `url`, with `version` in its paths; empty means `v1`.
     #[must_use]
     pub fn new(url: Url, version: &str) -> Self {
         let version = if version.is_empty() { DEFAULT_VERSION } else { version };
         Self { url, version: version.to_owned() }
     }
 
-    /// Rewrites a URL for this API.
+    /// Resolves a request's URL against the API.
     ///
-    /// A relative URL gets the API's prefix unless it begins with `api/`. An absolute one on the API's own origin loses
-    /// origin and base path; any other is foreign and left alone. Paths are cleaned of `.`, `..` and superfluous slashes;
-    /// queries are kept, fragments are not.
+    /// A relative URL gets the API's prefix, unless it begins with `api/`. An absolute URL on the API's
+    /// origin loses the origin and the base path. Any other URL is foreign and stays unchanged. `.`, `..` and
+    /// superfluous slashes are removed from paths; queries are kept, and fragments are dropped.
     #[must_use]
     pub fn resolve(&self, url: &str) -> String {
         let (target, prefix) = match url.split_once("://") {
-            // `://` further back stands in a path or a query.
+            // `://` after the first slash is part of a path or a query.
             Some((scheme, _)) if scheme.contains(['/', '?', '#']) => (url, None),
             None => (url, None),
             Some((_, rest)) => match Url::parse(url) {
@@ -62,7 +62,7 @@ impl Base {
             Some(prefix) => match path.strip_prefix(prefix) {
                 Some("") => "/".to_owned(),
                 Some(below) if below.starts_with('/') => below.to_owned(),
-                // On the API's host, but beside its base.
+                // The URL is on the API's origin, but not below its base path: it is foreign.
                 _ => return url.to_owned(),
             },
             None if path.starts_with("/api/") => path,
@@ -75,10 +75,11 @@ impl Base {
         resolved
     }
 
-    /// The URL that is called, given what [`resolve`](Self::resolve) made of it; none if it is no web address.
+    /// Builds the URL to call from the result of [`resolve`](Self::resolve); `None` if it is not an http or
+    /// https URL.
     #[must_use]
     pub fn locate(&self, resolved: &str) -> Option<Url> {
-        // The parser drops blanks at the end, so that the name `x ` would be read as `x`.
+        // The URL parser drops trailing blanks, which would turn the name `x ` into `x`: escape them.
         let trimmed = resolved.trim_end_matches(' ');
         let resolved = format!("{trimmed}{}", "%20".repeat(resolved.len() - trimmed.len()));
         if resolved.starts_with('/') {
@@ -88,19 +89,19 @@ impl Base {
         }
     }
 
-    /// Where relative URLs go.
+    /// The URL that relative URLs are resolved against.
     pub(crate) fn root(&self) -> Url {
         self.locate(&self.resolve("")).unwrap_or_else(|| self.url.clone())
     }
 
-    /// Whether a URL is on the API's own origin.
+    /// Whether a URL has the API's origin.
     #[must_use]
     pub fn is_origin_of(&self, url: &Url) -> bool {
         url.origin() == self.url.origin()
     }
 
-    /// Whether a URL may be on the API's origin once its templates (`{{ … }}`) are rendered. Only a host that is written
-    /// out is certainly another one.
+    /// Whether a URL may have the API's origin once its templates (`{{ … }}`) are rendered: always, unless
+    /// its scheme and host are literal text and differ.
     #[must_use]
     pub fn may_serve(&self, url: &str) -> bool {
         let written = url.split_once("{{").map_or(url, |(written, _)| written);
@@ -114,7 +115,7 @@ impl Base {
     }
 }
 
-/// Whether a URL can be called.
+/// Whether a URL is an http or https URL.
 pub(crate) fn is_web_address(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
@@ -140,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Values as an attacker would choose them.
+    /// Values that try to change the structure of a URL.
     fn hostile_value() -> impl Strategy<Value = String> {
         prop_oneof!["[./\\\\%2eEfF?#@:;a \t\n\r\u{0}-]{0,8}", ".{0,12}", "[a-z0-9-]{1,20}"]
     }
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rewrites_urls() {
+    fn url_is_resolved_against_the_api() {
         let plain = "http://api:8000";
         let nested = "https://gate.example/fleet/";
         let cases = [
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_written_foreign_host_is_certainly_not_the_api() {
+    fn only_a_literal_foreign_host_is_never_the_api() {
         let cases = [
             ("a path", "/clusters/{{ .id }}", true),
             ("the API's own origin", "http://api:8000/x", true),
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn locates_paths_below_the_base() {
+    fn resolved_path_is_located_below_the_base() {
         let cases = [
             ("at a root", "http://api:8000", "/api/x?a=b", Some("http://api:8000/api/x?a=b")),
             ("below a base path", "http://api:8000/fleet/", "/api/x", Some("http://api:8000/fleet/api/x")),
@@ -236,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_reaches_the_server_as_one_segment(id in hostile_value()) {
+        fn any_value_reaches_the_server_as_one_segment(id in hostile_value()) {
             let at = base("http://api:8000/fleet", "v1");
             let segment = segment(&id);
             prop_assert_eq!(segment.is_none(), ["", ".", ".."].contains(&id.as_str()), "{}", id);
@@ -248,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn a_relative_url_never_leaves_the_api(path in "[a-z./%-]{0,30}") {
+        fn relative_url_never_leaves_the_api(path in "[a-z./%-]{0,30}") {
             let at = base("http://api:8000/fleet", "v1");
             let located = at.locate(&at.resolve(&path)).expect("a URL");
             prop_assert!(at.is_origin_of(&located));
@@ -256,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_resolved_stays_as_it_is(path in "api/[a-z./]{0,20}") {
+        fn resolve_is_idempotent(path in "api/[a-z./]{0,20}") {
             let at = base("http://api:8000", "v1");
             let once = at.resolve(&path);
             prop_assert_eq!(at.resolve(&once), once);

@@ -1,7 +1,7 @@
-//! What a program measures and traces of its calls.
+//! A trait by which a program measures and traces the attempts of its calls.
 //!
-//! In: each attempt of a call, as it begins, leaves and ends. Out: whatever the program makes of it; to the client only
-//! headers, such as those of a trace. A watch cannot fail, and cannot stop a call.
+//! In: the beginning, sending and end of each attempt. Out: headers to add to the request, such as those of a trace.
+//! A watch can neither fail nor stop a call.
 
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Url;
@@ -15,31 +15,31 @@ pub struct Outgoing {
     pub method: Method,
     /// The URL that is called; it may hold credentials.
     pub url: Url,
-    /// The URL as [`Base::resolve`](crate::Base::resolve) gave it: a path below the API's base, or a foreign URL.
+    /// The result of [`Base::resolve`](crate::Base::resolve): a path below the API's base, or a foreign URL.
     pub resolved: String,
     /// Whether the request goes to the API's own origin.
     pub is_own: bool,
 }
 
-/// Watches the attempts of one call.
+/// Observes the attempts of one call.
 pub trait Watch: Sync {
-    /// What the watch keeps of one attempt.
+    /// The state of the watch during one attempt.
     type Attempt: WatchAttempt;
 
-    /// An attempt begins; the first has the number 1.
+    /// Called when an attempt begins; the first has the number 1.
     fn attempt(&self, request: &Outgoing, number: u32) -> Self::Attempt;
 }
 
-/// Watches one attempt. If it is dropped before [`ended`](Self::ended), the caller has given the whole call up.
+/// Observes one attempt. If it is dropped before [`ended`](Self::ended), the caller abandoned the call.
 pub trait WatchAttempt: Send {
-    /// The request leaves now, with these headers: from here on the attempt waits for the server.
-    fn leaves(&mut self, headers: &mut HeaderMap);
+    /// Called just before the request is sent; may add headers. From here on, the attempt waits for the server.
+    fn sending(&mut self, headers: &mut HeaderMap);
 
-    /// The attempt has ended: with the status of a complete answer, or without one.
+    /// Called when the attempt ends, with the status of a complete answer, or with the error.
     fn ended(self, outcome: Result<StatusCode, &CallError>);
 }
 
-/// Watches nothing.
+/// Observes nothing.
 impl Watch for () {
     type Attempt = ();
 
@@ -47,7 +47,7 @@ impl Watch for () {
 }
 
 impl WatchAttempt for () {
-    fn leaves(&mut self, _headers: &mut HeaderMap) {}
+    fn sending(&mut self, _headers: &mut HeaderMap) {}
 
     fn ended(self, _outcome: Result<StatusCode, &CallError>) {}
 }

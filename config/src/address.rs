@@ -1,8 +1,8 @@
-//! The address that a server listens at, as an author writes it.
+//! Parses the address that a server listens on, in Go's notation.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Reads an address to listen at: `:8080`, which is all interfaces, `localhost:8080`, `127.0.0.1:8080`, `[::1]:8080`.
+/// Parses a listen address such as `:8080` (all interfaces), `localhost:8080`, `127.0.0.1:8080` or `[::1]:8080`.
 #[must_use]
 pub fn parse(text: &str) -> Option<SocketAddr> {
     if let Some(port) = text.strip_prefix(':') {
@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Option<SocketAddr> {
     text.parse().ok()
 }
 
-/// All interfaces, of both IP versions where the system has both.
+/// The address of all interfaces: IPv6's unspecified address, which also accepts IPv4 where the system has both.
 #[must_use]
 pub fn all_interfaces(port: u16) -> SocketAddr {
     (Ipv6Addr::UNSPECIFIED, port).into()
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_parsed() {
+    fn listen_addresses_are_parsed() {
         let cases = [
             (":8080", Some("[::]:8080")),
             ("localhost:8080", Some("127.0.0.1:8080")),

@@ -1,10 +1,11 @@
-//! From a located document to a typed value, with every mistake in it.
+//! Decodes a YAML document into a typed value, and reports every mistake in it.
 //!
-//! The JSON Schema that is generated from a type is the one source of its keys, types and required
-//! fields: the same schema is published to authors and walked here. A mistake is reported and mended with
-//! a placeholder, so that the rest of the file is checked in the same go.
+//! In: a [`Document`] and a type with a JSON Schema. Out: a value of the type. Fails: with diagnostics. The
+//! schema generated from the type is the only source of its keys, types and required fields: it is published
+//! to authors, and this module checks documents against it. After reporting a mistake, the module continues
+//! with a placeholder value, so that one run reports the mistakes of the whole file.
 //!
-//! What a schema cannot say (exactly one of two keys, expressions that parse) is checked by whoever
+//! Rules that a JSON Schema cannot express, such as "exactly one of two keys", are checked by the code that
 //! compiles the typed value.
 
 mod text;
@@ -22,23 +23,23 @@ pub use self::walk::without_zeros;
 use crate::diagnostics::{Diagnostics, Severity};
 use crate::document::{Document, Path};
 
-/// Marks an object schema in which unknown keys are warnings, in the object and below it.
+/// Schema extension of a mapping: unknown keys in the mapping, and below, are warnings instead of errors.
 pub const LENIENT: &str = "x-lenient";
-/// Says of a key what to write where its value is missing. A key that has this and no value is an error, required or not:
-/// an empty `retention:` must not count as no retention.
+/// Schema extension of a key: the help for a missing value. A key with this extension must not be empty even
+/// if it is optional: an empty `retention:` must not be read as "no retention".
 pub const CURE: &str = "x-cure";
-/// The `format` of text that must be a duration in Go's notation.
+/// The schema `format` of a text that must be a duration in Go's notation.
 pub const DURATION: &str = "go-duration";
 
-/// The JSON Schema (draft 2020-12) of a configuration type.
+/// Generates the JSON Schema (draft 2020-12) of a configuration type.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Reads a document as a `T`; what does not fit goes to `diagnostics`.
+/// Decodes a document into a `T`, and adds its mistakes to `diagnostics`.
 ///
-/// `None` only if not even placeholders make a `T` of it.
+/// Returns `None` only if `T` refuses the document even with placeholders in the place of invalid values.
 pub fn decode<T: JsonSchema + DeserializeOwned>(
     document: &Document,
     typing: Typing,
@@ -55,9 +56,10 @@ pub fn decode<T: JsonSchema + DeserializeOwned>(
     }
 }
 
-/// Checks a document against a schema, and leaves known keys only, each of the wanted type.
+/// Checks a document against a schema. Returns its known keys, with values of the right types.
 ///
-/// Required keys whose path is in `supplied` may be missing: their value comes from elsewhere.
+/// `supplied` has the paths of required keys that may be missing in the document, because a flag or a
+/// variable sets them.
 pub fn normalize(
     document: &Document,
     schema: &Value,

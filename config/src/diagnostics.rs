@@ -1,20 +1,21 @@
-//! What is wrong with a configuration: every mistake, with its place and the words that would fix it.
+//! Diagnostics: mistakes in a configuration, each with its place and a cure.
 //!
-//! A check never stops at the first mistake: it adds to a [`Diagnostics`] and goes on. Rendering is for
-//! people ([`Display`](std::fmt::Display)) or for programs ([`serde::Serialize`]).
+//! In: mistakes that the other modules find. Out: a list, printed for people ([`Display`](std::fmt::Display))
+//! or for programs ([`serde::Serialize`]). A check adds each mistake to a [`Diagnostics`] and continues, so
+//! that an author sees all of them at once.
 
 use std::{fmt, io};
 
 use serde::Serialize;
 
-/// How bad it is.
+/// How a diagnostic affects loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The configuration is refused.
     Error,
-    /// The configuration loads, and something in it will fail or will not do what its author means;
-    /// `check --strict` refuses it.
+    /// The configuration loads, but something in it will fail, or will not do what its author probably means;
+    /// `check --strict` refuses the configuration.
     Warning,
     /// The configuration loads and works as written, and could be simpler; `check --strict` accepts it.
     Note,
@@ -27,9 +28,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The file, or what stands for it: `environment`, `command line`.
     pub file: String,
-    /// Where in the file, by keys: `params[0].source`. Empty for the file as a whole.
+    /// The keys that lead to the value: `params[0].source`. Empty if the diagnostic is about the whole file.
     pub path: String,
-    /// Where in the file, from 1; none outside of files.
+    /// The line, from 1; none for variables and flags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The column, from 1.
@@ -37,15 +38,15 @@ pub struct Diagnostic {
     pub column: Option<usize>,
     /// What is wrong.
     pub message: String,
-    /// What would fix it.
+    /// How to correct it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The line that it stands in; none where it could quote a secret.
+    /// The line of the file; none if the file may hold secrets.
     #[serde(skip)]
     pub snippet: Option<Snippet>,
 }
 
-/// What is shown of a line, with the place of the mistake in it.
+/// A part of a line, and the column of the mistake in this part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
     text: String,
@@ -53,7 +54,7 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// Cuts what is worth showing out of a line, around the 1-based `column`.
+    /// Cuts a part of at most 100 characters out of a line, around the 1-based `column`.
     #[must_use]
     pub fn of(line: &str, column: usize) -> Self {
         let start = if column > SNIPPET_WIDTH { column - SNIPPET_WIDTH / 2 } else { 0 };
@@ -62,26 +63,26 @@ impl Snippet {
     }
 }
 
-/// The most characters of a line that are shown.
+/// The maximum number of characters in a snippet.
 const SNIPPET_WIDTH: usize = 100;
 
-/// The most diagnostics that are kept: an author who has more mends these first.
+/// The maximum number of diagnostics kept. An author with more mistakes corrects these first.
 const MAX_DIAGNOSTICS: usize = 500;
 
 impl Diagnostic {
-    /// The same diagnostic with another severity.
+    /// Returns the diagnostic with another severity.
     #[must_use]
     pub fn as_severity(self, severity: Severity) -> Self {
         Self { severity, ..self }
     }
 
-    /// A file that cannot be read.
+    /// An error about a file that cannot be read.
     #[must_use]
     pub fn unreadable(file: &str, error: &io::Error, help: Option<String>) -> Self {
         Self::outside(file, "", format!("failed to read the file: {}", why_unreadable(error)), help)
     }
 
-    /// An error that stands in no line of any file: an environment variable, a flag, an unreadable file.
+    /// An error without a line: about an environment variable, a flag, or an unreadable file.
     #[must_use]
     pub fn outside(file: &str, path: &str, message: String, help: Option<String>) -> Self {
         Self {
@@ -97,7 +98,7 @@ impl Diagnostic {
     }
 }
 
-/// Why a file cannot be read, in words that do not name the system's error code.
+/// Explains why a file cannot be read, without the operating system's error code in the common cases.
 #[must_use]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds")]
 pub fn why_unreadable(error: &io::Error) -> String {
@@ -109,7 +110,7 @@ pub fn why_unreadable(error: &io::Error) -> String {
     }
 }
 
-/// Everything found so far.
+/// The diagnostics of a check; above 500, further ones are only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diagnostics {
@@ -131,7 +132,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds a diagnostic that is worth making only if it is kept: quoting a long line takes a while.
+    /// Adds a diagnostic, and calls `make` only if it will be kept: quoting a long line takes time.
     pub fn push_with(&mut self, severity: Severity, make: impl FnOnce() -> Diagnostic) {
         if self.list.len() < MAX_DIAGNOSTICS || (severity == Severity::Error && !self.has_errors()) {
             self.push(make());
@@ -140,7 +141,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds every diagnostic of another check.
+    /// Adds the diagnostics of another check.
     pub fn extend(&mut self, other: Self) {
         self.omitted += other.omitted;
         for diagnostic in other.list {
@@ -148,37 +149,37 @@ impl Diagnostics {
         }
     }
 
-    /// Every diagnostic, in the order of [`sort`](Self::sort) if that was called.
+    /// The diagnostics in the order of their addition, or of [`sort`](Self::sort).
     #[must_use]
     pub fn all(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// How many more there were than are kept.
+    /// The number of diagnostics that were dropped because of the limit.
     #[must_use]
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// Whether there is nothing to report.
+    /// Whether there are no diagnostics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether anything refuses the configuration.
+    /// Whether a diagnostic is an error, so that the configuration is refused.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }
 
-    /// How many diagnostics of a severity there are.
+    /// Counts the diagnostics of a severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
-    /// Makes every warning an error. A note stays a note, because nothing has to change for it.
+    /// Turns every warning into an error, for `check --strict`. Notes stay notes: they require no change.
     #[must_use]
     pub fn strict(mut self) -> Self {
         for diagnostic in &mut self.list {
@@ -190,8 +191,8 @@ impl Diagnostics {
         self
     }
 
-    /// Orders the diagnostics as a reader goes through the files: file by file in the order in which they
-    /// first appear, then by line. What stands at the same place keeps its order; repetitions go.
+    /// Sorts the diagnostics by file, in the order in which the files first appear, then by line and column.
+    /// Keeps the order of diagnostics at the same place, and removes repetitions.
     pub fn sort(&mut self) {
         let mut files: Vec<String> = Vec::new();
         for diagnostic in &self.list {

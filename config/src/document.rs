@@ -1,12 +1,12 @@
-//! A YAML document that knows where each of its values stands.
+//! Parses YAML into a tree whose values keep their line and column.
 //!
-//! In: the text of one file. Out: a tree of [`Node`]s with line and column, or the [`Diagnostic`]s that make
-//! it unreadable. Text is read as the Go adapter's YAML libraries read it (see [`plain`]): which plain
-//! scalars are numbers, which octal notations count, that `yes` is text in a file and true in a manifest. Only
-//! the first document of a file is read.
+//! In: the text of one file, of which the first document is read. Out: a tree of [`Node`]s. Fails: with
+//! [`Diagnostic`]s. The types of scalars follow the Go adapter's YAML libraries, see [`plain`]: which
+//! unquoted texts are numbers, which octal notations are accepted, and that `yes` is text in a configuration
+//! file and true in a manifest.
 //!
-//! Hostile input ends in an error: size, depth and the number of nodes after the expansion of aliases
-//! are bounded. What the values mean is none of this module's business: see [`crate::decode`].
+//! Size, depth, and the number of nodes after the expansion of aliases are limited, so that hostile input
+//! fails instead of exhausting memory. [`crate::decode`] checks keys and types.
 
 pub mod path;
 pub mod plain;
@@ -23,52 +23,52 @@ pub use self::plain::Dialect;
 pub use self::scalar::{Scalar, Style};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity, Snippet};
 
-/// What to write where YAML takes a part of a text for its own signs.
+/// The help for text that YAML misreads because it lacks quotes.
 pub const QUOTES: &str = "put it in quotes, as in `expression: \"…\"`, or write it below `expression: |`";
 
-/// A place in a file; both numbers count from 1.
+/// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
-    /// The column, in characters.
+    /// The column, in characters from 1.
     pub column: usize,
 }
 
-/// A value and where it begins.
+/// A value with its position in the file.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where the value begins; for a value that came through an alias, where it was defined.
+    /// The first character of the value; for the value of an alias, the position of the anchored value.
     pub position: Position,
     /// The value.
     pub content: Content,
 }
 
-/// What a [`Node`] holds.
+/// The content of a [`Node`].
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// A scalar, with its text as written.
+    /// A scalar: its text, before its type is resolved.
     Scalar(Scalar),
     /// A sequence.
     List(Vec<Node>),
-    /// A mapping, in the order of the file; keys are unique.
+    /// A mapping, in the order of the file. Keys are unique.
     Map(Vec<Entry>),
 }
 
-/// One key of a mapping, with its value.
+/// A key of a mapping with its value.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The key's text.
     pub key: String,
-    /// The key as it was written: without quotes its text may stand for a number, which is written differently.
+    /// The key as a scalar: an unquoted key may be a number, which Go writes in another notation.
     pub key_scalar: Scalar,
-    /// Where the key begins.
+    /// The first character of the key.
     pub key_position: Position,
     /// The value.
     pub value: Node,
 }
 
-/// A file's text, kept to quote from it.
+/// A file's text, from which diagnostics quote lines.
 #[derive(Debug)]
 struct Source {
     file: String,
@@ -85,7 +85,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Parses the first document of `text`; `file` is the name that diagnostics are reported under.
+    /// Parses the first document of `text`; diagnostics name `file`.
     ///
     /// # Errors
     /// The text is not YAML, is empty, repeats a key, or exceeds a limit.
@@ -93,10 +93,10 @@ impl Document {
         Self::parse_as(file, text, true)
     }
 
-    /// Parses a file that may hold secrets: its diagnostics never quote it.
+    /// Parses a file that may hold secrets: its diagnostics quote no line.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// Those of [`parse`](Self::parse).
     pub fn parse_secret(file: &str, text: &str) -> Result<Self, Diagnostics> {
         Self::parse_as(file, text, false)
     }
@@ -115,7 +115,7 @@ impl Document {
         }
     }
 
-    /// The same document with its keys in lower case. Of keys that become the same, the last one stays.
+    /// Returns the document with its keys in lower case. If two keys become equal, the last one is kept.
     #[must_use]
     pub fn with_lower_case_keys(mut self) -> Self {
         self.root.lower_case_keys();
@@ -134,13 +134,13 @@ impl Document {
         &self.root
     }
 
-    /// What is worth a warning about the text itself.
+    /// Warnings about the text itself, such as a second document.
     #[must_use]
     pub fn notes(&self) -> &Diagnostics {
         &self.notes
     }
 
-    /// The node at `path`, if there is one.
+    /// Returns the node at `path`.
     #[must_use]
     pub fn node(&self, path: &Path) -> Option<&Node> {
         let mut node = &self.root;
@@ -150,7 +150,8 @@ impl Document {
         Some(node)
     }
 
-    /// Where `path` stands: a scalar's own place, a collection's key, or the nearest parent that exists.
+    /// The position that a diagnostic about `path` names: of a scalar itself, of a collection's key, or of
+    /// the nearest parent that exists.
     #[must_use]
     pub fn locate(&self, path: &Path) -> Position {
         let mut node = &self.root;
@@ -166,10 +167,10 @@ impl Document {
         position
     }
 
-    /// Where the 1-based `line` and `column` of the text at `path` stand in the file.
+    /// The position in the file of a line and a column (both from 1) within the text at `path`.
     ///
-    /// Exact for one-line scalars and literal blocks; the scalar's beginning where folding or escapes
-    /// moved the text.
+    /// Exact for one-line scalars and literal blocks. For folded blocks and text with escapes, it is the
+    /// start of the scalar.
     #[must_use]
     pub fn locate_within(&self, path: &Path, line: usize, column: usize) -> Position {
         let start = self.locate(path);
@@ -180,13 +181,13 @@ impl Document {
             Style::Quoted if one_line && line == 1 && !scalar.text.contains(['\'', '"', '\\']) => {
                 Position { column: start.column + column, ..start }
             }
-            // The parser says where the first line of a block begins, which is as deep as the others are indented.
+            // A literal block's position is its first line, indented as deeply as all its lines.
             Style::Literal => Position { line: start.line + line - 1, column: start.column + column - 1 },
             Style::Plain | Style::Quoted | Style::Folded => start,
         }
     }
 
-    /// What stands in a line, from a place on; nothing of a file that may hold secrets.
+    /// The text of a line from `position` to its end; `None` if the file may hold secrets.
     #[must_use]
     pub fn rest_of_line(&self, position: Position) -> Option<&str> {
         let line = self.source.line(position.line).filter(|_| self.source.quotable)?;
@@ -194,13 +195,13 @@ impl Document {
         line.get(start..)
     }
 
-    /// A diagnostic at `path`.
+    /// Builds a diagnostic about the value at `path`.
     #[must_use]
     pub fn diagnostic(&self, severity: Severity, path: &Path, message: String, help: Option<String>) -> Diagnostic {
         self.diagnostic_at(severity, path, self.locate(path), message, help)
     }
 
-    /// A diagnostic at `path` that stands at a place of its own, such as a key or a line within a text.
+    /// Builds a diagnostic about `path` with an explicit position, such as a key's or a line's within a text.
     #[must_use]
     pub fn diagnostic_at(
         &self,
@@ -271,7 +272,8 @@ impl Node {
         }
     }
 
-    /// The value of a configuration file as JSON. A key that is no text is written as Go writes it: `0x10` is `16`.
+    /// Converts the node to JSON by the rules of configuration files. A key that is not text is written as Go
+    /// prints it: `0x10` becomes `16`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match &self.content {
@@ -284,10 +286,10 @@ impl Node {
         }
     }
 
-    /// The value of a manifest as JSON, by the rules of Kubernetes' own YAML library.
+    /// Converts the node to JSON by the rules of Kubernetes' YAML library, as a manifest.
     ///
     /// # Errors
-    /// A scalar has no counterpart in JSON; the words name its line and never quote it.
+    /// JSON cannot represent a scalar. The message names its line, and does not quote it.
     pub fn to_manifest(&self) -> Result<Value, String> {
         let refused = |position: Position, what: &str| format!("line {}: {what}", position.line);
         Ok(match &self.content {
@@ -308,7 +310,7 @@ impl Node {
         })
     }
 
-    /// The value of a key, if this is a mapping that has it.
+    /// Returns the value of a key; `None` if the node is not a mapping, or lacks the key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.content {
@@ -317,7 +319,7 @@ impl Node {
         }
     }
 
-    /// Whether the value is text without a character.
+    /// Whether the value is an empty text.
     #[must_use]
     pub fn is_empty_text(&self) -> bool {
         match &self.content {
@@ -326,7 +328,7 @@ impl Node {
         }
     }
 
-    /// Whether the value is null, in any of YAML's spellings.
+    /// Whether the value is null, in any of YAML's notations.
     #[must_use]
     pub fn is_null(&self) -> bool {
         match &self.content {
@@ -335,7 +337,7 @@ impl Node {
         }
     }
 
-    /// What it is, for messages: `a mapping`, `text`, `a number`.
+    /// The type of the value for messages: `a mapping`, `text`, `a number`.
     #[must_use]
     pub fn describe(&self) -> &'static str {
         match &self.content {

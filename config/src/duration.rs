@@ -1,20 +1,20 @@
-//! Durations as Go writes them: `1h30m`, `500ms`, `-1.5s`.
+//! Durations in Go's notation: `1h30m`, `500ms`, `-1.5s`.
 //!
-//! Text goes in, a [`Duration`] or a count of nanoseconds comes out, and the way back gives what Go's
-//! own formatting gives. The range is Go's, ±292 years. A bare number is refused, except zero.
+//! In: text. Out: a [`Duration`] or nanoseconds, and back to the text that Go's `Duration.String` prints.
+//! Fails: [`DurationError`]. The range is Go's, ±292 years. A number without a unit is an error, except zero.
 
 use std::time::Duration;
 
-/// Text that is not a duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// It does not follow the grammar.
+    /// The text does not follow the grammar.
     #[error("invalid duration {0:?}: expected a number and a unit, such as 30s, 1h30m or 500ms")]
     Syntax(String),
     /// A number has no unit.
     #[error("missing unit in duration {0:?}")]
     MissingUnit(String),
-    /// A unit does not exist.
+    /// A unit is unknown.
     #[error("unknown unit {unit:?} in duration {text:?}")]
     UnknownUnit {
         /// The unit.
@@ -22,15 +22,15 @@ pub enum DurationError {
         /// The whole text.
         text: String,
     },
-    /// It is beyond 292 years.
+    /// The duration is beyond ±292 years.
     #[error("duration {0:?} is out of range")]
     OutOfRange(String),
-    /// It is negative where it must not be.
+    /// The duration is negative, where only positive ones are allowed.
     #[error("duration {0:?} is negative")]
     Negative(String),
 }
 
-/// Which units are known.
+/// The accepted units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Units {
     /// Go's: `ns`, `us`, `ms`, `s`, `m`, `h`.
@@ -50,7 +50,7 @@ const DAY: i128 = 24 * HOUR;
 /// Parses a duration that must not be negative.
 ///
 /// # Errors
-/// It does not parse, or is negative.
+/// The text is not a duration, or the duration is negative.
 pub fn parse(text: &str, units: Units) -> Result<Duration, DurationError> {
     let nanoseconds = parse_nanoseconds(text, units)?;
     u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| DurationError::Negative(text.to_owned()))
@@ -59,7 +59,7 @@ pub fn parse(text: &str, units: Units) -> Result<Duration, DurationError> {
 /// Parses a duration of either sign.
 ///
 /// # Errors
-/// It does not parse.
+/// The text is not a duration.
 pub fn parse_nanoseconds(text: &str, units: Units) -> Result<i64, DurationError> {
     let (negative, unsigned) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -140,9 +140,9 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Multiplies `0.<fraction>` with a unit, cut to whole nanoseconds.
+/// Multiplies `0.<fraction>` by a unit, and truncates to whole nanoseconds.
 ///
-/// Eighteen digits are more than the largest unit has nanoseconds; Go too ignores what follows them.
+/// Digits after the 18th are ignored, as in Go: they are below a nanosecond for every unit.
 fn scale_fraction(fraction: &str, unit: i128) -> i128 {
     let shown = &fraction[..fraction.len().min(18)];
     let mut scaled: i128 = 0;
@@ -201,14 +201,15 @@ mod tests {
             ("0.830103483285477580700h", 2_988_372_539_827),
         ];
         for (text, expected) in cases {
-            // Go cuts the last of these in floating point; a nanosecond either way is no difference.
+            // Go computes the fraction of the last case in floating point, so allow a difference of one
+            // nanosecond.
             let parsed = parse_nanoseconds(text, Units::Go);
             assert!(parsed.as_ref().is_ok_and(|parsed| parsed.abs_diff(expected) <= 1), "{text}: {parsed:?}");
         }
     }
 
     #[test]
-    fn what_is_no_duration_says_why() {
+    fn invalid_duration_is_refused_with_its_reason() {
         let syntax = |text: &str| DurationError::Syntax(text.into());
         let unit = |unit: &str, text: &str| DurationError::UnknownUnit { unit: unit.into(), text: text.into() };
         let cases = [
@@ -233,20 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn days_are_known_only_where_they_are_asked_for() {
+    fn days_are_accepted_only_with_their_unit_set() {
         assert_eq!(parse("7d", Units::GoAndDays), Ok(Duration::from_secs(7 * 86_400)));
         assert_eq!(parse("1d12h", Units::GoAndDays), Ok(Duration::from_secs(36 * 3_600)));
         assert!(parse("7d", Units::Go).is_err());
     }
 
     #[test]
-    fn a_negative_duration_is_refused_where_a_span_of_time_is_wanted() {
+    fn negative_duration_is_refused_by_parse() {
         assert_eq!(parse("-1s", Units::Go), Err(DurationError::Negative("-1s".into())));
         assert_eq!(parse("-0s", Units::Go), Ok(Duration::ZERO));
     }
 
     #[test]
-    fn durations_read_as_go_writes_them() {
+    fn durations_are_printed_as_in_go() {
         let cases = [
             (0, "0s"),
             (1, "1ns"),
@@ -272,12 +273,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_formatted_duration_parses_to_itself(nanoseconds in any::<i64>()) {
+        fn printed_duration_parses_to_itself(nanoseconds in any::<i64>()) {
             prop_assert_eq!(parse_nanoseconds(&format_nanoseconds(nanoseconds), Units::Go), Ok(nanoseconds));
         }
 
         #[test]
-        fn no_text_makes_the_parser_panic(text in "[-+]?([0-9.]{0,22}(ns|us|µs|ms|s|m|h|d|x|))*|.*") {
+        fn any_text_is_parsed_without_a_panic(text in "[-+]?([0-9.]{0,22}(ns|us|µs|ms|s|m|h|d|x|))*|.*") {
             let _either = parse_nanoseconds(&text, Units::GoAndDays);
         }
     }

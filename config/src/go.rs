@@ -1,11 +1,11 @@
-//! Scalars as Go writes and reads them: the text of numbers, and which words are booleans.
+//! Prints and parses numbers and booleans as Go does.
 //!
-//! Every format of a double uses the fewest digits that read back as the same double, as Rust does. The formats differ in
-//! when they use an exponent, and in how they write it.
+//! Every format prints a double with the fewest digits that parse to the same double, as Rust does. The
+//! formats differ in when they use an exponent, and in how they write it.
 
 use serde_json::{Number, Value};
 
-/// Writes a double as `%v` does: with an exponent below 1e-4, and from 1e+06 on.
+/// Prints a double as `%v` of Go's `fmt`: with an exponent below 1e-4, and from 1e+06 on.
 #[must_use]
 pub fn float_text(value: f64) -> String {
     if let Some(text) = not_finite(value) {
@@ -21,7 +21,7 @@ pub fn float_text(value: f64) -> String {
     }
 }
 
-/// Writes a double as `encoding/json` does: with an exponent below 1e-6, and from 1e+21 on.
+/// Prints a double as Go's `encoding/json`: with an exponent below 1e-6, and from 1e+21 on.
 #[must_use]
 pub fn float_json(value: f64) -> String {
     let magnitude = value.abs();
@@ -34,7 +34,7 @@ pub fn float_json(value: f64) -> String {
     format!("{digits}e{sign}{}", exponent.unsigned_abs())
 }
 
-/// Writes a number as `%v` does.
+/// Prints a number as `%v` of Go's `fmt`.
 #[must_use]
 pub fn number_text(number: &Number) -> String {
     match number.as_f64() {
@@ -43,10 +43,10 @@ pub fn number_text(number: &Number) -> String {
     }
 }
 
-/// Makes the number that comes out when a double is written as JSON and read with integers kept
-/// apart, as Kubernetes does: `5.0` is written `5`, which is an integer.
+/// Converts a double as a round trip through Kubernetes' JSON does: `5.0` is printed as `5`, which is parsed
+/// as an integer.
 ///
-/// `None` if JSON cannot write it: it is infinite, or not a number.
+/// Returns `None` for infinities and NaN, which JSON cannot represent.
 #[must_use]
 pub fn through_json(value: f64) -> Option<Value> {
     match float_json(value).parse::<i64>() {
@@ -55,7 +55,7 @@ pub fn through_json(value: f64) -> Option<Value> {
     }
 }
 
-/// Reads what Go's `strconv.ParseBool` takes for a boolean.
+/// Parses the texts that Go's `strconv.ParseBool` accepts.
 #[must_use]
 pub fn parse_boolean(text: &str) -> Option<bool> {
     match text {
@@ -75,7 +75,7 @@ fn not_finite(value: f64) -> Option<&'static str> {
     }
 }
 
-/// Splits Rust's `1.5e-7` into its digits and its exponent.
+/// Splits a number in Rust's scientific notation, such as `1.5e-7`, into digits and exponent.
 fn split_exponent(scientific: &str) -> (&str, i32) {
     let (digits, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     (digits, exponent.parse().unwrap_or(0))
@@ -85,7 +85,7 @@ fn split_exponent(scientific: &str) -> (&str, i32) {
 mod tests {
     use super::*;
 
-    /// Written by Go's `fmt` and `encoding/json`.
+    /// A double, and how Go's `fmt` (`%v`) and `encoding/json` print it.
     const GOLDEN: &[(f64, &str, &str)] = &[
         (0.0, "0", "0"),
         (-0.0, "-0", "-0"),
@@ -111,7 +111,7 @@ mod tests {
     ];
 
     #[test]
-    fn doubles_read_as_go_writes_them() {
+    fn doubles_are_printed_as_in_go() {
         for (value, text, json) in GOLDEN {
             assert_eq!(float_text(*value), *text, "{value:e} as %v");
             assert_eq!(float_json(*value), *json, "{value:e} as JSON");
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn integers_never_get_an_exponent() {
+    fn integers_are_printed_without_an_exponent() {
         assert_eq!(number_text(&Number::from(1_234_567)), "1234567");
         assert_eq!(number_text(&Number::from(u64::MAX)), "18446744073709551615");
     }
 
     #[test]
-    fn an_integral_double_becomes_an_integer_on_its_way_through_json() {
+    fn integral_double_becomes_an_integer_through_json() {
         let cases = [
             (5.0, Some(Value::from(5))),
             (-3.0, Some(Value::from(-3))),

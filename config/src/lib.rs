@@ -1,4 +1,4 @@
-//! What every program needs for its configuration, without I/O.
+//! Configuration files, settings and diagnostics for every program, without I/O.
 //!
 //! ```text
 //! text ─▶ document ─▶ decode ─▶ a typed value
@@ -8,8 +8,8 @@
 //!             └──────────┴─▶ diagnostics: file, line, column, what is wrong, what would fix it
 //! ```
 //!
-//! The caller reads files and the environment, and hands them in as values: nothing here opens a file, reads a variable, or
-//! knows what a key is for.
+//! The caller reads files and environment variables, and passes them as values. The meaning of each key
+//! belongs to the programs, not to this crate.
 
 pub mod address;
 pub mod decode;

@@ -1,12 +1,13 @@
-//! The keys of one file, each with the value that comes last: default, file, environment, flag.
+//! Merges a configuration file with its settings from outside: default, file, environment, flag; the later wins.
 //!
-//! In: a [`Table`] of what can be set from outside of the file, the schema of the file, the document, the environment, and the
-//! flags that were given. Out: [`Settings`], the merged value in which each key knows where it came from. Text that does
-//! not fit its key is an error that names the variable or the flag, and the key keeps the value that it had.
+//! In: a [`Table`] of the keys that flags and variables can set, the schema of the file, the document, the
+//! environment, and the given flags. Out: [`Settings`], the merged value with the source of each key. Fails:
+//! with a diagnostic that names the variable or flag whose text does not fit its key; the key then keeps the
+//! value of the weaker source.
 //!
-//! The schema declares the keys, their types and their descriptions; [`tables`] makes the documentation of the schema and the
-//! table. Defaults and rules belong to the program, which applies them through a [`Resolver`]: it reports each diagnostic at
-//! the line, the variable or the flag that the value came from.
+//! The schema declares the keys, their types and their descriptions; [`tables`] generates the documentation
+//! from the schema and the table. Each program applies its defaults and rules through a [`Resolver`], which
+//! reports a diagnostic at the line, variable or flag that the value came from.
 
 #[cfg(feature = "clap")]
 pub mod arguments;
@@ -25,33 +26,33 @@ use crate::decode::{Typing, coerce, normalize};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::document::{Document, Path, Segment};
 
-/// The environment of the process, as a value.
+/// The environment variables of the process, as a value.
 pub type Environment = BTreeMap<String, String>;
 
-/// The flags that were given and set keys, by their long names.
+/// The given flags that set keys, by their long names.
 pub type Flags = BTreeMap<&'static str, String>;
 
-/// What a flag takes.
+/// The argument of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Text.
+    /// A text: `--name value`.
     Text,
-    /// Nothing, or `=true` and `=false`.
+    /// A boolean: `--name`, `--name=true` or `--name=false`.
     Switch,
 }
 
-/// A key that can be set from outside of the file.
+/// A key that a flag or variables can set.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// The key's path in the file.
     pub key: &'static str,
     /// The flag's long name, if it has a flag.
     pub flag: Option<&'static str>,
-    /// What the flag takes.
+    /// The argument of the flag.
     pub takes: Takes,
-    /// Environment variables; the first one that is set and not empty counts.
+    /// Environment variables; the first that is set and not empty is used.
     pub variables: &'static [&'static str],
-    /// Whether the text of a variable is read in lower case.
+    /// Whether the text of a variable is converted to lower case.
     pub lower_case: bool,
 }
 
@@ -62,7 +63,7 @@ impl Setting {
         Self { key, flag: Some(flag), takes: Takes::Text, variables, lower_case: false }
     }
 
-    /// A key with a flag that needs no text.
+    /// A key with a boolean flag.
     #[must_use]
     pub const fn switch(key: &'static str, flag: &'static str, variables: &'static [&'static str]) -> Self {
         Self { key, flag: Some(flag), takes: Takes::Switch, variables, lower_case: false }
@@ -74,37 +75,37 @@ impl Setting {
         Self { key, flag: None, takes: Takes::Text, variables, lower_case: false }
     }
 
-    /// The same key, whose variables are read in lower case.
+    /// The same key, with the text of its variables converted to lower case.
     #[must_use]
     pub const fn lower_case(self) -> Self {
         Self { lower_case: true, ..self }
     }
 }
 
-/// Variables that no [`Setting`] lists, because their names follow from the keys. They are weaker than those of a setting.
+/// Variables whose names are derived from keys. The variables that a [`Setting`] lists take precedence over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
-    /// There are none.
+    /// No derived variables.
     None,
-    /// This prefix and the key, for every key that has a scalar in the file: `PREFIX_LOG_LEVEL`.
+    /// The prefix and the key, for each key with a scalar value in the file: `PREFIX_LOG_LEVEL`.
     OfKeysInFile(&'static str),
-    /// The key, for every key of the schema: `LOG_LEVEL`.
+    /// The key itself, for each key of the schema: `LOG_LEVEL`.
     OfEveryKey,
 }
 
-/// How the keys of one file are set from outside of it.
+/// The flags and variables that set the keys of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// The keys that have a flag or variables of their own.
+    /// The keys with flags or variables of their own.
     pub settings: &'static [Setting],
-    /// Further variables.
+    /// Variables derived from the names of keys.
     pub derived: Derived,
-    /// How strictly the file's scalars are taken.
+    /// Which scalars of the file are accepted for a type.
     pub typing: Typing,
 }
 
 impl Table {
-    /// Whether a flag or a variable of its own sets this key.
+    /// Whether a flag or a listed variable sets this key.
     #[must_use]
     pub fn sets(&self, key: &str, environment: &Environment, flags: &Flags) -> bool {
         self.settings.iter().filter(|setting| setting.key == key).any(|setting| {
@@ -113,7 +114,7 @@ impl Table {
     }
 }
 
-/// What names a configuration file: a flag, else a variable.
+/// The flag and the variable that name a configuration file; the flag takes precedence.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
     /// The flag's long name.
@@ -125,7 +126,7 @@ pub struct FileName {
 }
 
 impl FileName {
-    /// The file; an empty name is none.
+    /// Returns the path of the file. An empty name counts as not set.
     #[must_use]
     pub fn resolve(&self, flag: Option<&str>, environment: &Environment) -> Option<PathBuf> {
         let variable = environment.get(self.variable).map(String::as_str);
@@ -133,10 +134,10 @@ impl FileName {
     }
 }
 
-/// Where the value of a key came from; a later source wins.
+/// The source of a key's value; later variants take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Nobody set it.
+    /// The program's default.
     Default,
     /// The file.
     File,
@@ -146,14 +147,14 @@ pub enum Source {
     Flag,
 }
 
-/// A value from outside of the file.
+/// A value that a variable or a flag sets.
 struct Given {
     key: Path,
     text: String,
     origin: Origin,
 }
 
-/// The variable or flag that a value came from.
+/// The variable or flag that set a value.
 #[derive(Debug, Clone)]
 struct Origin {
     source: Source,
@@ -161,14 +162,14 @@ struct Origin {
 }
 
 impl Origin {
-    /// A diagnostic about what the variable or flag sets.
+    /// Builds a diagnostic about the value of this variable or flag.
     fn diagnostic(&self, severity: Severity, key: &Path, message: &str, help: Option<String>) -> Diagnostic {
         let file = if self.source == Source::Flag { "command line" } else { "environment" };
         Diagnostic::outside(file, &self.name, format!("{key} {message}"), help).as_severity(severity)
     }
 }
 
-/// A merged configuration.
+/// A merged configuration, with the source of each key.
 #[derive(Debug)]
 pub struct Settings {
     document: Document,
@@ -188,7 +189,7 @@ impl Settings {
     ) -> Self {
         let mut given = derived(table.derived, schema, &document, environment);
         given.extend(listed(table.settings, environment, flags));
-        // The last one of a key is the one that counts.
+        // Later entries overwrite earlier ones: flags come last, after listed and derived variables.
         let origins: BTreeMap<_, _> = given.iter().map(|given| (given.key.clone(), given.origin.clone())).collect();
         let supplied: BTreeSet<_> = origins.keys().map(Path::to_string).collect();
         let mut values = normalize(&document, schema, table.typing, &supplied, diagnostics);
@@ -201,7 +202,7 @@ impl Settings {
         Self { document, values, origins }
     }
 
-    /// The merged value as a type. `None` only if the type refuses what its schema allows, which is reported.
+    /// Decodes the merged value. `None`, with a diagnostic, only if the type refuses what its schema allows.
     pub fn decode<T: DeserializeOwned>(&self, diagnostics: &mut Diagnostics) -> Option<T> {
         match serde_json::from_value(self.values.clone()) {
             Ok(decoded) => Some(decoded),
@@ -218,14 +219,14 @@ impl Settings {
         &self.values
     }
 
-    /// Where the value of a key came from.
+    /// The source of a key's value.
     #[must_use]
     pub fn source(&self, key: &Path) -> Source {
         let in_file = || if self.document.node(key).is_some() { Source::File } else { Source::Default };
         self.origins.get(key).map_or_else(in_file, |origin| origin.source)
     }
 
-    /// A diagnostic about a key, at the line, the variable or the flag that its value came from.
+    /// Builds a diagnostic about a key, at the line, variable or flag that its value came from.
     #[must_use]
     pub fn diagnostic(&self, severity: Severity, key: &Path, message: String, help: Option<String>) -> Diagnostic {
         match self.origins.get(key) {
@@ -258,7 +259,7 @@ fn derived(derived: Derived, schema: &Value, document: &Document, environment: &
     given.collect()
 }
 
-/// What the table's variables set, then what its flags set.
+/// Collects the values of the table's variables, then those of its flags.
 fn listed(settings: &[Setting], environment: &Environment, flags: &Flags) -> Vec<Given> {
     let variables = settings.iter().filter_map(|setting| {
         let (name, text) = variable(setting, environment)?;
@@ -275,7 +276,7 @@ fn listed(settings: &[Setting], environment: &Environment, flags: &Flags) -> Vec
         .collect()
 }
 
-/// Sets the value of a key, making the mappings around it.
+/// Sets the value of a key, and creates the mappings around it.
 fn insert(value: &mut Value, key: &Path, converted: Value) {
     let mut place = value;
     for segment in key.segments() {

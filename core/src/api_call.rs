@@ -32,7 +32,7 @@ impl Method {
 
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Backoff {
+pub enum RetryBackoff {
     /// `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
@@ -61,7 +61,7 @@ pub struct ApiCall {
     /// Attempts in total; none for the client's own number.
     pub retry_attempts: Option<u32>,
     /// The growth of the delay between attempts; none for the client's own.
-    pub retry_backoff: Option<Backoff>,
+    pub retry_backoff: Option<RetryBackoff>,
     /// The body. GET and DELETE requests are sent without it.
     pub body: Option<Template>,
     /// The headers, in order.
@@ -80,7 +80,7 @@ pub struct ApiRequest {
     /// See [`ApiCall::retry_attempts`].
     pub retry_attempts: Option<u32>,
     /// See [`ApiCall::retry_backoff`].
-    pub retry_backoff: Option<Backoff>,
+    pub retry_backoff: Option<RetryBackoff>,
     /// The rendered body.
     pub body: Option<String>,
     /// The rendered headers, in order.

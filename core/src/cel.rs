@@ -8,6 +8,7 @@
 //! tell, as there is no type check, and beyond a limit of iterations or of bytes. Nothing here decides what a failure
 //! means.
 
+mod abstract_value;
 mod answer;
 mod conditions;
 mod conversions;
@@ -16,12 +17,10 @@ mod data;
 mod dialect;
 mod environment;
 mod evaluation;
-mod formula;
 mod internal;
 mod limits;
 mod lint;
 mod lists;
-mod prospect;
 mod readings;
 mod summary;
 mod syntax;
@@ -38,10 +37,9 @@ use std::sync::{Arc, OnceLock};
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
-pub use self::formula::{Formula, Key, Relation};
+pub use self::abstract_value::{AbstractValue, Key, Possible, Presence, Relation};
 use self::internal::Internal;
 use self::lint::Name;
-pub use self::prospect::{Possible, Presence, Prospect};
 pub use self::readings::Reading;
 #[cfg(test)]
 pub(crate) use self::walk::VISITED;
@@ -165,13 +163,17 @@ impl Expression {
         };
         let failed = || Err(ExpressionError::Limit("the parser failed".to_owned()));
         let tree = limits::guard(source, parse).unwrap_or_else(failed)?;
+        Ok(Self::of_tree(source.to_owned(), tree))
+    }
+
+    /// The expression of a tree that has been checked.
+    fn of_tree(source: String, tree: IdedExpr) -> Self {
         let resources = lint::reads(&tree, "resources");
         let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
         let names = lint::names(&tree);
         let program = evaluation::Program::new(tree.clone());
-        let source = source.to_owned();
         let paths = OnceLock::new();
-        Ok(Self { parsed: Arc::new(Parsed { source, tree, program, names, resources, paths }) })
+        Self { parsed: Arc::new(Parsed { source, tree, program, names, resources, paths }) }
     }
 
     /// The text it was parsed from, trimmed.
@@ -201,28 +203,21 @@ impl Expression {
         &self.parsed.resources
     }
 
-    /// What its answers can be, given what is certain of the entries of `resources`.
+    /// The results that it can have, given what is certain of the entries of `resources`, and the expressions that variables
+    /// stand for.
     #[must_use]
-    pub fn prospect(&self, entries: &dyn Fn(&str) -> Presence) -> Prospect {
-        prospect::prospect(&self.parsed.tree, entries)
+    pub fn abstract_value(
+        &self,
+        entries: &dyn Fn(&str) -> Presence,
+        definitions: &dyn Fn(&str) -> Option<Self>,
+    ) -> AbstractValue {
+        AbstractValue::of(&self.parsed.tree, &abstract_value::Context { entries, definitions })
     }
 
-    /// Whether every answer that it can give is a boolean.
+    /// Whether every result that it can have is a boolean.
     #[must_use]
     pub fn is_boolean(&self) -> bool {
-        prospect::is_boolean(&self.parsed.tree)
-    }
-
-    /// Which answers it can give, given what is certain of the entries of `resources`.
-    #[must_use]
-    pub fn possible(&self, entries: &dyn Fn(&str) -> Presence) -> Possible {
-        prospect::possible(&self.parsed.tree, entries)
-    }
-
-    /// What it claims, given what is certain of the entries of `resources`, and the expressions that variables stand for.
-    #[must_use]
-    pub fn formula(&self, entries: &dyn Fn(&str) -> Presence, definitions: &dyn Fn(&str) -> Option<Self>) -> Formula {
-        formula::formula(&self.parsed.tree, &formula::Context { entries, definitions })
+        self.abstract_value(&|_| Presence::Unknown, &|_| None).is_boolean()
     }
 
     /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.

@@ -4,9 +4,9 @@
 //! every mistake in it. A `Task` is immutable, and all events share it: nothing in it is parsed again.
 
 pub mod compile;
+mod gate_values;
 pub(crate) mod kinds;
 pub mod lint;
-mod prospects;
 pub mod reach;
 pub mod spec;
 

@@ -43,7 +43,7 @@ const PARSERS: [Parser; 9] = [
     }),
     ("an expression", |text| {
         let Ok(expression) = Expression::parse(text) else { return false };
-        let _ = expression.prospect(&|_| Presence::Absent);
+        let _ = expression.abstract_value(&|_| Presence::Absent, &|_| None).possible();
         let _ = expression.readings(&scope());
         expression.evaluate(&scope()).is_ok()
     }),

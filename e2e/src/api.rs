@@ -1,11 +1,11 @@
-//! A fake of the lifecycle API, for tests that need its answers but not its database.
+//! A fake of the HyperFleet API, for tests that need its answers without its database.
 //!
-//! In: resources that a test puts there. Out: the answers of the real API to what an adapter asks: reading and
-//! listing resources, and reporting and listing statuses, including which reports are refused, discarded or
-//! dropped ([`Reception`]). Faults are injected by the same rules as for a proxy ([`Faults`]).
+//! In: resources that a test stores. Out: the answers of the real API to an adapter's requests: reading and
+//! listing resources, and sending and listing status reports. [`Reception`] names the reports that it
+//! refuses, discards or drops. Tests inject faults with the rules of a proxy ([`Faults`]).
 //!
-//! It does not aggregate reports into a resource's conditions, finalize deletions, search, or ask who calls; its
-//! resources change only when the test changes them.
+//! The fake does not aggregate reports into a resource's conditions, finalize deletions, search, or
+//! authenticate. Only the test changes resources.
 
 mod answer;
 mod problem;
@@ -27,10 +27,10 @@ pub use statuses::Reception;
 pub use store::Report;
 use store::Store;
 
-/// Where the API's resources begin.
+/// The path prefix of the API's resources.
 const BASE: &str = "/api/hyperfleet/v1";
 
-/// The fake; its connections break when it is dropped.
+/// A running fake API. Dropping it closes its connections.
 ///
 /// Resources are named by their path below the API's base: `clusters/c1`, `clusters/c1/nodepools/n1`.
 pub struct FakeApi {
@@ -47,27 +47,27 @@ impl Deref for FakeApi {
 }
 
 impl FakeApi {
-    /// Starts an API without resources, in the calling runtime.
+    /// Starts an API without resources, in the current runtime.
     pub async fn start() -> anyhow::Result<Self> {
         let store = Arc::new(Store::default());
         let server = Server::start(Api { store: store.clone() }, None).await?;
         Ok(Self { server, store })
     }
 
-    /// The address that an adapter is configured with, without a path.
+    /// The base URL for an adapter's configuration, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.server.address)
     }
 
-    /// Puts a live cluster there and returns its path.
+    /// Stores a live cluster, and returns its path.
     pub fn put_cluster(&self, id: &str, generation: i64) -> String {
         let path = format!("clusters/{id}");
         self.put(&path, resource("Cluster", id, &path, generation));
         path
     }
 
-    /// Puts a live node pool of a cluster there and returns its path.
+    /// Stores a live node pool of a cluster, and returns its path.
     pub fn put_node_pool(&self, cluster: &str, id: &str, generation: i64) -> String {
         let path = format!("clusters/{cluster}/nodepools/{id}");
         let mut document = resource("NodePool", id, &path, generation);
@@ -77,17 +77,18 @@ impl FakeApi {
         path
     }
 
-    /// Puts any document at a path, in place of what was there.
+    /// Stores a document at a path, replacing the former one.
     pub fn put(&self, path: &str, document: Value) {
         self.store.put(path, document);
     }
 
-    /// Changes a document; the generation is the test's to raise.
+    /// Changes a document. The generation changes only if `change` changes it.
     pub fn edit(&self, path: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<()> {
         self.store.edit(path, change)
     }
 
-    /// Marks a resource as deleted, as the API does when somebody asks for that: still readable, one generation later.
+    /// Marks a resource as deleted, as the API does on request: it stays readable, and its generation rises
+    /// by one.
     pub fn mark_deleted(&self, path: &str) -> anyhow::Result<()> {
         self.edit(path, |document| {
             document["deleted_time"] = json!(jiff::Timestamp::now());
@@ -96,23 +97,24 @@ impl FakeApi {
         })
     }
 
-    /// Removes a resource and its reports: from now on it is a 404.
+    /// Removes a resource and its reports, so that the API answers 404.
     pub fn remove(&self, path: &str) {
         self.store.remove(path);
     }
 
-    /// Answers a method and a full path (`/anything`) with a fixed status and JSON body, before anything else.
+    /// Answers requests of this method and full path with a fixed status and JSON body, instead of the API's
+    /// answer.
     pub fn respond(&self, method: &str, path: &str, status: u16, body: Value) {
         self.store.respond(method, path, status, body);
     }
 
-    /// Every report about a resource in the order of arrival, including those that were not stored.
+    /// All reports about a resource in the order of arrival, including those that were not stored.
     #[must_use]
     pub fn reports(&self, path: &str) -> Vec<Report> {
         self.store.reports(path)
     }
 
-    /// Waits until a stored report about a resource satisfies the predicate; returns the first that does.
+    /// Waits until a stored report about a resource satisfies the predicate, and returns the first such report.
     pub async fn await_status(
         &self,
         path: &str,
@@ -129,7 +131,7 @@ impl FakeApi {
     }
 }
 
-/// A resource as the API describes it right after its creation.
+/// A resource as the API returns it right after its creation.
 fn resource(kind: &str, id: &str, path: &str, generation: i64) -> Value {
     let now = jiff::Timestamp::now();
     json!({

@@ -1,14 +1,13 @@
-//! Faults between a client and a server, at the request of the test's choice.
+//! Proxies between a client and a server, which inject faults into chosen requests.
 //!
-//! In: an upstream ([`Proxy`] for HTTP, [`TcpProxy`] for anything else) and rules: *when* a request matches,
-//! *this* becomes of it. Out: an address for the client under test, and a record of every request that came.
+//! In: an upstream ([`Proxy`] for HTTP, [`TcpProxy`] for any TCP protocol), and rules that choose requests
+//! ([`When`]) and faults ([`Fault`]). Out: an address for the tested client, and a record of all requests.
+//! Fails: only at the start; later, an unreachable upstream breaks the client's connection, as it would
+//! without a proxy.
 //!
-//! A [`Proxy`] of an API server ends TLS with a certificate of its own and opens it again towards the
-//! server; the bearer token and everything else in a request pass through unchanged. Responses stream, so watches work.
-//! HTTP/1.1 only, and no upgrades: `exec` and `port-forward` do not pass.
-//!
-//! What can fail is only setting one up. Afterwards an upstream that cannot be reached looks to the client as
-//! it would without a proxy: the connection breaks.
+//! A [`Proxy`] of an API server terminates TLS with its own certificate and connects to the server with TLS.
+//! It forwards the bearer token and the rest of a request unchanged, and streams responses, so that watches
+//! work. It supports HTTP/1.1 without upgrades, so `exec` and `port-forward` do not work.
 
 mod gate;
 mod http_proxy;

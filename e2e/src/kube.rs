@@ -1,11 +1,11 @@
 //! A real Kubernetes control plane: etcd, kube-apiserver and kube-controller-manager.
 //!
-//! In: nothing. Out: [`Access`] to an API server on the loopback interface, with everything that the server
-//! decides being real: server-side apply, preconditions, admission, RBAC, finalizers, garbage collection and
-//! the Job controller. There is no kubelet: a Job's Pod stays Pending until [`ControlPlane::finish_job`] says
-//! what became of it, and a Pod without a node is deleted at once.
+//! In: nothing. Out: [`Access`] to an API server on the loopback interface. Server-side apply, preconditions,
+//! admission, RBAC, finalizers, garbage collection and the Job controller are real. There is no kubelet: a
+//! Job's Pod stays Pending until [`ControlPlane::finish_job`] sets its end, and a Pod without a node is
+//! deleted at once.
 //!
-//! Set `LIFECYCLE_E2E_KUBECONFIG` to use a cluster that runs already; nothing is started then.
+//! The variable `LIFECYCLE_E2E_KUBECONFIG` names an existing cluster to use instead.
 
 mod access;
 mod job;
@@ -28,14 +28,14 @@ pub use namespace::TestNamespace;
 use crate::fault::Proxy;
 use crate::run::start_or_join;
 
-/// The control plane that all tests of the run share.
+/// The control plane that all tests of a run share.
 #[derive(Debug, Clone)]
 pub struct ControlPlane {
     access: Access,
 }
 
 impl ControlPlane {
-    /// Joins the run's control plane, or starts it; a start takes a few seconds.
+    /// Connects to the run's control plane, or starts one, which takes a few seconds.
     pub async fn shared() -> anyhow::Result<Self> {
         static SHARED: OnceCell<Access> = OnceCell::const_new();
         crate::init();
@@ -50,13 +50,13 @@ impl ControlPlane {
         Ok(Self { access: access.clone() })
     }
 
-    /// How to reach the API server as an administrator.
+    /// Access as an administrator.
     #[must_use]
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// A client with all rights, for the calling runtime.
+    /// A client with all permissions, for the current runtime.
     pub async fn client(&self) -> anyhow::Result<Client> {
         self.access.client().await
     }
@@ -67,7 +67,7 @@ impl ControlPlane {
         &self.access.url
     }
 
-    /// The administrator's bearer token; empty for a cluster that was not started here.
+    /// The administrator's bearer token; empty for a cluster that the tests did not start.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.access.token
@@ -84,13 +84,13 @@ impl ControlPlane {
         TestNamespace::create(&self.access).await
     }
 
-    /// Puts a proxy in front of the API server; clients reach it by [`Proxy::access`].
+    /// Starts a proxy for the API server; clients use [`Proxy::access`].
     pub async fn proxy(&self) -> anyhow::Result<Proxy> {
         Proxy::before_kubernetes(&self.access).await
     }
 }
 
-/// Says whether somebody still listens where the state says the API server is.
+/// Whether a server accepts connections at the recorded address.
 async fn answers(access: &Access) -> bool {
     match access.address() {
         Ok(address) => TcpStream::connect(address).await.is_ok(),
@@ -105,7 +105,7 @@ impl Access {
     }
 }
 
-/// The definition of the kind `Widget` in a group of the test's own.
+/// The definition of a custom kind `Widget` in the given API group, with a schema that accepts any content.
 #[must_use]
 pub fn widgets(group: &str) -> Value {
     let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });

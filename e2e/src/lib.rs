@@ -1,19 +1,18 @@
-//! The real servers behind this workspace's tests, and the faults put before them.
+//! The servers behind this workspace's tests, and the faults that tests inject between them and the programs.
 //!
-//! In: nothing but the programs that `./test --setup` provides. Out: a Kubernetes control plane
-//! ([`kube`]), a RabbitMQ broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a fake of the lifecycle API
-//! ([`api`]), each reachable on the loopback interface, plus proxies ([`fault`]) that refuse, delay or lose
-//! chosen requests on their way to any of them.
+//! In: the programs that `./test --setup` installs. Out: a Kubernetes control plane ([`kube`]), a RabbitMQ
+//! broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a fake of the HyperFleet API ([`api`]) on
+//! the loopback interface, and proxies ([`fault`]) that refuse, delay or lose chosen requests to them. Fails:
+//! with the name of the server and the last lines of its log.
 //!
-//! The control plane, the broker and the database server are started by the first test process that asks and shared by
-//! all others; `src/run.rs` says how, and why none of them outlives the tests. A test keeps to a
-//! [`TestNamespace`](kube::TestNamespace), a [`Topic`](rabbitmq::Topic) and a [`Database`](postgres::Database) of its
-//! own, so all tests may run at the same time.
+//! The first test process that needs the control plane, the broker or the database server starts it, and all
+//! other test processes share it; `src/run.rs` describes how, and how the servers end with the tests. Each
+//! test has its own [`TestNamespace`](kube::TestNamespace), [`Topic`](rabbitmq::Topic) and
+//! [`Database`](postgres::Database), so that all tests can run at the same time.
 //!
-//! What can fail says which server it was and ends with that server's last log lines. Nothing in here
-//! sleeps for a fixed time: [`await_condition`] waits for what a test wants to see.
+//! No function sleeps for a fixed time: [`await_condition`] waits until a condition is met.
 //!
-//! There is no kubelet, no scheduler and no network between objects: see
+//! There is no kubelet, no scheduler and no network between Pods: see
 //! [`ControlPlane::finish_job`](kube::ControlPlane::finish_job).
 
 #[cfg(doctest)]
@@ -38,22 +37,22 @@ use anyhow::Context;
 
 pub use wait::{PATIENCE, await_condition};
 
-/// Makes the process fit for TLS; safe to call any number of times.
+/// Installs the process' TLS provider; can be called repeatedly.
 ///
-/// Every handle of this crate calls it. A test that opens a TLS connection before it has a handle calls it itself.
+/// Every handle of this crate calls this function. A test that uses TLS before it has a handle calls it itself.
 pub fn init() {
-    // An error means that a provider is installed already, which is all that is asked for.
+    // An error means that a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A name that no other test uses: a valid DNS label that begins with `prefix`.
+/// Generates a name that no other test uses: a valid DNS label that begins with `prefix`.
 #[must_use]
 pub fn unique(prefix: &str) -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     format!("{prefix}-{}", id.get(..12).unwrap_or(&id))
 }
 
-/// The shared servers that most journeys need, started side by side.
+/// The shared servers that most journeys need.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The Kubernetes control plane of this run.
@@ -63,7 +62,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Joins the run's servers, starting those that do not run yet.
+    /// Connects to the run's servers, and starts those that do not run yet, concurrently.
     pub async fn join() -> anyhow::Result<Self> {
         let (control_plane, broker) = tokio::try_join!(kube::ControlPlane::shared(), rabbitmq::Broker::shared())?;
         Ok(Self { control_plane, broker })
@@ -72,7 +71,8 @@ impl Stack {
 
 /// Finds a program of this workspace that cargo built for the running tests.
 ///
-/// `cargo test --workspace` builds every program before it runs a test; `cargo test -p` of another package does not.
+/// `cargo test --workspace` builds all programs before the first test; `cargo test -p` of another package
+/// does not.
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe().context("the running test's own path is unknown")?;
     let path = test

@@ -5,7 +5,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-/// A certificate authority of its own, so that a client that trusts it trusts nothing else by accident.
+/// A new certificate authority, so that a client which trusts it trusts only certificates of this test.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// The authority's certificate, PEM.
@@ -29,12 +29,12 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), certificate })
     }
 
-    /// Certifies a server for the loopback interface, however it is called.
+    /// Issues a certificate for a server on the loopback interface, by address and by name.
     pub(crate) fn loopback(&self) -> anyhow::Result<Identity> {
         self.server(&["127.0.0.1", "localhost"])
     }
 
-    /// Certifies a server for these host names and addresses alone.
+    /// Issues a certificate for exactly these host names and addresses.
     pub(crate) fn server(&self, names: &[&str]) -> anyhow::Result<Identity> {
         let key = KeyPair::generate().context("failed to make a key")?;
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

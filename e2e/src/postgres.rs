@@ -1,10 +1,11 @@
 //! A real PostgreSQL server.
 //!
-//! In: nothing. Out: the address of a server on the loopback interface, which all tests of the run share, each with
-//! a [`Database`] of its own; a [`PrivateServer`] belongs to one test, with settings of its own. The system's cluster is never touched: data, socket and port are the run's own.
+//! In: nothing. Out: the address of a server on the loopback interface. All tests of the run share it, and
+//! each creates its own [`Database`]. A [`PrivateServer`] belongs to one test, which chooses its settings.
+//! Data and port belong to the run: the system's own PostgreSQL is not used.
 //!
-//! Set `LIFECYCLE_E2E_POSTGRES_URL` (`postgres://user:password@host:port`) to use a server that runs already; its
-//! user must be allowed to create databases.
+//! The variable `LIFECYCLE_E2E_POSTGRES_URL` (`postgres://user:password@host:port`) names an existing server
+//! to use instead; its user must be allowed to create databases.
 
 mod private;
 mod start;
@@ -19,13 +20,13 @@ pub use private::PrivateServer;
 use crate::fault::TcpProxy;
 use crate::run::start_or_join;
 
-/// A server, by the address of its administrator.
+/// A server, by its administrator's URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     url: String,
 }
 
-/// An empty database that no other test uses. It goes with the server.
+/// An empty database that no other test uses. It is deleted with the server's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     server: Server,
@@ -33,7 +34,7 @@ pub struct Database {
 }
 
 impl Server {
-    /// Joins the run's server, or starts it; a start takes a few seconds.
+    /// Connects to the run's server, or starts one, which takes a few seconds.
     pub async fn shared() -> anyhow::Result<Self> {
         static SHARED: OnceCell<Server> = OnceCell::const_new();
         let server = SHARED
@@ -50,12 +51,12 @@ impl Server {
     /// Creates a database.
     pub async fn database(&self) -> anyhow::Result<Database> {
         let name = crate::unique("test").replace('-', "_");
-        // A copy of template0 is the smallest one, and needs no other session to stay away.
+        // template0 accepts no connections, so copying it never fails because of another session; template1 may.
         self.execute("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0")).await?;
         Ok(Database { server: self.clone(), name })
     }
 
-    /// `host:port`.
+    /// The `host:port` of the server's URL.
     fn authority(&self) -> anyhow::Result<&str> {
         let rest = self.url.strip_prefix("postgres://").context("the server's address begins with postgres://")?;
         Ok(rest.rsplit_once('@').map_or(rest, |(_, address)| address))
@@ -67,35 +68,35 @@ impl Server {
 }
 
 impl Database {
-    /// The database's address, as `database.url` wants it.
+    /// The database's URL, for the configuration key `database.url`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}/{}", self.server.url, self.name)
     }
 
-    /// The same on another server, as on a standby.
+    /// The database of the same name on another server, such as a standby.
     #[must_use]
     pub fn on(&self, server: &Server) -> Self {
         Self { server: server.clone(), name: self.name.clone() }
     }
 
-    /// The database's own name.
+    /// The database's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Runs statements; the first that fails is the error.
+    /// Executes SQL statements; stops at the first that fails.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         self.server.execute(&self.name, sql).await
     }
 
-    /// Puts a proxy in front of the server; clients reach the database by [`Database::through`].
+    /// Starts a proxy for the server; clients connect to the database with [`Database::through`].
     pub async fn proxy(&self) -> anyhow::Result<TcpProxy> {
         TcpProxy::before(self.server.authority()?).await
     }
 
-    /// The same database as seen through a proxy.
+    /// The same database, with a URL that leads through the proxy.
     pub fn through(&self, proxy: &TcpProxy) -> anyhow::Result<Self> {
         let url = self.server.url.replacen(self.server.authority()?, &proxy.address().to_string(), 1);
         Ok(Self { server: Server { url }, name: self.name.clone() })

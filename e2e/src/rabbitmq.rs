@@ -1,9 +1,10 @@
 //! A real RabbitMQ broker.
 //!
-//! In: nothing. Out: the address of a broker on the loopback interface. The *shared* one serves all tests of
-//! the run, each on [`Topic`]s of its own; a [`PrivateBroker`] belongs to one test, which may restart it.
+//! In: nothing. Out: the address of a broker on the loopback interface. All tests of the run share one
+//! broker, and each test declares its own [`Topic`]s. A [`PrivateBroker`] belongs to one test, which may
+//! restart it.
 //!
-//! Set `LIFECYCLE_E2E_AMQP_URL` to use a broker that runs already in place of the shared one.
+//! The variable `LIFECYCLE_E2E_AMQP_URL` names an existing broker to use instead of the shared one.
 
 mod start;
 mod tls;
@@ -30,23 +31,23 @@ use self::tls::TlsListener;
 use crate::fault::TcpProxy;
 use crate::run::{Instance, Lifetime, Run, start_or_join};
 
-/// A broker, by its address.
+/// A broker, by its URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broker {
     url: String,
 }
 
-/// The messages and consumers of a queue, as the broker counts them.
+/// The broker's counts of a queue's messages and consumers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth {
-    /// Messages ready for delivery; those delivered and not yet acknowledged do not count.
+    /// Messages that are ready for delivery, without those delivered but not yet acknowledged.
     pub ready: u32,
-    /// Consumers subscribed.
+    /// Consumers of the queue.
     pub consumers: u32,
 }
 
 impl Broker {
-    /// Joins the run's broker, or starts it; a start takes a few seconds.
+    /// Connects to the run's broker, or starts one, which takes a few seconds.
     pub async fn shared() -> anyhow::Result<Self> {
         static SHARED: OnceCell<Broker> = OnceCell::const_new();
         crate::init();
@@ -61,13 +62,13 @@ impl Broker {
         Ok(broker.clone())
     }
 
-    /// The broker's address with user and password, as `broker.rabbitmq.url` wants it.
+    /// The broker's URL with user and password, for the configuration key `broker.rabbitmq.url`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Opens a connection for the calling runtime.
+    /// Opens a connection in the current runtime.
     pub async fn connect(&self) -> anyhow::Result<Connection> {
         Connection::connect(&self.url, ConnectionProperties::default()).await.context("failed to reach RabbitMQ")
     }
@@ -77,7 +78,7 @@ impl Broker {
         Topic::declare(self, crate::unique("topic")).await
     }
 
-    /// Looks at a queue without changing it; a queue that does not exist is an error.
+    /// Returns the counts of a queue; an error if the queue does not exist.
     pub async fn depth(&self, queue: &str) -> anyhow::Result<Depth> {
         let connection = self.connect().await?;
         let channel = connection.create_channel().await.context("failed to open a channel")?;
@@ -90,17 +91,17 @@ impl Broker {
         Ok(Depth { ready: seen.message_count(), consumers: seen.consumer_count() })
     }
 
-    /// Puts a proxy in front of the broker; clients reach it by [`Broker::through`].
+    /// Starts a proxy for the broker; clients connect with [`Broker::through`].
     pub async fn proxy(&self) -> anyhow::Result<TcpProxy> {
         TcpProxy::before(self.authority()?).await
     }
 
-    /// The same broker as seen through a proxy.
+    /// The same broker, with a URL that leads through the proxy.
     pub fn through(&self, proxy: &TcpProxy) -> anyhow::Result<Self> {
         Ok(Self { url: self.url.replacen(self.authority()?, &proxy.address().to_string(), 1) })
     }
 
-    /// `host:port` out of `amqp://user:password@host:port/vhost`.
+    /// The `host:port` of `amqp://user:password@host:port/vhost`.
     fn authority(&self) -> anyhow::Result<&str> {
         let rest = self.url.strip_prefix("amqp://").context("only amqp:// addresses can be proxied")?;
         let authority = rest.split('/').next().unwrap_or(rest);
@@ -120,23 +121,23 @@ async fn answers(broker: &Broker) -> bool {
     }
 }
 
-/// A broker that belongs to one test and ends with this value.
+/// A broker for one test. Dropping it stops the broker.
 pub struct PrivateBroker {
     broker: Broker,
     listeners: start::Listeners,
     instance: Instance,
-    /// The shared lock on it keeps the servers running; `None` while they restart.
+    /// The supervisor stops the broker when no process holds a shared lock on this file; `None` during a restart.
     lease: Option<File>,
     directory: TempDir,
 }
 
 impl PrivateBroker {
-    /// Starts a broker for the calling test alone.
+    /// Starts a broker for one test.
     pub async fn start() -> anyhow::Result<Self> {
         Self::start_in(directory().await?, None).await
     }
 
-    /// Starts one that speaks TLS as well, with a certificate for these host names and addresses alone.
+    /// Starts a broker that also listens for TLS, with a certificate for exactly these host names and addresses.
     pub async fn start_with_tls(names: &[&str]) -> anyhow::Result<(Self, Tls)> {
         let directory = directory().await?;
         let listener = TlsListener::prepare(directory.path(), names)?;
@@ -150,19 +151,19 @@ impl PrivateBroker {
         Ok(Self { broker, listeners, instance, lease: Some(lease), directory })
     }
 
-    /// The broker; its address stays the same when it restarts.
+    /// The broker; its address stays the same after a restart.
     #[must_use]
     pub fn broker(&self) -> &Broker {
         &self.broker
     }
 
-    /// Shuts the broker down cleanly and starts it again on the same port, with the durable queues it had.
+    /// Shuts the broker down cleanly, and starts it again with the same port and durable queues.
     pub async fn restart(&mut self) -> anyhow::Result<()> {
         self.stop()?;
         self.resume().await
     }
 
-    /// Shuts the broker down cleanly; connections break and new ones are refused.
+    /// Shuts the broker down cleanly; connections end, and new ones are refused.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         fs::write(self.keep(), []).context("failed to mark the broker's data for keeping")?;
         self.lease = None;
@@ -177,7 +178,8 @@ impl PrivateBroker {
         Ok(())
     }
 
-    /// Runs the broker's own administration tool, `rabbitmqctl`: what AMQP cannot do, such as setting a policy.
+    /// Runs the broker's administration tool `rabbitmqctl`, for operations that AMQP lacks, such as setting a
+    /// policy.
     pub async fn control(&self, arguments: &[&str]) -> anyhow::Result<()> {
         start::control(&self.instance, &self.listeners, arguments).await
     }
@@ -190,7 +192,7 @@ impl PrivateBroker {
 impl Drop for PrivateBroker {
     fn drop(&mut self) {
         self.lease = None;
-        // The directory goes next, and the servers must not write into it any more.
+        // Wait until the servers have stopped writing into the directory, which is deleted next.
         let _ = wait(&mut self.instance);
     }
 }
@@ -218,7 +220,7 @@ async fn launch(directory: &TempDir, listeners: &start::Listeners) -> anyhow::Re
     }
 }
 
-/// Waits for the end of the servers without holding up other tasks, where the runtime can do that.
+/// Waits until the servers have stopped; on a multi-threaded runtime, other tasks go on meanwhile.
 fn wait(instance: &mut Instance) -> anyhow::Result<()> {
     use tokio::runtime::{Handle, RuntimeFlavor};
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {

@@ -1,15 +1,15 @@
-//! One set of servers per test run, shared by all its processes.
+//! One set of servers per test run, shared by all its test processes.
 //!
-//! In: a service's name, a way to start it and a way to see that it answers. Out: the state that its
-//! starter wrote down (addresses and file names), whichever process that was.
+//! In: a service's name, a function that starts it, and a function that checks whether it answers. Out: the
+//! service's state (addresses and file names), as the process that started it wrote it down. Fails: if the
+//! supervisor's tools are missing or a server does not start; the error ends with the server's log.
 //!
-//! A *run* is a directory: the one named by `LIFECYCLE_E2E_RUN_DIR` (`./test` makes a fresh one), else
-//! `e2e/` in cargo's target directory. Each test process holds a shared lock, the *lease*, on a file in it until
-//! it ends, however it ends. Every instance is started through a supervisor (`run/supervise.sh`) that
-//! stops it once nobody has held the lease for a while; so servers survive the gap between two test binaries,
-//! but neither a finished nor a killed run. Bash, `flock` and `setpriv` do this without unsafe code.
-//!
-//! What can fail: the supervisor's tools are missing, or a server does not come up; the error ends with its log.
+//! A *run* is a directory: `LIFECYCLE_E2E_RUN_DIR` (`./test` creates one), else `e2e/` in cargo's target
+//! directory. Each test process holds a shared lock, the *lease*, on a file of this directory until the
+//! process ends, even if it is killed. A supervisor (`run/supervise.sh`) starts each instance's servers, and
+//! stops them when no process has held the lease for a while. So the servers survive the gap between two test
+//! binaries, and end with the run. The supervisor uses bash, `flock` and `setpriv`, because Rust would need
+//! unsafe code for it.
 
 mod instance;
 mod port;
@@ -27,22 +27,22 @@ use tokio::task::spawn_blocking;
 pub(crate) use instance::{Instance, Lifetime};
 pub(crate) use port::free_port;
 
-/// How long servers outlive the last test process of a plain `cargo test`, which starts one binary after the other.
+/// How long servers run without a test process. A plain `cargo test` runs one test binary after the other.
 const LINGER: Duration = Duration::from_secs(20);
-/// A second try covers the port that somebody took between its choice and its use.
+/// Attempts to start a server: the second one chooses other ports, in case another process took one of them.
 const ATTEMPTS: usize = 2;
 const STATE: &str = "state.json";
 
-/// This process's membership in the run.
+/// This process' membership in the run.
 pub(crate) struct Run {
     pub(crate) directory: PathBuf,
     linger: Duration,
-    /// Locked until the process ends.
+    /// The lock on the lease, held until the process ends.
     _lease: File,
 }
 
 impl Run {
-    /// Joins the run; the first call takes the lease, which may wait for servers that are just being stopped.
+    /// Joins the run. The first call locks the lease, and may wait for a supervisor that is stopping servers.
     pub(crate) async fn join() -> anyhow::Result<&'static Self> {
         static RUN: OnceCell<Run> = OnceCell::const_new();
         RUN.get_or_try_init(|| async { spawn_blocking(Self::enter).await? }).await
@@ -64,7 +64,7 @@ impl Run {
     }
 }
 
-/// The directory `e2e` beside the running test's profile directory, so that runs of two checkouts never meet.
+/// The directory `e2e` in cargo's target directory, so that the runs of two checkouts are separate.
 fn default_directory() -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe().context("the running test's own path is unknown")?;
     let target = test.ancestors().find(|path| path.join("CACHEDIR.TAG").is_file()).or_else(|| test.parent());
@@ -81,10 +81,10 @@ fn open(path: &Path) -> anyhow::Result<File> {
         .with_context(|| format!("failed to open {}", path.display()))
 }
 
-/// Joins the instance of `service` that the run has, or starts it.
+/// Returns the state of the run's instance of `service`, and starts an instance if there is none.
 ///
-/// One process at a time looks and starts, so there is one instance. `alive` guards against an instance whose
-/// servers no longer answer; such a one is told to stop and replaced.
+/// A lock makes sure that only one process at a time checks and starts. An instance for which `alive` returns
+/// false is stopped and replaced.
 pub(crate) async fn start_or_join<S, Start, Alive>(service: &str, start: Start, alive: Alive) -> anyhow::Result<S>
 where
     S: Serialize + DeserializeOwned,
@@ -100,7 +100,8 @@ where
         let state = state.and_then(|bytes| serde_json::from_slice::<S>(&bytes).ok());
         match state {
             Some(state) if alive(&state).await => return Ok(state),
-            // Removing the state is what tells a supervisor to stop; the logs of the dead are of no more use.
+            // A supervisor stops its servers when their state file is gone. The logs of a dead instance are
+            // not needed.
             Some(_) | None => fs::remove_dir_all(&directory).unwrap_or_default(),
         }
     }

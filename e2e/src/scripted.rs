@@ -1,7 +1,7 @@
-//! An HTTP server that answers by a script, for tests of clients.
+//! An HTTP server with scripted answers, for tests of HTTP clients.
 //!
-//! In: the answers, in order. Out: these, then 200 with the body `again` for ever; and every request as it came. It
-//! knows nothing of what it is asked: [`api`](crate::api) does.
+//! In: answers, in order. Out: these answers, then always 200 with the body `again`; and a record of all
+//! requests. For the API's behaviour, use [`api`](crate::api).
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 
-/// The server; it ends with the runtime that started it.
+/// A running server; it stops with the runtime that started it.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     address: SocketAddr,
@@ -22,19 +22,19 @@ pub struct Scripted {
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Its method, target and headers.
+    /// The method, target and headers.
     pub parts: Parts,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
-    /// The other end of its connection.
+    /// The client's address.
     pub peer: SocketAddr,
 }
 
 impl Scripted {
-    /// Starts a server in the calling runtime.
+    /// Starts a server in the current runtime.
     pub async fn start(answers: impl IntoIterator<Item = Response<Body>>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let script = Arc::new(Mutex::new(answers.into_iter().collect()));
@@ -45,18 +45,18 @@ impl Scripted {
         Ok(server)
     }
 
-    /// Its address, without a path.
+    /// The server's base URL, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far.
+    /// The recorded requests, in the order of arrival.
     pub fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A header of a request, by the request's place in the order of arrival.
+    /// A header of a recorded request, by the request's index.
     #[must_use]
     pub fn header(&self, request: usize, name: &str) -> Option<String> {
         let asked = self.asked();
@@ -65,11 +65,11 @@ impl Scripted {
     }
 }
 
-/// An answer with a status and a body that repeats it.
+/// An answer with this status, and a body that contains it.
 #[must_use]
 pub fn status(code: u16) -> Response<Body> {
     let mut response = Response::new(Body::from(format!("answer {code}")));
-    // A number that is no status would be the test's mistake; 500 makes it visible.
+    // An invalid status is a mistake in the test; 500 makes the mistake visible.
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

@@ -1,15 +1,14 @@
-//! Events as the Sentinel writes them.
+//! Builds events as the Sentinel sends them.
 //!
-//! In: what an event is about. Out: the bytes on the wire: a CloudEvent in structured mode, its members in the
-//! Sentinel's order, and without those that the Sentinel never sets (`time`, `subject`). This module does not decide
-//! when an event is due; a test does.
+//! In: an API resource and its generation. Out: the bytes of a CloudEvent in structured mode, with its
+//! members in the Sentinel's order and without those that the Sentinel does not set (`time`, `subject`).
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// A CloudEvent that asks for the reconciliation of one API resource.
+/// A CloudEvent that requests the reconciliation of an API resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Always `1.0`.
@@ -23,21 +22,21 @@ pub struct Event {
     pub kind: String,
     /// Always `application/json`.
     pub datacontenttype: String,
-    /// What the Sentinel's `message_data` makes of the resource.
+    /// The resource's fields that the Sentinel's configuration `message_data` selects.
     pub data: Map<String, Value>,
-    /// The W3C trace context, if the Sentinel traces.
+    /// The W3C trace context, if the Sentinel has tracing enabled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub traceparent: Option<String>,
 }
 
 impl Event {
-    /// Announces a cluster at a generation.
+    /// An event about a cluster at a generation.
     #[must_use]
     pub fn cluster(id: &str, generation: i64) -> Self {
         Self::about("Cluster", id, &format!("/api/hyperfleet/v1/clusters/{id}"), generation)
     }
 
-    /// Announces a node pool of a cluster at a generation.
+    /// An event about a node pool of a cluster at a generation.
     #[must_use]
     pub fn node_pool(cluster: &str, id: &str, generation: i64) -> Self {
         let owner = format!("/api/hyperfleet/v1/clusters/{cluster}");
@@ -45,7 +44,7 @@ impl Event {
             .with("owner_references", json!({"id": cluster, "href": owner, "kind": "Cluster"}))
     }
 
-    /// Announces a resource of any kind.
+    /// An event about a resource of any kind.
     #[must_use]
     pub fn about(kind: &str, id: &str, href: &str, generation: i64) -> Self {
         let data = [
@@ -65,7 +64,7 @@ impl Event {
         }
     }
 
-    /// Adds or replaces one member of the data.
+    /// Adds or replaces a member of the data.
     #[must_use]
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.data.insert(key.to_owned(), value);
@@ -79,7 +78,7 @@ impl Event {
         self
     }
 
-    /// The message's body.
+    /// The body of the message.
     pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
         serde_json::to_vec(self).context("failed to write an event")
     }
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_come_in_the_senders_order_and_nothing_else_is_set() -> anyhow::Result<()> {
+    fn event_has_the_sentinels_members_in_its_order() -> anyhow::Result<()> {
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let event = Event::cluster("c1", 3).traced(trace);
         let id = &event.id;
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_pool_names_its_cluster_as_one_object() {
+    fn node_pool_event_names_its_cluster_as_owner() {
         let event = Event::node_pool("c1", "n1", 1);
         assert_eq!(event.kind, "com.redhat.hyperfleet.nodepool.reconcile");
         assert_eq!(event.data.get("href"), Some(&json!("/api/hyperfleet/v1/clusters/c1/nodepools/n1")));

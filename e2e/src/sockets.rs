@@ -1,7 +1,7 @@
-//! The TCP connections of a program under test, seen from outside.
+//! Lists the TCP connections of a program under test.
 //!
-//! In: the id of a child process. Out: its connections, with the options that the program set on each. Each socket is
-//! duplicated into the test by `pidfd_getfd`, which the kernel allows to the parent of the process.
+//! In: the id of a child process. Out: its connections, with the socket options that the program set. The
+//! test duplicates each socket with `pidfd_getfd`, which the kernel permits to the parent process.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -9,25 +9,25 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::Context;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// One TCP connection.
+/// A TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// The program's end.
+    /// The program's address.
     pub local: SocketAddr,
-    /// The other end.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
+    /// Whether `TCP_NODELAY` is set.
     pub nodelay: bool,
 }
 
-/// Lists the connections that a child process has right now; listeners and other sockets are left out.
+/// Lists the current connections of a child process, without listeners and other sockets.
 pub fn connections(process: u32) -> anyhow::Result<Vec<Connection>> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw).context("no process id")?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).context("failed to open the process")?;
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("/proc/{process}/fd")).context("failed to list descriptors")? {
         let entry = entry?;
-        // A descriptor may be closed between two looks.
+        // The program may close a descriptor while this loop runs.
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let number = entry.file_name().to_string_lossy().parse();
         let (true, Ok(number)) = (target.to_string_lossy().starts_with("socket:"), number) else { continue };
@@ -35,7 +35,8 @@ pub fn connections(process: u32) -> anyhow::Result<Vec<Connection>> {
             Ok(socket) => TcpStream::from(socket),
             Err(rustix::io::Errno::BADF) => continue,
             Err(error) => {
-                return Err(error).context("failed to duplicate a socket: it takes the right to trace the child");
+                return Err(error)
+                    .context("failed to duplicate a socket: the test needs permission to trace its child");
             }
         };
         let (Ok(local), Ok(peer), Ok(nodelay)) = (socket.local_addr(), socket.peer_addr(), socket.nodelay()) else {

@@ -1,21 +1,21 @@
-//! Waiting for a condition instead of for a time.
+//! Waits for a condition instead of for a fixed time.
 
 use std::time::Duration;
 
 use anyhow::bail;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
-/// How long a test waits for something that a healthy server does within a second or two.
+/// How long a test waits for an effect that a healthy server has within a second or two.
 ///
-/// Generous, because a loaded machine is slow and only a failing test waits to the end.
+/// Long, because a loaded machine is slow, and only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Asks `probe` again and again until it answers `Ok`.
+/// Calls `probe` repeatedly until it returns `Ok`, at most until `limit`.
 ///
-/// The probe says with its error what it saw instead; the last of these ends up in the error of a wait that
-/// took longer than `limit`. `what` completes the sentence "timed out waiting for …".
+/// The probe's error describes what it found instead; the error of a time-out contains the last one. `what`
+/// completes the sentence "timed out waiting for …".
 pub async fn await_condition<T>(
     what: &str,
     limit: Duration,
@@ -32,7 +32,7 @@ pub async fn await_condition<T>(
             Ok(Err(error)) => last = Some(format!("{error:#}")),
             Err(_) => {
                 let before = last.map(|last| format!("; before it: {last}")).unwrap_or_default();
-                last = Some(format!("the last look did not end in time{before}"));
+                last = Some(format!("the last probe did not end in time{before}"));
             }
         }
         if Instant::now() >= deadline {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn returns_what_the_first_success_says() -> anyhow::Result<()> {
+    async fn await_condition_returns_the_first_success() -> anyhow::Result<()> {
         let mut looks = 0;
         let seen = await_condition("the third look", PATIENCE, async || {
             looks += 1;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timeout_says_what_was_waited_for_and_what_was_seen() {
+    async fn timeout_names_the_condition_and_the_last_error() {
         let limit = Duration::from_secs(2);
         let error = await_condition::<()>("the pod to run", limit, async || Err(anyhow!("phase is Pending"))).await;
         let error = error.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_probe_that_hangs_is_given_up_at_the_limit() {
+    async fn hanging_probe_is_cancelled_at_the_limit() {
         let started = Instant::now();
         let mut looks = 0;
         let result = await_condition::<()>("an answer", Duration::from_secs(5), async || {
@@ -80,7 +80,7 @@ mod tests {
             if looks > 1 { pending().await } else { Err(anyhow!("refused")) }
         });
         let error = result.await.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
-        assert!(error.ends_with("last seen: the last look did not end in time; before it: refused"), "{error}");
+        assert!(error.ends_with("last seen: the last probe did not end in time; before it: refused"), "{error}");
         assert_eq!(started.elapsed(), Duration::from_secs(5));
     }
 }

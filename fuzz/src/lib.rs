@@ -1,12 +1,13 @@
-//! What the fuzz targets do with one input: parse it, and use what came of it as the adapter does.
+//! The functions behind the fuzz targets: each parses one input and uses the result as the adapter does.
 //!
-//! Any answer will do, mistakes included. What must not come is a panic, an abort, a hang or a flood of memory.
+//! Every result is fine, errors included. The fuzzer reports panics, aborts, hangs and excessive memory use.
 
 #![warn(missing_docs)]
 
-/// The adapter's loader, by a link: the whole adapter, with its servers and clients, would multiply the time of a build.
+/// The adapter's configuration loader, as a symbolic link: depending on the whole adapter would multiply the
+/// build time.
 pub mod config;
-/// What is never shown, by a link as well: the loader redacts addresses with it.
+/// The redaction of secrets, which the loader uses; also a symbolic link.
 pub mod secret;
 
 use std::hint::black_box;
@@ -25,17 +26,18 @@ use lifecycle_core::task::lint::lint;
 use lifecycle_core::template::{Template, Tree};
 use serde_json::{Value, json};
 
-/// The largest message that is taken.
+/// The size limit of a message, in bytes.
 const MAX_EVENT: usize = 1 << 20;
-/// What separates the two files of a configuration.
+/// Separates the deployment file from the task file in an input of [`config`](config()).
 const NEXT_FILE: &str = "\n%%%\n";
 
-/// Lets caught panics pass: a defect of an engine fails one expression. Those that nobody catches end the run.
+/// Prints panics that the code catches, and goes on: a defect of the CEL interpreter fails one expression. An
+/// uncaught panic still ends the run.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
 }
 
-/// A message in structured mode; or in binary mode, with lines of attributes before a blank line.
+/// Parses a message in structured mode, and in binary mode with lines of attributes before a blank line.
 pub fn event(input: &[u8]) {
     let _ = black_box(LifecycleEvent::from_structured(input, MAX_EVENT));
     let (head, body) = match input.windows(2).position(|pair| pair == b"\n\n") {
@@ -48,7 +50,7 @@ pub fn event(input: &[u8]) {
     let _ = black_box(LifecycleEvent::from_binary(given.into_iter().chain(attributes), body, MAX_EVENT));
 }
 
-/// A deployment file and, below a line of `%%%`, a task file.
+/// Loads a deployment file and, after a line `%%%`, a task file.
 pub fn config(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (deployment, task) = text.split_once(NEXT_FILE).unwrap_or(("", &text));
@@ -68,7 +70,7 @@ pub fn config(input: &[u8]) {
     black_box(diagnostics.to_string());
 }
 
-/// A template, alone and as a value of a manifest.
+/// Renders a template, alone and as a value of a manifest.
 pub fn template(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let scope = scope();
@@ -80,13 +82,13 @@ pub fn template(input: &[u8]) {
     }
 }
 
-/// An expression, and the same text as a path.
+/// Evaluates an expression, and looks the same text up as a field path.
 pub fn expression(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let scope = scope();
     if let Ok(expression) = Expression::parse(&text) {
         for presence in [Presence::Unknown, Presence::Absent, Presence::Present] {
-            black_box(expression.prospect(&|_| presence));
+            black_box(expression.abstract_value(&|_| presence, &|_| None).possible());
         }
         let _ = black_box(expression.evaluate(&scope));
         black_box(expression.readings(&scope));
@@ -96,7 +98,7 @@ pub fn expression(input: &[u8]) {
     }
 }
 
-/// What an event brings, in miniature.
+/// A small scope with variables of each type, and one discovered resource.
 fn scope() -> Scope {
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
     let variables: [(&str, Value); 8] = [

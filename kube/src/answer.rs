@@ -1,11 +1,12 @@
-//! Whether an answer is what was asked for.
+//! Checks that the JSON of a successful answer is the object, or the list, that the request named.
 //!
-//! In: the JSON of an answer that the server calls a success. Out: the same, or a [`Refusal`] if it is something else.
+//! In: the JSON of an answer with a 2xx status. Out: the same JSON, or a [`Refusal`] if it is something else.
 //! Pure.
 //!
-//! A proxy, a gateway or a wrong backend may answer every request with `200 {}`. As the answer to a read that would be an
-//! object without a name, or no object at all; as the answer to a write, a success that nobody saw. So the answer has to be
-//! the object: of the kind, namespace and name in the path, with the UID of the request if the request names one.
+//! A proxy, a gateway or a wrong backend may answer every request with `200 {}`. Without this check, such an
+//! answer to a read would count as an object without a name, or as an empty list; such an answer to a write
+//! would count as a success. The check compares the answer's kind, namespace and name with those of the
+//! request's path, and its UID with the UID of the request, if the request names one.
 
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::pages::Form;
 use crate::refusal::Refusal;
 
-/// What an answer has to be.
+/// The identity that the object in an answer must have.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected<'a> {
     object: &'a ObjectRef,
@@ -22,17 +23,17 @@ pub(crate) struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// The object that the call names, or a list of such objects.
+    /// Expects the object that the call names, or a list of objects of the kind that it names.
     pub(crate) fn new(object: &'a ObjectRef, namespaced: bool) -> Self {
         Self { object, namespaced, uid: None }
     }
 
-    /// The very object with this UID.
+    /// Expects the object with this UID, and no other of the same name.
     pub(crate) fn with_uid(self, uid: &'a str) -> Self {
         Self { uid: Some(uid), ..self }
     }
 
-    /// Accepts the object.
+    /// Returns the answer if it is the expected object.
     pub(crate) fn object(&self, answer: Value) -> Result<Value, Refusal> {
         self.check("apiVersion", answer.get("apiVersion"), Some(&self.object.kind.api_version()))?;
         self.check("kind", answer.get("kind"), Some(&self.object.kind.kind))?;
@@ -40,7 +41,7 @@ impl<'a> Expected<'a> {
         Ok(answer)
     }
 
-    /// Accepts the answer to a DELETE: a status that says success, or the object as it was last.
+    /// Returns the answer to a DELETE if it is a `Status` of success, or the expected object in its last state.
     pub(crate) fn deletion(&self, answer: Value) -> Result<Value, Refusal> {
         let text = |key: &str| answer.get(key).and_then(Value::as_str);
         if text("kind") == Some("Status") && text("apiVersion") == Some("v1") && text("status") == Some("Success") {
@@ -49,9 +50,11 @@ impl<'a> Expected<'a> {
         self.object(answer)
     }
 
-    /// Accepts a page of a list; gives its items, each with its kind, and the token of the next page if there is one.
+    /// Reads one page of a list: its items, each with `apiVersion` and `kind`, and the token of the next
+    /// page, if any.
     ///
-    /// A server that cannot reduce objects to their metadata answers with a full list, whose items are then reduced here.
+    /// A server that cannot reduce objects to their metadata answers with a full list; then this function
+    /// reduces the items.
     pub(crate) fn page(&self, mut answer: Value, form: Form) -> Result<(Vec<Value>, Option<String>), Refusal> {
         let is_reduced = form == Form::MetadataOnly
             && answer.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadataList")
@@ -59,7 +62,8 @@ impl<'a> Expected<'a> {
         if !is_reduced {
             let kind = &self.object.kind;
             self.check("apiVersion", answer.get("apiVersion"), Some(&kind.api_version()))?;
-            // A custom resource may name its lists as it likes.
+            // The definition of a custom resource chooses the kind of its list, so only the core group's is
+            // checked.
             let expected = kind.group.is_empty().then(|| format!("{}List", kind.kind));
             self.check("kind", answer.get("kind"), expected.as_deref())?;
         }
@@ -67,7 +71,7 @@ impl<'a> Expected<'a> {
         let token = token.filter(|token| !token.is_empty()).map(str::to_owned);
         let items = match answer.get_mut("items").map(Value::take) {
             Some(Value::Array(items)) => items,
-            // A server that is written in Go may send an empty list as null.
+            // Go encodes a nil slice as `null`, so a server written in Go may send an empty list as `null`.
             Some(Value::Null) => Vec::new(),
             _ => return Err(foreign("it has no list of items")),
         };
@@ -82,7 +86,8 @@ impl<'a> Expected<'a> {
         Ok((items?, token))
     }
 
-    /// Accepts an item, and adds what the items of a list lack: their `apiVersion` and `kind`.
+    /// Returns an item if it is an expected object, after adding `apiVersion` and `kind`: API servers leave
+    /// them out in lists.
     fn item(&self, mut item: Value) -> Result<Value, Refusal> {
         if let Value::Object(fields) = &mut item {
             fields.entry("apiVersion").or_insert_with(|| self.object.kind.api_version().into());
@@ -91,7 +96,7 @@ impl<'a> Expected<'a> {
         self.object(item)
     }
 
-    /// Keeps an item's metadata, and says of which kind the object is: the server calls it `PartialObjectMetadata`.
+    /// Keeps an item's metadata, and replaces its kind `PartialObjectMetadata` by the kind of the object.
     fn reduced(&self, mut item: Value) -> Value {
         let metadata = item.get_mut("metadata").map(Value::take);
         json!({ "apiVersion": self.object.kind.api_version(), "kind": self.object.kind.kind, "metadata": metadata })
@@ -109,7 +114,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// Checks that a field is text, and the expected one if one is expected.
+    /// Checks that a field is a non-empty string and, where `expected` is given, equal to it.
     fn check(&self, field: &str, found: Option<&Value>, expected: Option<&str>) -> Result<(), Refusal> {
         match (found.and_then(Value::as_str).filter(|text| !text.is_empty()), expected) {
             (Some(found), Some(expected)) if found != expected => {
@@ -121,9 +126,9 @@ impl<'a> Expected<'a> {
     }
 }
 
-fn foreign(what: &str) -> Refusal {
+fn foreign(difference: &str) -> Refusal {
     let message =
-        format!("the answer is not what was asked for: {what}; look at what stands in front of the API server");
+        format!("the answer is not what was asked for: {difference}; look at what stands in front of the API server");
     Refusal::Foreign { message }
 }
 
@@ -145,7 +150,7 @@ mod tests {
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team", "uid": "u1" } })
     }
 
-    /// `settings` with one field changed, or taken away.
+    /// `settings` with the field at `pointer` replaced by `value`.
     fn changed(pointer: &str, value: Value) -> Value {
         let mut object = settings();
         if let Some(place) = object.pointer_mut(pointer) {

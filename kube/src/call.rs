@@ -1,4 +1,4 @@
-//! What a request is for, and what is told of it afterwards.
+//! Names requests for spans, metrics and error texts, and describes ended requests to an observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tracing::field::Empty;
 
 use crate::error::{Error, ErrorKind};
 
-/// What a request does.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Asks which groups the server has, or which kinds a group and version have.
+    /// Lists the server's API groups, or the kinds of one group and version.
     Discover,
     /// Reads one object.
     Get,
@@ -21,20 +21,20 @@ pub enum Verb {
     List,
     /// Creates an object.
     Create,
-    /// Asks what a creation would answer, without writing.
+    /// Creates an object with `dryRun=All`: the server checks the request and stores nothing.
     DryRun,
-    /// Turns managed fields of operation Update into fields of operation Apply.
+    /// Turns `managedFields` entries of the operation `Update` into entries of `Apply`.
     Migrate,
-    /// Applies a configuration.
+    /// Sends a server-side apply.
     Apply,
-    /// Merges a patch.
+    /// Sends a JSON merge patch.
     Patch,
     /// Deletes an object.
     Delete,
 }
 
 impl Verb {
-    /// The verb as a label value.
+    /// The verb as the value of a metric label.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Verb {
         }
     }
 
-    /// The verb as error texts say it, with the object after it.
+    /// The verb as error texts print it, before the object: `failed to dry-run the creation of Job a/b`.
     fn phrase(self) -> &'static str {
         match self {
             Self::Discover => "discover",
@@ -80,28 +80,28 @@ impl Verb {
     }
 }
 
-/// One request that has ended.
+/// Describes a request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRecord<'a> {
-    /// What it did.
+    /// The request's purpose.
     pub verb: Verb,
-    /// The kind that it was about; empty for a discovery of every kind.
+    /// The kind of the object; empty if the request discovers API groups.
     pub kind: &'a str,
-    /// The HTTP status; none if no answer came.
+    /// The HTTP status; none if the server sent none.
     pub status: Option<u16>,
-    /// Whether the server answered to the end. An answer that is too long to be read counts as answered.
+    /// Whether the server sent a complete answer. An answer above the size limit counts as complete.
     pub is_answered: bool,
-    /// From its turn under the rate limit to the last byte of the answer.
+    /// The time from the permit of the rate limit to the last byte of the answer.
     pub duration: Duration,
 }
 
-/// Hears that a request begins, and returns what is to hear of its end. Must not block.
+/// Called when a request begins; returns the function to call when it ends. Must not block.
 pub type CallObserver = Arc<dyn Fn() -> CallEnd + Send + Sync>;
 
-/// Hears of the end of one request. Dropped without a call if the request is given up before its end.
+/// Called when the request ends. Dropped uncalled if the caller abandons the request, by dropping its future.
 pub type CallEnd = Box<dyn FnOnce(&CallRecord<'_>) + Send>;
 
-/// What a request is for.
+/// The purpose of a request and the object that it names.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) verb: Verb,
@@ -109,7 +109,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Says that this call was refused before it was sent.
+    /// An error for a call that is refused before it is sent.
     pub(crate) fn invalid(&self, message: String) -> Error {
         self.error(ErrorKind::Invalid, None, message)
     }
@@ -132,7 +132,7 @@ impl Call<'_> {
     }
 }
 
-/// The call in words, such as `create ConfigMap team-a/settings`.
+/// Prints the call for error texts, such as `create ConfigMap team-a/settings`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.verb == Verb::Discover {

@@ -1,6 +1,7 @@
-//! Makes the client: from a kubeconfig file, or from the pod that the process runs in.
+//! Builds the HTTP client of the API server from a kubeconfig file, or from the service account of the pod.
 //!
-//! In: the file or the pod's service account. Out: a client that sends each request once, or a [`ConnectError`].
+//! In: the file's path, or the pod's service account. Out: a client that sends each request once. Fails:
+//! [`ConnectError`].
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,42 +17,42 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder};
 
-/// How long a connection to the API server may take to come about.
+/// Limits the time in which a TCP and TLS connection to the API server must be established.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client that could not be made.
+/// Why no client could be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The kubeconfig file cannot be read, or does not say what it has to.
+    /// The kubeconfig file cannot be read, or lacks something that a client needs.
     #[error("failed to load kubeconfig {}", path.display())]
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The library's reason.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
     /// No file was named, and the process does not run in a pod with a service account.
     #[error("failed to load the pod's service account")]
     InCluster(#[source] kube::config::InClusterError),
-    /// The User-Agent holds what no header may hold.
+    /// The User-Agent contains characters that HTTP headers cannot carry.
     #[error("failed to use {0:?} as User-Agent")]
     UserAgent(String),
-    /// The kubeconfig file or the environment names a proxy.
+    /// The kubeconfig file, or the variable `HTTPS_PROXY`, names a proxy.
     #[error(
         "failed to use the proxy {0}: the program connects to the API server directly; remove `proxy-url` from the \
          kubeconfig file, or unset HTTPS_PROXY"
     )]
     Proxy(http::Uri),
-    /// The credentials or certificates cannot be used.
+    /// The credentials or certificates are unusable.
     #[error("failed to prepare the connection to the API server")]
     Client(#[source] Box<kube::Error>),
 }
 
-/// Makes a client from a kubeconfig file, or without one from the pod's service account. Sends nothing.
+/// Builds a client from a kubeconfig file or, without one, from the pod's service account. Sends no request.
 ///
-/// Token files and, in a pod, the CA file are read again about once a minute. The client speaks HTTP/1.1, one
-/// connection for each request under way and as many as there are requests; connections are kept for 90 s. It
+/// The client reads token files and, in a pod, the CA file again about once a minute. It speaks HTTP/1.1,
+/// opens a connection for each concurrent request without a limit, and keeps idle connections for 90 s. It
 /// follows no redirects, uses no proxy, and sends no request twice.
 pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Client, ConnectError> {
     let mut config = match kube_config {
@@ -73,8 +74,11 @@ pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Cli
     client(&config).map_err(|error| ConnectError::Client(Box::new(error)))
 }
 
-/// Builds the client as the library does by default, with two differences: our connector, and no layer of retries (15
-/// more attempts at a 429, 503 or 504, writes included): the caller decides whether and when there is another attempt.
+/// Builds the client from the library's layers, with two differences: it uses [`connector`], and it leaves out
+/// the library's retry layer.
+///
+/// That layer repeats requests, writes included, up to 15 times after a 429, 503 or 504; here the caller
+/// decides about another attempt.
 fn client(config: &Config) -> Result<Client, kube::Error> {
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector())?);
     connector.set_connect_timeout(config.connect_timeout);
@@ -90,8 +94,10 @@ fn client(config: &Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }
 
-/// Opens TCP connections without Nagle's algorithm, which holds back the last part of a TLS handshake or request until
-/// the server acknowledges the part before it: about 40 ms for the first request of each connection.
+/// Opens TCP connections with `TCP_NODELAY`.
+///
+/// Nagle's algorithm would hold back the last part of a TLS handshake or request until the server acknowledges
+/// the part before: about 40 ms for the first request of each connection.
 fn connector() -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);

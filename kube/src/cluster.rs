@@ -1,26 +1,29 @@
 //! Calls to one API server.
 //!
-//! In: objects of any kind that the server serves, and a [`Fence`] for each write onto an object that exists. Out: the
-//! server's objects, or an [`Error`] with the server's words. What a call does beyond one HTTP request:
+//! In: objects of any kind that the server serves, and a [`Fence`] for each write to an existing object. Out:
+//! the server's objects. Fails: an [`Error`] with the server's message. Two things may add requests to a
+//! call:
 //!
-//! * A kind is looked up once (one small request per group and version) and remembered, see `kinds`.
+//! * The first call for a kind discovers the kinds of its group and version, and the result is kept, see `kinds`.
 //! * A list that does not fit on one page takes one request per page, see `pages`.
 //!
-//! **Nothing is retried.** The client's own retries are switched off ([`connect`](crate::connect)). What remains is below
-//! HTTP: if a kept-alive connection turns out to be closed before one byte of the request was written, the connection
-//! pool takes another one. No request that was begun is sent again, but for the lookup of a kind, for which all wait.
+//! **No request is retried.** [`connect`](crate::connect) leaves the client's own retries out. Below HTTP,
+//! the connection pool takes another connection if a kept-alive one turns out to be closed before a byte of
+//! the request was written. Only the discovery of a kind may be sent again, because concurrent callers share
+//! its result.
 //!
 //! # Namespaces
 //!
-//! A namespaced kind needs a namespace in every call but a list, which without one is a list of all namespaces;
-//! `default` is never assumed. For a cluster-scoped kind, a namespace is ignored, because manifests that work elsewhere give one.
-//! A `*` is a namespace of that name, which no cluster has.
+//! Each call for a namespaced kind needs a namespace (`default` is never assumed), except a list, which
+//! without a namespace covers all of them. For a cluster-scoped kind the namespace is ignored, so that a
+//! manifest which names one anyway still works. `*` is sent as it is, and no cluster has a namespace of that
+//! name.
 //!
-//! # What is not there
+//! # Absent objects
 //!
-//! An answer that is not the object, or not a list of the kind, that was asked for proves nothing: the call fails, see
-//! `answer`. Only the server's word that this very object does not exist is an absence. A kind that is not served is an
-//! error, not an absence: its definition may be away for a minute, and its objects with it.
+//! An object counts as absent only if the server answers that this object does not exist. An answer that is
+//! not the requested object, or not a list of the requested kind, is an error, see `answer`. So is a kind
+//! that is not served: its definition may be reinstalled in a minute, and its objects with it.
 
 mod write;
 
@@ -45,19 +48,23 @@ use crate::sender::Sender;
 #[cfg(doc)]
 use crate::{ErrorKind, Fence};
 
-/// How many objects one page of a list holds: the page's text is held in memory beside the objects of the pages before, and
-/// objects can be large. Lists of more objects are rare enough for another request.
+/// Objects per page of a list.
+///
+/// The page's JSON text is in memory together with the objects of earlier pages, and objects can be large, so
+/// pages are small; lists of more than 100 objects are rare.
 const PAGE_SIZE: u32 = 100;
 
-/// How long one request may take, from its first byte to the last of its answer. This bound is for callers that have no
-/// deadline of their own, and keeps one dead connection from using a deadline up.
+/// Limits one request, from its first byte to the last byte of its answer. Callers without a deadline need a
+/// limit, and a dead connection must not use up the whole deadline of the others.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a missing kind stays missing before it is looked up again: a kind that was installed meanwhile is found
-/// soon, and one that is asked for all the time but never installed costs one request in that time.
+/// How long a kind that the server does not serve is remembered as missing.
+///
+/// Short, so that a newly installed kind is found soon; not zero, so that a kind which is never installed costs
+/// at most one request in this time.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// One API server, to which one field manager writes.
+/// A client for one API server, which writes under one field manager.
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) sender: Sender,
@@ -67,20 +74,20 @@ pub struct Cluster {
     former_managers: &'static [&'static str],
 }
 
-/// What can be set about a [`Cluster`] besides its client and field manager.
+/// Optional settings of a [`Cluster`].
 #[derive(Clone)]
 pub struct Settings {
-    /// Requests per second and the burst beyond them; no limit if none.
+    /// Requests per second, and the burst above that rate; unlimited if none.
     pub rate_limit: Option<(f64, u32)>,
-    /// Hears of every request.
+    /// Called at the beginning and the end of every request.
     pub observer: Option<CallObserver>,
-    /// How long one request may take.
+    /// Limits one request.
     pub request_timeout: Duration,
-    /// How many objects one page of a list holds.
+    /// Objects per page of a list.
     pub page_size: u32,
-    /// How long a kind that is not served counts as such.
+    /// How long a kind that the server does not serve is remembered as missing.
     pub look_again_after: Duration,
-    /// Other field managers whose fields [`Cluster::migrate`] takes for the field manager's own.
+    /// Field managers of earlier versions, whose fields [`Cluster::migrate`] moves to the current field manager.
     pub former_managers: &'static [&'static str],
 }
 
@@ -98,7 +105,8 @@ impl Default for Settings {
 }
 
 impl Cluster {
-    /// Uses `client` (see [`connect`](crate::connect) about its retries), and writes as `field_manager`.
+    /// Sends requests through `client`, which [`connect`](crate::connect) builds without retries; writes as
+    /// `field_manager`.
     #[must_use]
     pub fn new(client: Client, field_manager: impl Into<String>, settings: Settings) -> Self {
         let rate_limit = settings.rate_limit.and_then(|(per_second, burst)| RateLimit::new(per_second, burst));
@@ -112,31 +120,32 @@ impl Cluster {
         }
     }
 
-    /// Asks for the server's version, and gives the status of the answer, whatever it is.
+    /// Requests the server's version, and returns the HTTP status of the answer, whatever it is.
     ///
-    /// The request waits for no turn under the rate limit, is not observed, and is not bounded in time.
+    /// The request bypasses the rate limit and the observer, and has no time limit.
     ///
     /// # Errors
     ///
-    /// No answer came; the network's words.
+    /// No answer came; the text names the network error.
     pub async fn probe(&self) -> Result<u16, String> {
         self.sender.probe().await
     }
 
-    /// Asks for every kind that the server serves.
+    /// Lists every kind that the server serves.
     ///
     /// # Errors
     ///
-    /// The groups could not be read. A group whose kinds could not be read is no error, but [`Discovery::unread`].
+    /// The list of API groups cannot be read. A group whose kinds cannot be read is not an error: see
+    /// [`Discovery::unread`].
     pub async fn discover(&self) -> Result<Discovery, Error> {
         self.kinds.discover().await
     }
 
-    /// Reads one object; none if the server says that this object does not exist.
+    /// Reads one object; returns `None` if the server answers that this object does not exist.
     ///
     /// # Errors
     ///
-    /// Whether the object exists is unknown.
+    /// The read failed, so that it is unknown whether the object exists.
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
         let call = Call { verb: Verb::Get, object };
         let endpoint = self.endpoint(&call).await?;
@@ -148,12 +157,13 @@ impl Cluster {
         }
     }
 
-    /// Begins a list of the objects of a kind that have all of these labels, in one namespace or, with none, in all. Sends
-    /// nothing yet.
+    /// Prepares a list of the objects of a kind that carry all of `labels`, in one namespace or, without one,
+    /// in all. Sends no request; [`Pages`] does.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`]: no labels, which would select everything, or text that is no label.
+    /// [`ErrorKind::Invalid`]: `labels` is empty, which would select every object, or holds invalid keys or
+    /// values.
     pub fn list(
         &self,
         kind: &GroupVersionKind,

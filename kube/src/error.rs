@@ -1,39 +1,41 @@
-//! Why a call has no result, in kinds that callers tell apart.
+//! The error of a call, with a closed set of kinds by which callers decide.
 
-/// A call that the server refused, or that did not reach it.
+/// A call that failed: the server refused it, its answer was lost, or it was never sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to {call}: {message}")]
 pub struct Error {
-    /// What kind of refusal it was.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// The call: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
     pub call: String,
     /// The HTTP status, if the server answered.
     pub status: Option<u16>,
-    /// The server's or the network's words.
+    /// The message of the server or of the network.
     pub message: String,
 }
 
-/// The kinds of refusal.
+/// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// 404: the path, the kind or the namespace is not there. It says nothing of the object: a read or deletion of an
-    /// object that does not exist succeeds.
+    /// 404: the server does not serve the path or the kind, or the namespace does not exist. An absent object
+    /// is not an error: its read returns `None`, and its deletion succeeds.
     NotFound,
     /// 409 `AlreadyExists`.
     AlreadyExists,
-    /// 409 Conflict, or the 422 that names `metadata.uid`: the object is no longer the one that the fence names.
+    /// 409 Conflict, or 422 about `metadata.uid`: the live object has another UID or resource version than
+    /// the fence.
     Conflict,
-    /// 410: the list began too long ago to be read on; it has to be read from its start.
+    /// 410: the list's continue token expired; the caller must list again from the first page.
     Expired,
-    /// The server does not accept the request, or the request was not sent because it lacks a namespace or a fence.
+    /// The server rejects the request as invalid, or the request was not sent because it lacks a namespace or
+    /// a fence.
     Invalid,
     /// 401 and 403.
     Forbidden,
     /// 429.
     TooManyRequests,
-    /// 5xx, or an answer that is not what was asked for. The request may have been carried out.
+    /// 5xx, or a successful answer that is not the requested object. The server may have carried the request out.
     Unavailable,
-    /// No answer: connection refused, reset, or cut. The request may have been carried out.
+    /// No complete answer: the connection was refused, reset or cut. The server may have carried the request out.
     Unreachable,
 }

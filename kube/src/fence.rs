@@ -1,13 +1,15 @@
-//! What keeps a write from reaching another object than the one that was looked at.
+//! Fences: a write carries the UID and resource version that its author read, and the API server refuses the
+//! write if the live object has others.
 //!
-//! Pure: a manifest, a merge patch or nothing goes in; out comes the body of a request with the UID and resource version
-//! that the server compares with the live object's, or the words in which the write is refused.
+//! In: a fence with a manifest, a merge patch or a deletion's options. Out: the body of the request. Fails: a
+//! message, if the fence has no UID or the body contradicts it. Pure.
 
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::PropagationPolicy;
 use serde_json::{Map, Value, json};
 
-/// The very object that a write is meant for: a namesake that was created since is left alone.
+/// The UID, and usually the resource version, that the live object must have for a write to succeed. So no
+/// write reaches an object that was created later under the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence<'a> {
     uid: &'a str,
@@ -15,13 +17,13 @@ pub struct Fence<'a> {
 }
 
 impl<'a> Fence<'a> {
-    /// Names an object by its UID, in one version; with an empty `resource_version`, in any.
+    /// Requires this UID and this resource version; if `resource_version` is empty, any version of the object.
     #[must_use]
     pub fn new(uid: &'a str, resource_version: &'a str) -> Self {
         Self { uid, resource_version: Some(resource_version).filter(|version| !version.is_empty()) }
     }
 
-    /// Names an object in the version that was read.
+    /// Requires the UID and resource version that `object` was read with.
     #[must_use]
     pub fn of(object: &'a Value) -> Self {
         let metadata = |key: &str| {
@@ -30,12 +32,12 @@ impl<'a> Fence<'a> {
         Self::new(metadata("uid"), metadata("resourceVersion"))
     }
 
-    /// Copies the UID and the resource version into the manifest of an apply, so that the API server refuses the apply if the
-    /// object was replaced or changed.
+    /// Copies the UID and the resource version into the manifest of an apply, so that the API server refuses
+    /// the apply if the object was replaced or changed.
     ///
     /// # Errors
     ///
-    /// The fence has no UID, or the manifest no metadata.
+    /// The fence has no UID, or the manifest has no metadata.
     pub(crate) fn in_manifest(&self, manifest: &Value) -> Result<Value, String> {
         let uid = self.checked_uid()?;
         let mut fenced = manifest.clone();
@@ -53,7 +55,8 @@ impl<'a> Fence<'a> {
     ///
     /// # Errors
     ///
-    /// The fence has no UID, the patch is not a mapping, or the patch gives the object another identity.
+    /// The fence has no UID, the patch is not a mapping, or the patch changes the object's kind, name,
+    /// namespace, UID or resource version.
     pub fn in_patch(&self, patch: &Value, object: &ObjectRef) -> Result<Value, String> {
         let uid = self.checked_uid()?;
         let Value::Object(patch) = patch else {
@@ -82,7 +85,7 @@ impl<'a> Fence<'a> {
         Ok(Value::Object(fenced))
     }
 
-    /// The options of a deletion.
+    /// Builds the `DeleteOptions` of a deletion, with the fence as preconditions.
     pub(crate) fn in_delete_options(&self, propagation: PropagationPolicy) -> Result<Value, String> {
         let propagation = match propagation {
             PropagationPolicy::Background => "Background",
@@ -101,7 +104,7 @@ impl<'a> Fence<'a> {
         }))
     }
 
-    /// The tests of a JSON patch, which fail if the object is another one.
+    /// Builds the `test` operations of a JSON patch (RFC 6902); the server refuses the patch if one of them fails.
     pub(crate) fn in_json_patch(&self) -> Result<Vec<Value>, String> {
         let mut tests = vec![test("/metadata/uid", self.checked_uid()?)];
         if let Some(version) = self.resource_version {
@@ -126,7 +129,7 @@ fn test(path: &str, value: &str) -> Value {
     json!({ "op": "test", "path": path, "value": value })
 }
 
-/// Accepts a key that tells the object's identity only with the value that the object has.
+/// Checks that a patch leaves an identifying field out or repeats its live value.
 fn unchanged(fields: &Map<String, Value>, place: &str, key: &str, live: Option<&str>) -> Result<(), String> {
     match fields.get(key) {
         Some(patched) if *patched != json!(live) => {
@@ -183,7 +186,7 @@ mod tests {
         assert_eq!(
             Fence::new("u1", "").in_patch(&json!({}), &job(None)),
             Ok(json!({ "metadata": { "uid": "u1" } })),
-            "a version that is not known is no fence"
+            "an unknown resource version is not part of the fence"
         );
     }
 
@@ -192,7 +195,7 @@ mod tests {
         let fence = Fence::new("u1", "7");
         let same = json!({ "apiVersion": "batch/v1", "kind": "Job",
                            "metadata": { "name": "build", "namespace": "a", "uid": "u1", "resourceVersion": "7" } });
-        assert_eq!(fence.in_patch(&same, &job(Some("a"))), Ok(same), "what the object has may be repeated");
+        assert_eq!(fence.in_patch(&same, &job(Some("a"))), Ok(same), "a patch may repeat the live values");
         let homeless = json!({ "metadata": { "namespace": null } });
         assert!(fence.in_patch(&homeless, &job(None)).is_ok(), "a cluster-scoped object has no namespace");
 

@@ -1,9 +1,11 @@
-//! Finds out under which name and scope the API server serves a kind, and remembers it.
+//! Discovers the URL path, scope and verbs of a kind on its first use, and caches them.
 //!
-//! One request for each group and version, on first use, shared by all who ask meanwhile; because all of them wait for
-//! it, it is sent once more if no answer comes soon. A group and version are forgotten when the server no longer knows a
-//! path of theirs. A kind that is missing is looked up again after a while, so that one that is installed later is found
-//! without a restart. A failed lookup is never remembered. [`Kinds::discover`] reads every group and version instead.
+//! The cache has one entry for each API group and version. One request fills an entry, and concurrent callers
+//! share it; because all of them wait for it, it is sent a second time if no answer arrives within
+//! [`SEND_AGAIN_AFTER`]. An entry is dropped when the server answers that one of its paths is not served. A
+//! kind that an entry lacks is looked up again after a while, so that a kind which is installed later works
+//! without a restart. Failed lookups are not cached. [`Kinds::discover`] reads every group and version
+//! instead.
 
 mod discovery;
 
@@ -26,25 +28,27 @@ use crate::sender::Sender;
 
 pub use self::discovery::Discovery;
 
-/// How long a lookup may go unanswered before it is sent once more, on another connection. A healthy server needs
-/// milliseconds; the request itself may take ten times as long, and a connection that has died takes all of that.
+/// How long a lookup may be unanswered before it is sent a second time, on another connection.
+///
+/// A healthy server answers in milliseconds. A request times out after ten times as long, and on a dead
+/// connection it would use all of that time.
 const SEND_AGAIN_AFTER: Duration = Duration::from_secs(3);
 
-/// How the API server serves a kind.
+/// A kind that the API server serves, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedKind {
-    /// The kind.
+    /// The group, version and kind.
     pub kind: GroupVersionKind,
-    /// Its name in paths.
+    /// The kind's name in URL paths, such as `configmaps`.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether the kind's objects live in namespaces.
     pub namespaced: bool,
-    /// What the server can do with it, in the words of RBAC.
+    /// The operations that the server supports, such as `list` and `delete`.
     pub verbs: Vec<String>,
 }
 
 impl ServedKind {
-    /// Whether the server can do all of this with the kind.
+    /// Whether the server supports each of `verbs` for this kind.
     #[must_use]
     pub fn has_verbs(&self, verbs: &[&str]) -> bool {
         verbs.iter().all(|verb| self.verbs.iter().any(|served| served == verb))
@@ -60,14 +64,14 @@ enum Slot {
     Known { kinds: ServedKinds, at: Instant },
 }
 
-/// The kinds that were asked for, and the others of their groups and versions.
+/// The cache of served kinds, filled by lookups.
 pub(crate) struct Kinds {
     sender: Sender,
     look_again_after: Duration,
     slots: Arc<Slots>,
 }
 
-/// What is known of each group and version, by `apiVersion`.
+/// The cache entries, by `apiVersion` (`group/version`).
 #[derive(Default)]
 struct Slots(Mutex<HashMap<String, Slot>>);
 
@@ -86,7 +90,7 @@ impl Kinds {
         Self { sender, look_again_after, slots: Arc::default() }
     }
 
-    /// Says how the call's kind is served.
+    /// Returns how the call's kind is served, from the cache or after a lookup.
     pub(crate) async fn resolve(&self, call: &Call<'_>) -> Result<ServedKind, Error> {
         let kind = &call.object.kind;
         let lookup = {
@@ -109,12 +113,12 @@ impl Kinds {
         find(&kinds, kind).ok_or_else(|| not_served(call))
     }
 
-    /// Reads the kinds of every group and version that the server has.
+    /// Reads the kinds of every group and version that the server serves, and caches them.
     pub(crate) async fn discover(&self) -> Result<Discovery, Error> {
         discovery::discover(&self.sender, |api_version, kinds| self.slots.remember(api_version, kinds)).await
     }
 
-    /// Drops what is remembered of the kind's group and version.
+    /// Drops the cache entry of the kind's group and version.
     pub(crate) fn forget(&self, kind: &GroupVersionKind) {
         let mut slots = self.slots.lock();
         if let Some(Slot::Known { .. }) = slots.get(&kind.api_version()) {
@@ -122,12 +126,12 @@ impl Kinds {
         }
     }
 
-    /// Starts a lookup as a task of its own: one who gives up waiting takes nothing away from the others.
+    /// Starts a lookup in its own task, so that a caller who is cancelled does not cancel it for the others.
     fn look_up(&self, kind: &GroupVersionKind, slots: &mut HashMap<String, Slot>) -> Lookup {
         let (sender, shared, kind) = (self.sender.clone(), Arc::clone(&self.slots), kind.clone());
         let api_version = kind.api_version();
         let task = async move {
-            let answer = insist(SEND_AGAIN_AFTER, || read_kinds(&sender, &kind)).await;
+            let answer = send_again_if_silent(SEND_AGAIN_AFTER, || read_kinds(&sender, &kind)).await;
             match &answer {
                 Ok(kinds) => shared.remember(kind.api_version(), kinds),
                 Err(_) => drop(shared.lock().remove(&kind.api_version())),
@@ -156,24 +160,28 @@ fn find(kinds: &ServedKinds, kind: &GroupVersionKind) -> Option<ServedKind> {
     kinds.iter().find(|served| served.kind.kind == kind.kind).cloned()
 }
 
-/// Asks; asks once more if no answer comes within `patience`, and takes the first good answer of the two.
+/// Sends a request; sends it again if no answer arrives within `patience`, and returns the first success of
+/// the two.
 ///
-/// A refusal is an answer: what was refused in time is not asked again.
-async fn insist<T, E, F: Future<Output = Result<T, E>>>(patience: Duration, ask: impl Fn() -> F) -> Result<T, E> {
-    let mut first = Box::pin(ask());
+/// An error within `patience` is an answer too, and is returned without a second request.
+async fn send_again_if_silent<T, E, F>(patience: Duration, send: impl Fn() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let mut first = Box::pin(send());
     match tokio::time::timeout(patience, &mut first).await {
         Ok(answer) => answer,
-        Err(_) => select_ok([first, Box::pin(ask())]).await.map(|(answer, _)| answer),
+        Err(_) => select_ok([first, Box::pin(send())]).await.map(|(answer, _)| answer),
     }
 }
 
-/// Reads the kinds of one group and version; `kind` says which, and is named to observers.
+/// Reads the kinds of the group and version of `kind`. Observers see the whole `kind`.
 async fn read_kinds(sender: &Sender, kind: &GroupVersionKind) -> Result<ServedKinds, Error> {
     let object = ObjectRef::all(kind.clone(), None);
     let call = Call { verb: Verb::Discover, object: &object };
     let answer = match sender.send(&call, request::get(&request::group_version_path(kind))).await {
         Ok(answer) => answer,
-        // No such group or version: it serves nothing, which is an answer.
+        // A 404 means that the server serves no such group or version: the list of its kinds is empty.
         Err(Refusal::Answered(status)) if status.code == 404 => return Ok(ServedKinds::default()),
         Err(refusal) => return Err(refusal.into_error(&call)),
     };

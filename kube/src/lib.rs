@@ -1,16 +1,18 @@
-//! The one way of this workspace's programs to a Kubernetes cluster.
+//! Client for the Kubernetes API, shared by all programs of this workspace.
 //!
-//! In: [`ObjectRef`](lifecycle_core::object_ref::ObjectRef)s, manifests as JSON, and a [`Fence`] for every write onto an
-//! object that exists. Out: the server's objects as JSON, or an [`Error`] of a closed [`ErrorKind`].
+//! In: [`ObjectRef`](lifecycle_core::object_ref::ObjectRef)s, manifests as JSON, and a [`Fence`] for every
+//! write to an existing object. Out: the server's objects as JSON. Fails: an [`Error`] whose [`ErrorKind`] is
+//! one of a closed set.
 //!
-//! * [`connect`] makes a client that sends each request once.
-//! * [`Cluster`] reads, lists, creates, applies, patches and deletes objects of any kind that the server serves, custom
-//!   ones included, and discovers these kinds.
-//! * [`Form::MetadataOnly`] lists objects without their content; [`Pages`] gives them page by page.
-//! * A [`CallObserver`] hears of each request: metrics are the caller's.
+//! * [`connect`] builds an HTTP client that sends each request once.
+//! * [`Cluster`] reads, lists, creates, applies, patches and deletes objects of any kind that the server
+//!   serves, custom
+//!   resources included, and discovers these kinds.
+//! * [`Form::MetadataOnly`] lists objects with their metadata only; [`Pages`] returns a list page by page.
+//! * A [`CallObserver`] is called for each request, so that a program can count and time requests.
 //!
-//! The crate retries nothing, keeps no object, and watches nothing: every program here reads what it needs when it needs
-//! it. `examples/prune` shows most of it in one page.
+//! The crate retries no request, caches no object, and opens no watch: each program reads what it needs when
+//! it needs it. `examples/prune` uses most of the crate on one page.
 
 mod answer;
 mod call;

@@ -1,18 +1,19 @@
-//! The migration of managed fields: what was written by a POST becomes part of the applied configuration.
+//! Migrates `metadata.managedFields`, so that an apply can remove fields that the same program created by a POST.
 //!
-//! The server books the fields of a POST under operation Update. A later apply by the same manager owns its
-//! fields *beside* that entry, so that a field which the manifest drops would stay for ever: the old entry still
-//! claims the field. The migration merges such entries into the Apply entry, once; from then on the apply removes what the
-//! manifest no longer names. Pure: `metadata.managedFields` goes in and comes out.
+//! The API server records the fields of a POST in an entry with the operation `Update`. A later apply by the
+//! same field manager adds an entry with the operation `Apply`, and the `Update` entry stays. So the apply
+//! would never remove a field that the manifest no longer contains: the `Update` entry still owns it. The
+//! migration merges the `Update` entries into the `Apply` entry; from then on an apply removes such fields.
 //!
-//! Entries of subresources, of other managers and of other API versions are left as they are: field names of one
-//! version mean nothing in another.
+//! In: the list `metadata.managedFields`. Out: the migrated list. Pure. Entries of subresources, of other
+//! managers and of other API versions stay unchanged; a field name of one API version may mean another field
+//! in the next.
 
 use serde_json::{Map, Value, json};
 
-/// Merges the Update entries of `manager` and of its `former` names into the Apply entry of `manager`.
+/// Merges the `Update` entries of `manager` and of its `former` names into the `Apply` entry of `manager`.
 ///
-/// Returns none if there is nothing to migrate.
+/// Returns `None` if there is no entry to merge.
 pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str]) -> Option<Value> {
     let entries = managed_fields.as_array()?;
     let is_main = |entry: &Value| text(entry, "subresource").is_empty();
@@ -45,7 +46,7 @@ pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str]) ->
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     });
-    // RFC 3339 in UTC: the latest sorts last.
+    // Times are RFC 3339 in UTC, so the latest is the greatest string.
     if let Some(time) = migrated.iter().filter_map(|entry| entry.get("time")?.as_str()).max() {
         merged["time"] = time.into();
     }
@@ -53,10 +54,11 @@ pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str]) ->
     Some(kept.into_iter().cloned().collect())
 }
 
-/// Adds the set `other` to the set `fields`.
+/// Adds the members of the field set `other` to the field set `fields`, both in the `fieldsV1` notation.
 ///
-/// A set is a tree whose empty nodes are members. A node with children is itself a member only if it has the
-/// child `.`, which therefore appears where one side names the node alone and the other what is below it.
+/// In this notation a set is a tree, and each node without children is a member. A node with children is a
+/// member only if it has the child `.`. So a node that is a leaf in one set and has children in the other
+/// gets this child.
 fn unite(fields: &mut Map<String, Value>, other: &Map<String, Value>) {
     for (path, below) in other {
         let Some(below) = below.as_object() else { continue };

@@ -1,8 +1,9 @@
-//! Lists, page by page.
+//! Reads lists page by page.
 //!
-//! In: a kind, a namespace or none, and labels. Out: every object that has these labels, or an error; never a part of the
-//! objects as if it were all. Only the last page ends a list: after an error the next call asks for the same page again,
-//! and an expired list ([`ErrorKind::Expired`](crate::ErrorKind::Expired)) has to be begun anew.
+//! In: a kind, a namespace or none, and labels. Out: every object with these labels, in pages. Fails: with
+//! the first page that cannot be read; a partial list is never returned as a complete one. After an error,
+//! the next call requests the same page again. After [`ErrorKind::Expired`](crate::ErrorKind::Expired), the
+//! caller must begin a new list.
 
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;
@@ -12,16 +13,16 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::request;
 
-/// How much of each object a list gives.
+/// How much of each object a list returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The object as the server has it.
+    /// The full object.
     Full,
-    /// `apiVersion`, `kind` and `metadata`, which is all that the server then sends.
+    /// Only `apiVersion`, `kind` and `metadata`; the server leaves the rest out of its answer.
     MetadataOnly,
 }
 
-/// A list that is read page by page.
+/// A list whose pages are requested one by one.
 pub struct Pages<'a> {
     cluster: &'a Cluster,
     objects: ObjectRef,
@@ -41,11 +42,11 @@ impl<'a> Pages<'a> {
         Self { cluster, objects, selector, form, next: Next::First }
     }
 
-    /// Reads the next page; none after the last one.
+    /// Requests the next page; returns `None` after the last one.
     ///
     /// # Errors
     ///
-    /// The page could not be read. The list has not ended.
+    /// The page could not be read. A second call requests it again.
     pub async fn next(&mut self) -> Result<Option<Vec<Value>>, Error> {
         let token = match &self.next {
             Next::First => "",
@@ -63,11 +64,11 @@ impl<'a> Pages<'a> {
         Ok(Some(items))
     }
 
-    /// Reads every page.
+    /// Reads all pages into one list.
     ///
     /// # Errors
     ///
-    /// Some page could not be read: what the others held proves nothing.
+    /// A page could not be read. The pages before it are dropped, because an incomplete list proves no absence.
     pub async fn read_all(mut self) -> Result<Vec<Value>, Error> {
         let mut objects = Vec::new();
         while let Some(page) = self.next().await? {

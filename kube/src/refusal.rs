@@ -1,7 +1,7 @@
-//! A request that did not succeed, and what kind of refusal it is.
+//! Classifies requests that did not succeed.
 //!
-//! Pure: the HTTP status and the server's `Status` object go in, an [`ErrorKind`] comes out. The kind is read
-//! from the code, the reason and the fields, never from the text.
+//! In: an HTTP status and the server's `Status` object, or the failure to get them. Out: an [`ErrorKind`].
+//! Pure. The kind depends on the status code, the reason and the named fields, never on the message.
 
 use kube::core::Status;
 use lifecycle_core::object_ref::ObjectRef;
@@ -9,22 +9,23 @@ use lifecycle_core::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
 
-/// How much of an answer that is no `Status` object is kept: enough to recognise a proxy's page.
+/// How many characters are kept of an error answer that is not a `Status` object: enough to recognise a
+/// proxy's page.
 const FOREIGN_TEXT: usize = 300;
 
-/// Why there is no result.
+/// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The server said no.
+    /// The server answered with a status outside of 2xx.
     Answered(Box<Status>),
-    /// No answer came, or one that broke off or cannot be read. The request may have been carried out.
+    /// No answer arrived, or it was cut, too long or not JSON. The server may have carried the request out.
     Lost { status: Option<u16>, message: String },
-    /// The answer says success, but is not what was asked for. The request may have been carried out.
+    /// The answer has a 2xx status, but is not the requested object. The request may have been carried out.
     Foreign { message: String },
 }
 
 impl Refusal {
-    /// Reads an answer outside of 2xx.
+    /// Builds a refusal from an answer with a status outside of 2xx.
     pub(crate) fn answered(status: u16, body: &[u8]) -> Self {
         let said: Status = serde_json::from_slice(body).unwrap_or_else(|_| {
             let text: String = String::from_utf8_lossy(body).trim().chars().take(FOREIGN_TEXT).collect();
@@ -33,25 +34,25 @@ impl Refusal {
         Self::Answered(Box::new(said.with_code(status)))
     }
 
-    /// Whether the server knows the path, and says that this very object is not there.
+    /// Whether the server answers that `object` itself does not exist, while it serves the path.
     pub(crate) fn is_missing_object(&self, object: &ObjectRef) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 404
             && status.details.as_ref().is_some_and(|details| {
-                // A missing namespace is a 404 that names another kind of object.
+                // If the namespace is missing, the 404 names the namespace instead of the object.
                 !object.name.is_empty()
                     && details.name == object.name
                     && (details.kind != "namespaces" || object.kind.kind == "Namespace")
             })
     }
 
-    /// Whether the server does not know the path, so that what is remembered of the kind is no longer true.
+    /// Whether the server does not serve the path, so that the cached kind is outdated.
     pub(crate) fn is_unserved_path(&self) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 404 && status.details.as_ref().is_none_or(|details| details.name.is_empty())
     }
 
-    /// Whether a `test` of a JSON patch did not hold: the 422 that names no field.
+    /// Whether a `test` operation of a JSON patch failed: the server answers 422 without naming a field.
     pub(crate) fn is_failed_test(&self) -> bool {
         let Self::Answered(status) = self else { return false };
         status.code == 422 && status.details.as_ref().is_none_or(|details| details.causes.is_empty())
@@ -69,7 +70,8 @@ impl Refusal {
                 422 if names_uid(status) => ErrorKind::Conflict,
                 401 | 403 => ErrorKind::Forbidden,
                 429 => ErrorKind::TooManyRequests,
-                // A 408 is the server's failure to read in time, and a redirect is none that an API server sends.
+                // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
+                // so a proxy did.
                 408 | 300..400 => ErrorKind::Unavailable,
                 400..500 => ErrorKind::Invalid,
                 _ => ErrorKind::Unavailable,
@@ -77,7 +79,7 @@ impl Refusal {
         }
     }
 
-    /// A word for traces: the status code, or that there was none.
+    /// The value of the span attribute `error.type`: the status code, or a word if there is none.
     pub(crate) fn error_type(&self) -> String {
         match self {
             Self::Answered(status) => status.code.to_string(),
@@ -100,7 +102,7 @@ impl Refusal {
     }
 }
 
-/// The server reports another UID as an attempt to change an immutable field.
+/// Whether a 422 is about the UID: the API server reports another UID as a change of an immutable field.
 fn names_uid(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(|cause| cause.field == "metadata.uid"))
 }
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_has_its_kind() {
+    fn each_refusal_has_its_error_kind() {
         use ErrorKind as Kind;
         let cases = [
             ("a missing object", refusal(404, "NotFound", json!({ "name": "a" })), Kind::NotFound),
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_servers_word_about_this_object_is_an_absence() {
+    fn object_is_missing_only_if_a_404_names_it() {
         let object = ObjectRef {
             kind: GroupVersionKind::new("v1", "ConfigMap"),
             namespace: Some("team-a".to_owned()),
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_keeps_the_servers_words_and_a_foreign_page_its_beginning() {
+    fn error_keeps_the_status_message_or_the_start_of_a_foreign_page() {
         let object =
             ObjectRef { kind: GroupVersionKind::new("v1", "Secret"), namespace: Some("a".into()), name: "b".into() };
         let call = Call { verb: crate::call::Verb::Apply, object: &object };

@@ -1,4 +1,4 @@
-//! Builds requests. Pure: no connection, no clock.
+//! Builds the HTTP requests of calls to the API server. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,15 +16,16 @@ use crate::error::Error;
 use crate::kinds::ServedKind;
 use crate::pages::Form;
 
-/// What a path segment or a query value keeps unencoded.
+/// The characters that are percent-encoded in path segments and query values: all but RFC 3986's unreserved
+/// ones and `:`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 const JSON: &str = "application/json";
 
-/// Asks for the metadata of a list's objects. A server that cannot reduce them sends them full.
+/// The `Accept` header of a metadata-only list; a server that cannot reduce objects sends full ones instead.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// Where the objects of one kind, in one namespace if it has any, are served.
+/// The URL path of the objects of one kind, in one namespace or in all.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     collection: String,
@@ -34,7 +35,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Builds the path of a collection. A namespace is left out if the kind has none.
+    /// Builds the path of a collection. Ignores the namespace if the kind is cluster-scoped.
     pub(crate) fn new(kind: &ServedKind, object: &ObjectRef) -> Result<Self, String> {
         let mut collection = group_version_path(&object.kind);
         if kind.namespaced
@@ -47,23 +48,23 @@ impl Endpoint {
         Ok(Self { collection, namespaced: kind.namespaced, all_namespaces, kind: object.kind.kind.clone() })
     }
 
-    /// What the answer to a call about `object` has to be.
+    /// The check that an answer to a call about `object` must pass.
     pub(crate) fn expected<'a>(&self, object: &'a ObjectRef) -> Expected<'a> {
         Expected::new(object, self.namespaced)
     }
 
-    /// The path of the collection, for a list: of all namespaces if none was given.
+    /// The path of the collection for a list; it covers all namespaces if none was given.
     pub(crate) fn collection(&self) -> &str {
         &self.collection
     }
 
-    /// The path of the collection, for a creation.
+    /// The path of the collection for a creation; an error if a namespace is missing.
     pub(crate) fn collection_for_create(&self, call: &Call<'_>) -> Result<&str, Error> {
         self.check_namespace(call)?;
         Ok(&self.collection)
     }
 
-    /// The path of the object that the call names.
+    /// The path of the object that the call names; an error if its name or namespace is missing.
     pub(crate) fn object(&self, call: &Call<'_>) -> Result<String, Error> {
         self.check_namespace(call)?;
         let name = segment(&call.object.name).map_err(|message| call.invalid(message))?;
@@ -78,7 +79,7 @@ impl Endpoint {
     }
 }
 
-/// The path under which a group and version list their kinds.
+/// The path under which the server lists the kinds of a group and version.
 pub(crate) fn group_version_path(kind: &GroupVersionKind) -> String {
     let version = utf8_percent_encode(&kind.version, ENCODED);
     if kind.group.is_empty() {
@@ -88,7 +89,7 @@ pub(crate) fn group_version_path(kind: &GroupVersionKind) -> String {
     }
 }
 
-/// A path segment that cannot be taken for another path.
+/// Encodes a name as one path segment, and refuses names that would change the path's structure.
 fn segment(text: &str) -> Result<String, String> {
     match text {
         "" => Err("the name is empty".to_owned()),
@@ -98,9 +99,9 @@ fn segment(text: &str) -> Result<String, String> {
     }
 }
 
-/// Joins labels to an equality selector, sorted by key.
+/// Builds a label selector that requires each of `labels`, sorted by key.
 ///
-/// A character that could give the selector another meaning is refused. No labels at all would select everything.
+/// Refuses an empty map, which would select every object, and characters with a meaning in selectors.
 pub(crate) fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
     if labels.is_empty() {
         return Err("the selector has no label".to_owned());
@@ -128,7 +129,7 @@ pub(crate) fn get(path: &str) -> Request<Vec<u8>> {
     request(http::Method::GET, path.to_owned(), None, Vec::new())
 }
 
-/// A page of a list; without a token, the first.
+/// Requests a page of a list; with an empty token, the first page.
 pub(crate) fn list(path: &str, selector: &str, limit: u32, token: &str, form: Form) -> Request<Vec<u8>> {
     let mut uri = format!("{path}?labelSelector={}&limit={limit}", utf8_percent_encode(selector, ENCODED));
     if !token.is_empty() {
@@ -149,7 +150,7 @@ pub(crate) fn create(path: &str, field_manager: &str, is_dry_run: bool, object: 
 
 pub(crate) fn apply(path: &str, field_manager: &str, object: &Value) -> Request<Vec<u8>> {
     let uri = format!("{path}?fieldManager={}&force=true", utf8_percent_encode(field_manager, ENCODED));
-    // The media type says YAML, of which JSON is a part.
+    // The API server accepts applies as YAML only; JSON is a subset of YAML.
     request(http::Method::PATCH, uri, Some("application/apply-patch+yaml"), object.to_string().into_bytes())
 }
 
@@ -170,7 +171,7 @@ pub(crate) fn delete(path: &str, options: &Value) -> Request<Vec<u8>> {
 fn request(method: http::Method, uri: String, content_type: Option<&'static str>, body: Vec<u8>) -> Request<Vec<u8>> {
     let mut request = Request::new(body);
     *request.method_mut() = method;
-    // Every part that comes from outside was encoded above, so that what is left always parses.
+    // Cannot fail: every part that comes from outside was percent-encoded above.
     *request.uri_mut() = uri.parse().unwrap_or_default();
     request.headers_mut().insert(ACCEPT, http::HeaderValue::from_static(JSON));
     if let Some(content_type) = content_type {

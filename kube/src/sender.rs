@@ -1,6 +1,6 @@
-//! Sends requests: each once, in its turn, timed, traced and observed.
+//! Sends each request once: waits for the rate limit, limits the time, records a span, calls the observer.
 //!
-//! In: a request and what it is for. Out: the JSON of a 2xx answer, or a [`Refusal`]. Nothing is retried.
+//! In: a request and its purpose. Out: the JSON of a 2xx answer. Fails: a [`Refusal`]; nothing is retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube::Client;
+use lifecycle_errors::Chain;
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -16,10 +17,11 @@ use crate::call::{Call, CallObserver, CallRecord};
 use crate::rate_limit::RateLimit;
 use crate::refusal::Refusal;
 
-/// The longest answer that is read.
+/// The size limit of an answer.
 ///
-/// The longest answer of an API server is a page of 100 objects: 64 MiB leave 655 KiB for each. A container with the
-/// memory limit that the documentation recommends (128 MiB) has no room for a longer answer and the values in it.
+/// The longest answer of an API server is a page of 100 objects, so 64 MiB leave 655 KiB for each. In a
+/// container with the recommended memory limit (128 MiB), a longer answer and the values parsed from it would
+/// not fit.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 #[derive(Clone)]
@@ -40,8 +42,9 @@ impl Sender {
         Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
     }
 
-    /// Asks for the server's version, which everybody may read, and gives the status. The request waits for no turn under
-    /// the rate limit, is not observed, and is not bounded in time.
+    /// Requests the server's version, which every client may read, and returns the HTTP status.
+    ///
+    /// The request bypasses the rate limit and the observer, and has no time limit.
     pub(crate) async fn probe(&self) -> Result<u16, String> {
         let request = Request::get("/version").body(Vec::new()).map_err(|error| error.to_string())?;
         self.exchange(request).await.map(|(status, _)| status).map_err(|(_, message)| message)
@@ -50,7 +53,7 @@ impl Sender {
     /// Sends a request, once, and returns the JSON of a 2xx answer.
     pub(crate) async fn send(&self, call: &Call<'_>, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
         if let Some(limit) = &self.rate_limit {
-            limit.turn().await;
+            limit.acquire().await;
         }
         let span = call.span();
         let end = self.observer.as_ref().map(|observer| observer());
@@ -80,7 +83,8 @@ impl Sender {
         answer
     }
 
-    /// Returns the status and the whole body, or how far the answer got. An answer above the limit has no body.
+    /// Returns the status and the body; the body is `None` if it is above the limit. Fails with the status,
+    /// if one arrived, and a message.
     async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Option<Vec<u8>>), (Option<u16>, String)> {
         let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
         let status = response.status().as_u16();
@@ -114,21 +118,10 @@ fn read(status: u16, body: &[u8]) -> Result<Value, Refusal> {
         .map_err(|error| Refusal::Lost { status: Some(status), message: format!("the answer is not JSON: {error}") })
 }
 
-/// Joins an error and its causes; the innermost says what happened ("connection refused").
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        // The client's own wrappers print their source: keep the shorter, inner text.
-        if let Some(last) = parts.last_mut()
-            && let Some(outer) = last.strip_suffix(&text)
-        {
-            *last = outer.trim_end_matches([':', ' ']).to_owned();
-        }
-        parts.push(text);
-        next = error.source();
+/// Prints a client error with its causes, without the text that the client puts before the error of its connection.
+fn chain(error: &kube::Error) -> String {
+    if let kube::Error::Service(error) = error {
+        return Chain(&**error).to_string();
     }
-    parts.retain(|part| !part.is_empty() && part != "ServiceError");
-    parts.join(": ")
+    Chain(error).to_string()
 }

@@ -1,4 +1,4 @@
-//! The example's inventory and fenced deletion, and metadata-only pages, on a real API server.
+//! Tests of the example's inventory and fenced deletion, and of metadata-only pages, with a real API server.
 
 #[path = "../examples/prune/inventory.rs"]
 mod inventory;
@@ -15,7 +15,7 @@ use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, Deletion, ErrorKind, Fence, Form, Settings, connect};
 use serde_json::{Value, json};
 
-/// A namespace, and a cluster that reads two objects a page.
+/// A test namespace, a label of its own, and a client that lists two objects per page.
 struct World {
     control_plane: ControlPlane,
     namespace: TestNamespace,
@@ -37,7 +37,7 @@ impl World {
         Ok(Self { control_plane, namespace, cluster, labels })
     }
 
-    /// A labelled object with some content.
+    /// A labelled object in the test namespace, with some data.
     fn object(&self, api_version: &str, kind: &str, name: &str) -> Value {
         json!({ "apiVersion": api_version, "kind": kind, "data": { "a": "1" },
                 "metadata": { "name": name, "namespace": self.namespace.name(), "labels": self.labels } })
@@ -58,13 +58,14 @@ fn names(objects: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn inventory_finds_objects_of_every_kind_without_their_content() -> Result<()> {
+async fn inventory_lists_objects_of_every_kind_with_metadata_only() -> Result<()> {
     let world = World::new().await?;
     let group = format!("{}.example.com", unique("group"));
     let definition = world.cluster.create(&widgets(&group)).await?;
     let widget = world.object(&format!("{group}/v1"), "Widget", "one");
     await_condition("the kind to be served", PATIENCE, async || {
-        world.cluster.discover().await?; // Makes the next call see kinds that were installed meanwhile.
+        // Refreshes the cache of kinds, so that the creation finds a kind that was installed meanwhile.
+        world.cluster.discover().await?;
         Ok(world.cluster.create(&widget).await?)
     })
     .await?;
@@ -73,7 +74,7 @@ async fn inventory_finds_objects_of_every_kind_without_their_content() -> Result
     let found = inventory::take(&world.cluster, &world.labels).await?;
     let namespace = world.namespace.name();
     assert_eq!(names(&found.objects), [format!("ConfigMap {namespace}/map-0"), format!("Widget {namespace}/one")]);
-    // Other tests install and remove kinds: only these may be unread.
+    // Tests that run concurrently install and remove kinds in `example.com`, whose discovery may fail.
     ensure!(found.unread.iter().all(|error| error.call.contains("example.com") || error.call.contains("Widget")));
     for object in &found.objects {
         assert_eq!(object.as_object().map(|object| object.len()), Some(3), "{object}");
@@ -105,7 +106,7 @@ async fn metadata_only_list_is_read_page_by_page() -> Result<()> {
 }
 
 #[tokio::test]
-async fn list_that_expires_between_two_pages_is_an_error() -> Result<()> {
+async fn list_that_expires_between_pages_is_an_error() -> Result<()> {
     let world = World::new().await?;
     world.config_maps(3).await?;
     let proxy = world.control_plane.proxy().await?;
@@ -119,7 +120,7 @@ async fn list_that_expires_between_two_pages_is_an_error() -> Result<()> {
 }
 
 #[tokio::test]
-async fn deletion_reaches_only_the_listed_object_in_the_listed_version() -> Result<()> {
+async fn deletion_is_refused_for_another_uid_or_version() -> Result<()> {
     let world = World::new().await?;
     world.config_maps(1).await?;
     let listed = inventory::take(&world.cluster, &world.labels).await?.objects.pop().context("the object")?;

@@ -1,28 +1,24 @@
-//! Prints an error and its causes on one line, without repetitions.
+//! Prints an error with its causes, without PostgreSQL's line numbers.
 //!
-//! In: an error. Out: its text and those of its causes. sqlx's errors contain the text of their source, so joining all
-//! texts with colons would print each cause twice.
+//! In: an error. Out: one line. Fails: never.
 
 use std::error::Error;
+use std::iter::successors;
 
+use lifecycle_errors::Chain;
 use sqlx::error::DatabaseError;
 
-/// Returns the texts of the error and of its causes, joined by colons.
+/// Prints the error and its causes on one line.
+///
+/// sqlx ends the text of a refusal with a line number of PostgreSQL's source code, which helps no reader: it is cut off.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let Some(cause) = error.source() else { return leaf(error) };
-    let (text, quoted) = (error.to_string(), cause.to_string());
-    match text.strip_suffix(&quoted) {
-        Some(own) => format!("{own}{}", chain(cause)),
-        None => format!("{text}: {}", chain(cause)),
-    }
-}
-
-fn leaf(error: &(dyn Error + 'static)) -> String {
-    match error.downcast_ref::<Box<dyn DatabaseError>>() {
-        // `Display` appends a line number in PostgreSQL's source code, which does not help a reader of our logs.
-        Some(refusal) => refusal.message().to_owned(),
-        None => error.to_string(),
+    let line = Chain(error).to_string();
+    let refusal = successors(Some(error), |&error| error.source())
+        .find_map(|error| error.downcast_ref::<Box<dyn DatabaseError>>());
+    match refusal.and_then(|refusal| Some((refusal, line.strip_suffix(&refusal.to_string())?))) {
+        Some((refusal, start)) => format!("{start}{}", refusal.message()),
+        None => line,
     }
 }
 

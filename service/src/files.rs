@@ -1,21 +1,23 @@
-//! Files that somebody names, read up to a limit.
+//! Reads files with a size limit.
 //!
-//! In: a path and the most bytes that the file may have. Out: its text, or why there is none. A name may stand for a
-//! device or a pipe without an end, such as `/dev/zero`: whoever reads it whole before looking at its size has no memory left.
+//! In: a path and a limit in bytes. Out: the content. Fails: with an I/O error. A path in a configuration may
+//! name a device or a pipe without an end, such as `/dev/zero`; without the limit, reading it would use up
+//! the memory.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a configuration file, or of a file that it refers to: twice what fits into a `ConfigMap`.
+/// The size limit, in bytes, of a configuration file and of files that it refers to: twice the limit of a
+/// `ConfigMap`.
 pub const CONFIGURATION: u64 = 2 << 20;
-/// The most bytes of a key, a token or a password: what is longer was not meant to be one.
+/// The size limit, in bytes, of a file with a key, a token or a password; a longer file is not one.
 pub const SECRET: u64 = 64 << 10;
 
 /// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, or is longer than `limit` bytes.
+/// The file cannot be read, or is longer than `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -28,15 +30,15 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// Reads a file as text.
 ///
 /// # Errors
-/// It cannot be read, is longer than `limit` bytes, or is not UTF-8.
+/// The file cannot be read, is longer than `limit` bytes, or is not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> Result<String> {
     String::from_utf8(read(path, limit)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Reads a file as text, on a thread that may wait for it.
+/// Reads a file as text on a thread for blocking work.
 ///
 /// # Errors
-/// As [`read_text`].
+/// Those of [`read_text`].
 pub async fn read_text_aside(path: impl Into<PathBuf>, limit: u64) -> Result<String> {
     let path = path.into();
     tokio::task::spawn_blocking(move || read_text(&path, limit)).await.unwrap_or_else(|error| Err(Error::other(error)))
@@ -48,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of our own in the temporary folder, which goes with this value.
+    /// A temporary file that is removed when this value is dropped.
     struct Temporary(PathBuf);
 
     impl Temporary {
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_without_an_end_is_refused_at_the_limit() {
+    async fn endless_file_is_refused_at_the_limit() {
         let zeros = Path::new("/dev/zero");
         let error = read(zeros, CONFIGURATION).unwrap_err();
         assert_eq!(
@@ -78,21 +80,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_the_limit_and_not_beyond() {
+    fn file_is_read_up_to_its_limit() {
         let file = Temporary::new("limit", b"12345");
         assert_eq!(read_text(&file.0, 5).unwrap(), "12345");
         assert_eq!(read_text(&file.0, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
     #[test]
-    fn text_has_to_be_utf_8() {
+    fn text_must_be_utf_8() {
         let file = Temporary::new("bytes", &[0xff]);
         assert_eq!(read(&file.0, 9).unwrap(), [0xff]);
         assert_eq!(read_text(&file.0, 9).unwrap_err().to_string(), "it is not UTF-8 text");
     }
 
     #[test]
-    fn a_missing_file_is_told_from_an_unreadable_one() {
+    fn missing_file_is_distinguished_from_an_unreadable_one() {
         assert_eq!(read(Path::new("/nonexistent"), 9).unwrap_err().kind(), ErrorKind::NotFound);
         assert_ne!(read(Path::new("/"), 9).unwrap_err().kind(), ErrorKind::NotFound);
     }

@@ -1,11 +1,11 @@
-//! HTTP/1.1 listeners with time limits for slow clients.
+//! HTTP/1.1 listeners with limits for slow clients.
 //!
-//! In: an address, its purpose, and the routes. Out: a server that answers until it is stopped. An address that cannot be
-//! listened on is an error at start-up. Later only single connections fail, which is logged at debug; a handler that panics is a
-//! bug of ours, and is logged as an error.
+//! In: an address, its purpose for logs, and the routes. Out: a server that answers until it is stopped.
+//! Fails: with [`ListenError`] at start-up. Later only single connections fail, which is logged at level
+//! debug, and a handler that panics is logged as an error.
 //!
-//! `axum::serve` sets no time limit; [`Limits`] do, for the head and the body of a request and for a client that stops reading
-//! the answer. The handler decides how long its answer takes. There is no TLS and no authentication.
+//! `axum::serve` sets no time limits. [`Limits`] sets them for a request's head, for its body, and for a
+//! client that does not read its answer; the handler itself has none. There is no TLS and no authentication.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,34 +27,36 @@ mod body;
 
 pub use body::whole_body;
 
-/// The limits that a listener sets to its clients.
+/// The limits for a listener's clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The time for the head of a request, counted from the connection or from the end of the last answer. So it is also how
-    /// long an idle connection is kept.
+    /// The time for the head of a request, from the connection or from the end of the previous answer. So an
+    /// idle connection is closed after this time.
     pub head: Duration,
-    /// The time for the body of a request, from its head on.
+    /// The time for the body of a request, from the end of its head.
     pub body: Duration,
-    /// The time for a client to take some more of an answer.
+    /// The time after which a connection is closed if the client reads nothing of its answer.
     pub answer: Duration,
-    /// The connections at a time. Further ones wait in the system's queue until one of them ends.
+    /// The maximum number of concurrent connections. Further ones wait in the operating system's queue.
     pub connections: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // Between the usual intervals of scrapes, 15 and 30 s: the next one never meets the end of an idle connection.
+            // Between the usual scrape intervals of 15 and 30 s: so no scrape arrives just when its idle
+            // connection is closed.
             head: Duration::from_secs(20),
             body: Duration::from_secs(10),
             answer: Duration::from_secs(20),
-            // Few enough for three listeners within the usual 1024 descriptors, with most left for clients of our own.
+            // Three listeners with 128 connections each leave most of the usual 1024 file descriptors to the
+            // program's own clients.
             connections: 128,
         }
     }
 }
 
-/// An address that could not be listened on.
+/// The operating system refused to listen on an address.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to listen on `{address}` for {purpose}")]
 pub struct ListenError {
@@ -63,7 +65,7 @@ pub struct ListenError {
     source: io::Error,
 }
 
-/// An address that is listened on; connections wait until it is served.
+/// A socket that listens; connections wait in its queue until [`serve`](Self::serve) accepts them.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
@@ -72,14 +74,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens, and says so in the log.
+    /// Listens on an address, and logs it.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The operating system refuses the address.
     pub async fn bind(address: SocketAddr, purpose: &'static str) -> Result<Self, ListenError> {
         let failed = |source| ListenError { purpose, address, source };
         let listener = match TcpListener::bind(address).await {
-            // The system has no IPv6.
+            // A system without IPv6 refuses the unspecified IPv6 address: use that of IPv4.
             Err(error)
                 if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && error.kind() != io::ErrorKind::AddrInUse =>
             {
@@ -93,13 +95,13 @@ impl Listener {
         Ok(Self { listener, address, purpose })
     }
 
-    /// The address that it really listens on.
+    /// The bound address, with the port that the system chose if the configured one is 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Starts to answer.
+    /// Starts to accept connections and to answer requests.
     #[must_use]
     pub fn serve(self, router: Router, limits: Limits) -> Server {
         let Self { listener, address, purpose } = self;
@@ -109,7 +111,7 @@ impl Listener {
     }
 }
 
-/// A server that is running. Dropped, it breaks off all connections.
+/// A running server. Dropping it closes all connections at once.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -118,26 +120,27 @@ pub struct Server {
 }
 
 impl Server {
-    /// The address that it really listens on.
+    /// The bound address, with the port that the system chose if the configured one is 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops accepting connections. Idle ones are closed, busy ones after the answer to their request.
+    /// Stops accepting connections. Closes idle ones at once, and the others after their current answer.
     pub fn close(&self) {
         self.stop.cancel();
     }
 
-    /// Closes, waits at most `cap` for running requests, and breaks the remaining connections off.
+    /// Calls [`close`](Self::close), waits at most `cap` for running requests, and then closes the remaining
+    /// connections.
     pub async fn stop(mut self, cap: Duration) {
         self.close();
-        // The task has no result to lose.
+        // Either result is fine: after the time limit, dropping the task closes the remaining connections.
         let _ = tokio::time::timeout(cap, &mut self.task).await;
     }
 }
 
-/// What a server's connections share.
+/// The state that a server's connections share.
 struct Connections {
     purpose: &'static str,
     router: Router,
@@ -145,10 +148,10 @@ struct Connections {
     stop: CancellationToken,
 }
 
-/// Accepts the next connection and turns Nagle's algorithm off, which would delay an answer until the client acknowledges the
-/// bytes before it.
+/// Accepts a connection and sets `TCP_NODELAY`. Nagle's algorithm would delay a part of an answer until the
+/// client acknowledges the part before.
 async fn accept(listener: &mut TcpListener) -> TcpStream {
-    // `accept` waits a while after a failure, for example while no file descriptor is free.
+    // axum's `accept` retries after a pause if it fails, for example while no file descriptor is free.
     let (stream, _) = axum::serve::Listener::accept(listener).await;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = &error as &dyn std::error::Error, "A connection keeps Nagle's algorithm");

@@ -1,19 +1,18 @@
-//! What every program of this product does in the same way.
+//! The parts of a program that are the same for every program of this workspace.
 //!
 //! | module | idea |
 //! | --- | --- |
-//! | [`program`] | from the process' arguments and environment to its exit code |
-//! | [`version`] | which build this is |
-//! | [`logging`] | lines in the layouts of the logging standard |
+//! | [`program`] | runs a command with the process' arguments and environment, and returns an exit code |
+//! | [`version`] | version, commit and date of the build |
+//! | [`logging`] | writes log lines in the layouts of the logging standard |
 //! | [`metrics`] | the text formats of Prometheus, and the process' own metrics |
-//! | [`files`] | files that somebody names, read up to a limit |
-//! | [`http`] | listeners that no client can hold up |
-//! | [`probes`] | what a kubelet's probes are told |
-//! | [`shutdown`] | the two signals that end the process |
+//! | [`files`] | reads files with a size limit |
+//! | [`http`] | listeners with limits for slow clients |
+//! | [`probes`] | the answers to a kubelet's probes |
+//! | [`shutdown`] | SIGINT and SIGTERM |
 //!
-//! What a program is for is not here, nor anything that only one of them needs: no client of a broker, a database or
-//! Kubernetes, and no tracing exporter. A program adds its own layers to the log, its own metrics to the registry and
-//! its own routes to the listeners.
+//! The crate has no client of a broker, a database or Kubernetes, and no exporter of traces. A program adds
+//! its own layers to the log, its own metrics to the registry, and its own routes to the listeners.
 
 pub mod files;
 pub mod http;

@@ -1,19 +1,17 @@
 //! Structured logs: one line per entry, flat keys.
 //!
-//! In: `tracing` events and the spans around them. Out: JSON or text lines on stdout or stderr, each with
-//! one write. Nothing can fail: a line that cannot be written is lost, because logging must never stop the work. It
-//! does not rotate, buffer or ship logs.
+//! In: `tracing` events and their spans. Out: JSON or text lines on stdout or stderr, each with one write.
+//! Fails: never; a line that cannot be written is dropped, because logging must not stop the program. Lines
+//! are neither buffered nor rotated.
 //!
-//! Two rules decide what a line carries:
+//! Two rules decide what a line contains:
 //!
-//! * Fields of the enclosing spans are context and are repeated on each line, unless their name has a dot: dotted
-//!   names (`http.request.method`) belong to traces. Names that only data can give (`cluster_id`) are added
-//!   with [`attach`].
-//! * Our own crates log at the configured level; libraries at `warn`, or `error` if that is configured.
+//! * It repeats the fields of the enclosing spans, except names with a dot (`http.request.method`), which are
+//!   meant for traces. [`attach`] adds fields whose names are not known at compile time (`cluster_id`).
+//! * The crates of this workspace log at the configured level; libraries at `warn`, or at `error` if that is
+//!   configured.
 
 use std::borrow::Cow;
-use std::error::Error;
-use std::fmt;
 use std::io::Write as _;
 
 use tracing::metadata::LevelFilter;
@@ -32,7 +30,7 @@ pub use layer::Sink;
 use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
-/// The crates whose entries are ours, a new program's among them.
+/// The crates of this workspace that log. Add the crate of a new program.
 const OUR_CRATES: [&str; 7] = [
     "hyperfleet_adapter",
     "lifecycle_api_client",
@@ -43,17 +41,17 @@ const OUR_CRATES: [&str; 7] = [
     "reconcile_metrics",
 ];
 
-/// The shape of a line.
+/// The layout of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// One JSON object.
+    /// A JSON object.
     #[default]
     Json,
     /// `{timestamp} {LEVEL} [{component}] [{version}] [{hostname}] {message} k=v…`
     Text,
 }
 
-/// Where lines go.
+/// The stream that log lines are written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// Standard output.
@@ -63,14 +61,14 @@ pub enum Output {
     Stderr,
 }
 
-/// What is logged, in which shape, to where.
+/// The settings of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSettings {
-    /// The most verbose level of our own entries.
+    /// The most verbose level that this workspace's crates log at.
     pub level: LevelFilter,
-    /// The shape of a line.
+    /// The layout of a line.
     pub format: Format,
-    /// Where lines go.
+    /// The stream that lines are written to.
     pub output: Output,
 }
 
@@ -80,10 +78,10 @@ impl Default for LogSettings {
     }
 }
 
-/// Who logs: on every line.
+/// The fields that each line repeats about the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// What the deployment calls the program, or the command's name before that is known.
+    /// The component's name in the deployment; before the configuration is loaded, the command's name.
     pub component: String,
     /// The program's version.
     pub version: String,
@@ -92,14 +90,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// This program on this host, as `component`.
+    /// The identity of this program and host, with the name `component`.
     #[must_use]
     pub fn of(component: impl Into<String>) -> Self {
         Self { component: component.into(), version: crate::version::THIS.number.to_owned(), hostname: hostname() }
     }
 }
 
-/// The host's name, else `POD_NAME`, else `unknown`.
+/// The kernel's host name, else the variable `POD_NAME`, else `unknown`.
 fn hostname() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     first_name([kernel, std::env::var("POD_NAME").unwrap_or_default()])
@@ -114,7 +112,7 @@ fn first_name(candidates: [String; 2]) -> String {
         .to_owned()
 }
 
-/// Builds what `tracing` reports to, for the caller to add layers of its own and to install.
+/// Builds the log as a `tracing` subscriber; the caller adds its own layers and installs it.
 #[must_use]
 pub fn subscriber(
     settings: LogSettings,
@@ -123,7 +121,7 @@ pub fn subscriber(
     subscriber_into(settings, identity, writer(settings.output))
 }
 
-/// The same with lines that go to `sink`, whatever output the settings name: for tests of what is logged.
+/// Builds the same log with lines that go to `sink` instead of a stream, so that tests can read them.
 #[must_use]
 pub fn subscriber_into(
     settings: LogSettings,
@@ -138,21 +136,22 @@ fn with_log(level: LevelFilter, log: LogLayer) -> impl Subscriber + for<'a> Look
 }
 
 fn writer(output: Output) -> Sink {
-    // An entry is one call: lines of different threads cannot mix. Errors have nowhere to go.
+    // One write call per entry, so that lines of different threads do not mix. A failed write cannot be
+    // reported anywhere.
     match output {
         Output::Stdout => Box::new(|line| drop(std::io::stdout().lock().write_all(line))),
         Output::Stderr => Box::new(|line| drop(std::io::stderr().lock().write_all(line))),
     }
 }
 
-/// Whether a span or an entry comes from this product rather than from a library.
+/// Whether a span or an event comes from a crate of this workspace.
 #[must_use]
 pub fn is_ours(metadata: &Metadata<'_>) -> bool {
     OUR_CRATES.iter().any(|name| metadata.target().starts_with(name))
 }
 
 fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
-    // Spans are let through whatever the level: an error must carry its context at level `error`, too.
+    // Spans pass at every level, so that an entry at level `error` has the fields of its spans.
     FilterFn::new(move |metadata| match (metadata.is_span(), is_ours(metadata)) {
         (true, ours) => ours,
         (false, true) => *metadata.level() <= level,
@@ -161,16 +160,18 @@ fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
     .with_max_level_hint(level.max(LevelFilter::INFO))
 }
 
-/// Whether the AMQP client says what its caller logs anyway: it logs each error that it returns, a lost connection twice.
-/// A panic of one of its threads is returned to nobody.
+/// Whether the AMQP client logs an error that it also returns, so that the caller logs it: a lost connection
+/// would be logged three times.
+///
+/// A panic of the client's own thread is not returned, so its entry is kept.
 fn repeats_us(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     target.starts_with("lapin") && target != "lapin::thread"
 }
 
-/// Adds context to a span under names that are not known at compile time.
+/// Adds fields to a span under names that are not known at compile time.
 ///
-/// Does nothing where no log is installed. Children that were opened before do not see it.
+/// Does nothing if no log is installed. Child spans that already exist do not get the fields.
 pub fn attach(span: &Span, fields: impl IntoIterator<Item = (Cow<'static, str>, String)>) {
     span.with_subscriber(|(id, dispatch)| {
         let Some(span) = dispatch.downcast_ref::<Registry>().and_then(|registry| registry.span(id)) else { return };
@@ -181,21 +182,6 @@ pub fn attach(span: &Span, fields: impl IntoIterator<Item = (Cow<'static, str>, 
             }
         }
     });
-}
-
-/// Prints an error and everything that caused it: `a: b: c`.
-pub struct Chain<'a>(pub &'a (dyn Error + 'a));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

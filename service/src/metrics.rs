@@ -1,7 +1,6 @@
-//! What every program says to Prometheus in the same way: the two text formats, and the process' own metrics.
+//! Prometheus' two text formats, and the metrics of the process.
 //!
-//! In: a registry of the program's own metrics, and what a scraper asks for. Out: text. Nothing can fail. Which metrics
-//! there are, beside those of the process, is the program's choice.
+//! In: a registry with the program's metrics, and a scraper's `Accept` header. Out: text. Fails: never.
 
 mod exposition;
 mod process;

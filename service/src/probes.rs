@@ -1,7 +1,6 @@
-//! What a kubelet's probes are told, in the words of the health standard.
+//! The answers to a kubelet's probes, in the JSON of the health standard.
 //!
-//! In: what the program found out about itself. Out: a status and a JSON body. Nothing is checked here, and nothing can
-//! fail.
+//! In: the result of the program's own checks. Out: a status and a JSON body. Fails: never.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +9,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// Whether a process can do its work: the answer to `/readyz`.
+/// Whether a process can do its work, for the answer to `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
-    /// What was looked at, and whether it is well.
+    /// The checked dependencies, and whether each is fine.
     pub checks: BTreeMap<&'static str, bool>,
-    /// Why the process is not ready; without a reason it is.
+    /// Why the process is not ready; none if it is ready.
     pub problem: Option<String>,
 }
 
@@ -37,13 +36,13 @@ impl IntoResponse for Readiness {
             message: self.problem.as_deref(),
         };
         let status = if self.problem.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        // Text by text: this cannot fail.
+        // Cannot fail: the body holds only texts.
         let text = serde_json::to_string(&body).unwrap_or_default();
         (status, [(CONTENT_TYPE, "application/json")], text).into_response()
     }
 }
 
-/// The answer to `/healthz`, which depends on nothing but that there is one.
+/// The answer to `/healthz`: always 200, because a process that answers is alive.
 pub async fn alive() -> Response {
     Readiness::default().into_response()
 }
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_answer_says_what_was_looked_at() {
+    async fn readiness_body_lists_checks_and_problem() {
         let (well, ill) = ([("broker", true), ("config", true)].into(), [("broker", false), ("config", true)].into());
         let cases = [
             (Readiness::default(), 200, r#"{"status":"ok"}"#),

@@ -1,7 +1,8 @@
-//! From the process' arguments and environment to its exit code.
+//! Runs a program: from its arguments and environment to its exit code.
 //!
-//! In: what parses arguments, and what does what they ask for. Out: an exit code. Help goes to standard output; every
-//! mistake goes to standard error, with its causes, and exits with 1.
+//! In: a function that parses arguments, and a function that executes the parsed command. Out: an exit code.
+//! Help goes to standard output. Errors go to standard error, with their causes, and result in the exit code
+//! 1.
 
 use std::collections::BTreeMap;
 use std::env::ArgsOs;
@@ -9,12 +10,15 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use lifecycle_errors::Chain;
 
-/// The process environment, as a value. Only [`run`] reads the real one, but for `POD_NAME`, which
+/// The environment variables of the process, as a value.
+///
+/// Only [`run`] reads the real ones; the exception is `POD_NAME`, which
 /// [`Identity::of`](crate::logging::Identity::of) reads on a host without a name.
 pub type Environment = BTreeMap<String, String>;
 
-/// Parses the arguments and does what they ask for. Variables that are not Unicode are left out of the environment.
+/// Parses the arguments and executes the command. Variables that are not Unicode are ignored.
 pub fn run<I>(
     parse: impl FnOnce(ArgsOs) -> Result<I, clap::Error>,
     command: impl FnOnce(I, Environment) -> anyhow::Result<ExitCode>,
@@ -23,7 +27,7 @@ pub fn run<I>(
         Ok(invocation) => invocation,
         Err(error) => {
             let _ = error.print();
-            // Clap's own code is 2: scripts around the Go adapter expect 1.
+            // Clap exits with 2; scripts for the Go adapter expect 1.
             return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
@@ -31,15 +35,15 @@ pub fn run<I>(
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     command(invocation, environment).unwrap_or_else(|error| {
-        let _ = writeln!(std::io::stderr(), "Error: {error:#}");
+        let _ = writeln!(std::io::stderr(), "Error: {}", Chain(error.as_ref()));
         ExitCode::FAILURE
     })
 }
 
-/// Prints the answer of a command.
+/// Prints the output of a command.
 ///
 /// # Errors
-/// Standard output is closed or full.
+/// Standard output is closed, or its disk is full.
 pub fn print(text: &str) -> anyhow::Result<ExitCode> {
     std::io::stdout().lock().write_all(text.as_bytes()).context("failed to print")?;
     Ok(ExitCode::SUCCESS)

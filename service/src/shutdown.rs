@@ -1,7 +1,8 @@
-//! The two signals that end the process.
+//! SIGINT and SIGTERM.
 //!
-//! In: SIGINT and SIGTERM. Out: a token that is cancelled by the first one; the second one ends the process at once,
-//! for whoever has waited long enough. It does not say how the rest of the process winds down.
+//! In: the signals. Out: a token, which the first signal cancels. The second signal exits the process at
+//! once, for an operator who does not want to wait. How the program winds down after the first is its own
+//! affair.
 
 use std::future::Future;
 use std::io;
@@ -9,7 +10,7 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Starts to listen; from now on neither signal kills the process by itself.
+/// Installs handlers for both signals; from now on the first one only cancels the returned token.
 ///
 /// # Errors
 /// The handlers cannot be installed.
@@ -33,7 +34,7 @@ async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> &'static str {
     }
 }
 
-/// Returns when there is nothing left but to exit.
+/// Cancels `stop` at the first signal, and returns at the second one, after which the caller exits the process.
 async fn watch(stop: &CancellationToken, first: &'static str, second: impl Future<Output = &'static str>) {
     tracing::info!(signal = first, "Shutting down");
     stop.cancel();
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_signal_asks_and_the_second_one_ends() {
+    async fn first_signal_cancels_and_second_one_exits() {
         let stop = CancellationToken::new();
         let (send, receive) = oneshot::channel::<&'static str>();
         let watching = tokio::spawn({
@@ -56,7 +57,7 @@ mod tests {
             async move { watch(&stop, "SIGTERM", async { receive.await.unwrap_or("none") }).await }
         });
         stop.cancelled().await;
-        assert!(!watching.is_finished(), "nothing ends before the second signal");
+        assert!(!watching.is_finished(), "the process exits only at the second signal");
         assert_eq!(send.send("SIGTERM"), Ok(()));
         assert!(watching.await.is_ok());
     }

@@ -1,4 +1,4 @@
-//! Which build this is.
+//! Version, commit and date of the build.
 
 use std::fmt;
 
@@ -13,7 +13,8 @@ pub struct Version {
     pub date: &'static str,
 }
 
-/// This build. Whoever builds a release sets `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and `HYPERFLEET_BUILD_DATE`.
+/// This build. A release build sets the variables `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and
+/// `HYPERFLEET_BUILD_DATE`.
 pub const THIS: Version = Version {
     number: or(option_env!("HYPERFLEET_VERSION"), "0.0.0-dev"),
     commit: or(option_env!("HYPERFLEET_COMMIT"), "none"),

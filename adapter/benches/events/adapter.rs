@@ -1,4 +1,4 @@
-//! The adapter as a process: configured, started, asked, stopped.
+//! Runs the adapter as a process: writes its files, starts it, reads its metrics and its log.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use super::options::Options;
 use super::process::Process;
 use super::{PATIENCE, patiently, task};
 
-/// Where the adapter's servers are, and what it is to do there.
+/// The servers that the adapter uses, and the options of the benchmark.
 pub(crate) struct Deployment<'a> {
     pub(crate) broker_url: &'a str,
     pub(crate) topic: &'a str,
@@ -27,7 +27,7 @@ pub(crate) struct Deployment<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// An adapter that runs; it is killed when this is dropped.
+/// A running adapter; dropping it kills the process.
 pub(crate) struct Adapter {
     _child: Child,
     process: Process,
@@ -36,7 +36,7 @@ pub(crate) struct Adapter {
     directory: TempDir,
 }
 
-/// Calls to Kubernetes, by verb.
+/// Numbers of Kubernetes requests, by verb.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls(pub(crate) BTreeMap<String, u64>);
 
@@ -82,13 +82,13 @@ impl Adapter {
         let log = directory.path().join(LOG);
         let up = await_condition("the adapter to be ready", PATIENCE, async || {
             let text = fs::read_to_string(&log)?;
-            ensure!(text.contains("ready to process events"), "it says:\n{text}");
-            listening_address(&text).context("it does not say where it listens")
+            ensure!(text.contains("ready to process events"), "its log is:\n{text}");
+            listening_address(&text).context("its log has no address")
         });
         let metrics_url = format!("http://{}/metrics", up.await?);
-        // Whoever profiles attaches to it.
+        // A profiler needs the process id to attach.
         print_note(&format!("the adapter is process {}", process.0));
-        // The adapter's own start-up does this for its process; nothing did for this one.
+        // The adapter installs its TLS provider in its own process; this process needs one for its HTTP client.
         lifecycle_e2e::init();
         let client = reqwest::Client::builder().build().context("failed to make a client")?;
         Ok(Self { _child: child, process, metrics_url, client, directory })
@@ -98,7 +98,7 @@ impl Adapter {
         self.process
     }
 
-    /// How often it has called Kubernetes.
+    /// The numbers of Kubernetes requests so far, from the adapter's metrics.
     pub(crate) async fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         for line in self.metrics().await?.lines() {
@@ -111,7 +111,7 @@ impl Adapter {
         Ok(calls)
     }
 
-    /// Fails unless every one of so many passes succeeded.
+    /// Fails unless the adapter has completed exactly this number of passes, all successfully.
     pub(crate) async fn check(&self, events: usize) -> anyhow::Result<()> {
         let metrics = self.metrics().await?;
         let passes = metrics.lines().filter_map(|line| line.strip_prefix("hyperfleet_adapter_events_processed_total"));
@@ -123,7 +123,7 @@ impl Adapter {
         Ok(())
     }
 
-    /// The end of its log.
+    /// The last lines of the adapter's log.
     pub(crate) fn tail(&self) -> String {
         const LINES: usize = 20;
         let log = fs::read_to_string(self.directory.path().join(LOG)).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Deployment<'_> {
 
 const LOG: &str = "adapter.log";
 
-/// Where the log says that metrics are served.
+/// Reads from the log the address at which the adapter serves its metrics.
 fn listening_address(log: &str) -> Option<String> {
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let line = lines.into_iter().find(|line| line["purpose"] == "metrics")?;

@@ -1,7 +1,8 @@
-//! A fake of the API that does as little as possible, so that it takes little of the two cores.
+//! A minimal fake of the HyperFleet API, so that it takes little CPU time away from the adapter.
 //!
-//! Every cluster exists, with the same 1.3 kB but for its id. Every report is accepted; a report that says that something is not
-//! `True` is counted. A pass is timed from the read of its cluster to its report.
+//! Every cluster exists, with the same document of 1.3 kB except for its id. Every report is accepted;
+//! reports with a condition that is not `True` are counted. The duration of a pass is measured from the read
+//! of its cluster to its report.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +24,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-/// The API; it ends when it is dropped.
+/// A running fake API; dropping it stops the server.
 pub(crate) struct FakeApi {
     address: SocketAddr,
     counts: Arc<Counts>,
@@ -38,7 +39,7 @@ struct Counts {
     passes: Mutex<Passes>,
 }
 
-/// The passes, by the id of their cluster.
+/// The begin of each pass that has not ended, by the cluster's id, and the durations of ended passes.
 #[derive(Default)]
 struct Passes {
     begun: HashMap<String, Instant>,
@@ -69,27 +70,27 @@ impl FakeApi {
         format!("http://{}", self.address)
     }
 
-    /// How often a cluster was read.
+    /// The number of reads of a cluster so far.
     pub(crate) fn reads(&self) -> u64 {
         self.counts.reads.load(Ordering::Relaxed)
     }
 
-    /// How many reports came.
+    /// The number of reports so far.
     pub(crate) fn reports(&self) -> u64 {
         *self.counts.reports.borrow()
     }
 
-    /// How many of them had a condition that is not `True`.
+    /// The number of reports with a condition that is not `True`.
     pub(crate) fn unhappy(&self) -> u64 {
         self.counts.unhappy.load(Ordering::Relaxed)
     }
 
-    /// How long the passes took that ended since the last call.
+    /// The durations of the passes that have ended since the last call.
     pub(crate) fn take_passes(&self) -> Vec<Duration> {
         std::mem::take(&mut self.counts.passes().took)
     }
 
-    /// Waits for so many reports in all, as long as they keep coming.
+    /// Waits for a total number of reports; fails if no report arrives for longer than `patience`.
     pub(crate) async fn await_reports(&self, wanted: u64, patience: Duration) -> anyhow::Result<()> {
         let mut reports = self.counts.reports.subscribe();
         loop {
@@ -113,7 +114,7 @@ async fn cluster(State(counts): State<Arc<Counts>>, Path(id): Path<String>) -> i
     ([(CONTENT_TYPE, "application/json")], document)
 }
 
-/// The conditions of a cluster that waits for its first report.
+/// The conditions of a cluster without reports.
 const CONDITIONS: &str = r#"{"type":"Reconciled","status":"False","reason":"MissingReports","message":"1 of 2 required adapters have not reported on this generation","observed_generation":1,"created_time":"2026-01-01T12:00:00Z","last_updated_time":"2026-01-01T12:00:00Z","last_transition_time":"2026-01-01T12:00:00Z"},{"type":"LastKnownReconciled","status":"False","reason":"MissingReports","message":"1 of 2 required adapters have not reported on this generation","observed_generation":1,"created_time":"2026-01-01T12:00:00Z","last_updated_time":"2026-01-01T12:00:00Z","last_transition_time":"2026-01-01T12:00:00Z"}"#;
 
 async fn report(State(counts): State<Arc<Counts>>, Path(id): Path<String>, body: Bytes) -> impl IntoResponse {

@@ -1,11 +1,12 @@
-//! What an event costs the adapter, measured from outside, against real servers.
+//! Measures the cost of an event for the adapter, from outside of its process and with real servers.
 //!
-//! `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane and a minimal API run
-//! on the same machine; the adapter is the release binary. Its CPU time and memory are the kernel's account of
-//! it, its calls are its own metrics'. Beside each figure stand the Go adapter's, on the same shape of task on two cores,
-//! the ratio, and the target. `adapter/benches/README.md` says how to read them.
+//! Run it with `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane
+//! and a minimal fake API run on the same machine; the adapter is the release binary. CPU time and memory
+//! come from the kernel, and the numbers of calls from the adapter's metrics. The report compares each figure
+//! with the Go adapter's, measured with the same shape of task on two cores, and with the target.
+//! `adapter/benches/README.md` explains the figures.
 //!
-//! Fails if the adapter did not do what it was timed for; never for being slow.
+//! The benchmark fails if a pass failed or calls are missing; it never fails because of slowness.
 
 use std::time::Duration;
 
@@ -31,13 +32,13 @@ use process::{Usage, busy_time};
 use report::{Idle, Measured, Memory, Phase};
 
 const SUBSCRIPTION: &str = "bench";
-/// How many events are on their way to the broker at once.
+/// How many events are published concurrently.
 const PUBLISHING: usize = 64;
-/// How long nothing may happen before a phase counts as stuck.
+/// How long a phase may make no progress before the benchmark fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the adapter gets for what follows its last report: an acknowledgement and a log line.
+/// The time for the adapter's work after its last report: an acknowledgement and a log line.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How long idle CPU is watched.
+/// How long the CPU use of the idle adapter is measured.
 const IDLE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
@@ -88,13 +89,13 @@ impl Bench<'_> {
         Ok(Measured { create, steady, memory: Memory { idle, loaded }, idle_cpu: at_rest.cpu })
     }
 
-    /// Waits until so many events in all are reported, and looks at the memory then.
+    /// Waits until this number of events is reported in all, and returns the resident memory at that moment.
     async fn resident_after(&self, events: usize) -> anyhow::Result<(usize, u64)> {
         self.api.await_reports(events as u64, PATIENCE).await?;
         Ok((events, self.adapter.process().usage()?.resident))
     }
 
-    /// Sends so many events, over the same resources each time, and waits until each is reported.
+    /// Publishes this number of events, about the same resources in each phase, and waits for their reports.
     async fn phase(&self, events: usize) -> anyhow::Result<Phase> {
         let (calls, usage, busy) = self.snapshot().await?;
         let (reads, reports) = (self.api.reads(), self.api.reports());
@@ -103,7 +104,7 @@ impl Bench<'_> {
         let reported = self.api.await_reports(reports + events as u64, PATIENCE);
         let took = tokio::try_join!(published, async { reported.await.map(|()| start.elapsed()) })?.1;
         sleep(SETTLE).await;
-        // The clock of CPU time is read before the metrics are: answering is not part of an event.
+        // Read the CPU time before the metrics: the adapter's answer to that request is not part of an event.
         let (usage_after, busy_after) = (self.adapter.process().usage()?, busy_time()?);
         let calls = self.adapter.calls().await? - calls;
         let cpu = usage_after.cpu - usage.cpu;
@@ -143,13 +144,13 @@ impl Bench<'_> {
     }
 }
 
-/// The time that 99 of 100 passes did not exceed.
+/// The 99th percentile of the durations of passes.
 fn p99(mut took: Vec<Duration>) -> Duration {
     took.sort_unstable();
     took.get(took.len() * 99 / 100).copied().unwrap_or_default()
 }
 
-/// Waits for a future that gives up when nothing has happened for too long.
+/// Waits for a future, at most for [`PATIENCE`].
 async fn patiently<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let ended = timeout(PATIENCE, work).await;
     ensure!(ended.is_ok(), "gave up waiting for {what}");

@@ -1,49 +1,49 @@
-//! What is measured.
+//! The command line options of the benchmark.
 
-/// Measures what an event costs the adapter, against real servers.
+/// Measures the cost of an event for the adapter, with real servers.
 #[derive(Debug, clap::Parser)]
 pub(crate) struct Options {
-    /// How many resources; each phase sends one event for each. Memory is looked at half-way through the first phase
-    /// and after the second.
+    /// Number of resources; each phase sends one event about each. Memory is measured half-way through the
+    /// first phase and after the second.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..))]
     events: u32,
-    /// How many more events are sent before memory is looked at again.
+    /// Number of further events before the last measurement of memory.
     #[arg(long, default_value_t = 6000)]
     soak: u32,
-    /// The task.
+    /// The task that the adapter runs.
     #[arg(long, value_enum, default_value_t = Shape::Captures)]
     pub(crate) shape: Shape,
-    /// Passes at once; the Go adapter was measured with 10.
+    /// Number of concurrent passes; the Go adapter was measured with 10.
     #[arg(long, default_value_t = 10)]
     pub(crate) parallelism: u16,
     /// The adapter's log level.
     #[arg(long, default_value = "info")]
     pub(crate) log_level: String,
-    /// Another binary than the one just built.
+    /// Measure this binary instead of the one just built.
     #[arg(long)]
     pub(crate) binary: Option<std::path::PathBuf>,
-    /// Given by cargo.
+    /// Cargo passes this flag to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 impl Options {
-    /// How many resources there are.
+    /// The number of resources, which is the number of events per phase.
     pub(crate) fn events(&self) -> usize {
         self.events as usize
     }
 
-    /// How many events come after both phases.
+    /// The number of events after both phases.
     pub(crate) fn soak(&self) -> usize {
         self.soak as usize
     }
 }
 
-/// The task.
+/// The shape of the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shape {
-    /// A precondition's call with three captures; the ConfigMap is found by name.
+    /// An API call in a precondition, with three captures; the ConfigMap is discovered by name.
     Captures,
-    /// A param's call and five params in CEL; the ConfigMap is found by a label.
+    /// An API call in a param, and five params in CEL; the ConfigMap is discovered by label.
     Expressions,
 }

@@ -1,4 +1,4 @@
-//! The kernel's account of a process, and of the machine.
+//! Reads the CPU time and memory of a process, and the CPU time of the machine, from `/proc`.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use anyhow::Context as _;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process(pub(crate) u32);
 
-/// What a process has used so far, and holds now.
+/// The CPU time that a process has used so far, and its current memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     /// User and system time.
@@ -25,7 +25,7 @@ impl Process {
 
     fn cpu(self) -> anyhow::Result<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).context("the process has ended")?;
-        // What stands before is the program's name, which may hold anything.
+        // The text before `)` is the program's name in parentheses, which may contain spaces.
         let (_, fields) = stat.rsplit_once(')').context("an unexpected /proc/PID/stat")?;
         let ticks = |index: usize| fields.split_whitespace().nth(index)?.parse::<u64>().ok();
         let (user, system) = ticks(11).zip(ticks(12)).context("an unexpected /proc/PID/stat")?;
@@ -39,11 +39,11 @@ impl Process {
     }
 }
 
-/// How long the machine's cores have been busy, taken together.
+/// The CPU time that all cores together have been busy.
 pub(crate) fn busy_time() -> anyhow::Result<Duration> {
     const IDLE: usize = 3;
     const IO_WAIT: usize = 4;
-    /// Guest time is part of user time already.
+    /// The fields up to steal time; the guest times after them are already part of user time.
     const FIELDS: usize = 8;
     let stat = fs::read_to_string("/proc/stat").context("no /proc/stat")?;
     let line = stat.lines().next().and_then(|line| line.strip_prefix("cpu ")).context("an unexpected /proc/stat")?;
@@ -52,7 +52,7 @@ pub(crate) fn busy_time() -> anyhow::Result<Duration> {
     Ok(from_ticks(busy.filter_map(|(_, ticks)| ticks.parse::<u64>().ok()).sum()))
 }
 
-/// `USER_HZ` is 100 on every architecture that Linux still runs on.
+/// Converts the kernel's ticks; `USER_HZ` is 100 on all common architectures.
 fn from_ticks(ticks: u64) -> Duration {
     Duration::from_millis(ticks * 10)
 }

@@ -1,11 +1,11 @@
-//! The result: each figure beside the Go adapter's, their ratio, and the target.
+//! Prints the result: each figure, the Go adapter's, their ratio, and the target.
 
 use std::time::Duration;
 
 use super::adapter::Calls;
 use super::options::{Options, Shape};
 
-/// What was measured.
+/// The measured figures.
 pub(crate) struct Measured {
     pub(crate) create: Phase,
     pub(crate) steady: Phase,
@@ -14,22 +14,22 @@ pub(crate) struct Measured {
     pub(crate) idle_cpu: f64,
 }
 
-/// One phase: so many events from the first publication to the last report.
+/// The figures of a phase, from its first published event to its last report.
 pub(crate) struct Phase {
     pub(crate) events: usize,
     pub(crate) took: Duration,
-    /// What 99 of 100 passes took at most, from the read of the cluster to the report.
+    /// The 99th percentile of a pass, from the read of the cluster to the report.
     pub(crate) p99: Duration,
-    /// The adapter's own CPU time.
+    /// The adapter's CPU time.
     pub(crate) cpu: Duration,
-    /// Its part of all CPU time that the machine spent meanwhile.
+    /// The adapter's share of the CPU time that the whole machine used during the phase.
     pub(crate) share_of_busy: f64,
     pub(crate) calls: Calls,
-    /// Requests that the API got.
+    /// Requests to the HyperFleet API.
     pub(crate) api_calls: u64,
 }
 
-/// An adapter with nothing to do.
+/// The idle adapter's resident memory in KiB, and its use of one core.
 pub(crate) struct Idle {
     pub(crate) resident: u64,
     pub(crate) cpu: f64,
@@ -38,11 +38,12 @@ pub(crate) struct Idle {
 /// Resident memory in KiB.
 pub(crate) struct Memory {
     pub(crate) idle: u64,
-    /// After so many events: half of the first phase while it goes on, the others when their phase is over.
+    /// Pairs of the number of events and the memory then: once during the first phase, then after each phase.
     pub(crate) loaded: Vec<(usize, u64)>,
 }
 
-/// The Go adapter on the same shape, two cores shared with the servers, without its client rate limit, parallelism 10.
+/// The Go adapter's figures for the same shape: two cores shared with the servers, no client rate limit,
+/// parallelism 10.
 struct Go {
     create: GoPhase,
     steady: GoPhase,
@@ -71,7 +72,7 @@ fn go(shape: Shape) -> Go {
     }
 }
 
-/// The CPU time of a creation and of a steady event that is aimed at, in ms.
+/// The targets for the CPU time of an event in the create and in the steady phase, in ms.
 fn targets(shape: Shape) -> (&'static str, &'static str) {
     match shape {
         Shape::Captures => ("≤ 0.5", "≤ 0.35"),
@@ -79,7 +80,7 @@ fn targets(shape: Shape) -> (&'static str, &'static str) {
     }
 }
 
-/// Prints the table.
+/// Prints the table of all figures.
 pub(crate) fn print(options: &Options, measured: &Measured) {
     let Measured { create, steady, memory, idle_cpu } = measured;
     let go = go(options.shape);

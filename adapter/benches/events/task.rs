@@ -1,13 +1,13 @@
-//! The tasks that are measured. Both read a cluster, keep one ConfigMap, and report four conditions.
+//! The task files of the benchmark. Each task reads a cluster, keeps one ConfigMap, and reports four conditions.
 
 use super::options::Shape;
 
-/// The id of one of the resources, as long as real ones are.
+/// Builds the id of a resource, with the length of real ids.
 pub(crate) fn resource_id(number: usize) -> String {
     format!("2opdkciuv7itslp5guihmgoue0{number:06}")
 }
 
-/// The task file.
+/// Builds the task file for a shape.
 pub(crate) fn task(namespace: &str, shape: Shape) -> String {
     let (params, discovery) = match shape {
         Shape::Captures => (PRECONDITION, "by_name: settings-{{ .clusterId }}"),
@@ -18,7 +18,7 @@ pub(crate) fn task(namespace: &str, shape: Shape) -> String {
     TASK.replace("$PARAMS", params).replace("$NAMESPACE", namespace).replace("$DISCOVERY", discovery)
 }
 
-/// A precondition's call, of whose answer three fields are captured.
+/// A precondition with an API call and three captures from its answer.
 const PRECONDITION: &str = r#"
 preconditions:
   - name: cluster
@@ -31,7 +31,7 @@ preconditions:
       - { field: release, operator: exists }
 "#;
 
-/// A param's call, from whose answer expressions take what the manifest and the report need.
+/// A param with an API call, and params that compute values from its answer.
 const EXPRESSIONS: &str = r#"
   - { name: cluster, source: { api_call: { method: GET, url: "/clusters/{{ .clusterId }}" } }, required: true }
   - { name: clusterName, source: { expression: 'cluster.name' } }

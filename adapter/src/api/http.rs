@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use lifecycle_api_client::watch::{Outgoing, Watch, WatchAttempt};
 use lifecycle_api_client::{CallError, Client, Request, Settings, SettingsError};
 use lifecycle_core::api_call::{self, ApiFailure, ApiRequest, ApiResponse};
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 use reqwest::Url;
 use tokio::time::Instant;
 use tracing::{Span, field, info_span};
@@ -141,11 +141,11 @@ fn sendable(request: &ApiRequest) -> Result<Request, &str> {
 
 /// The client's own word for the growth of delays that a file names.
 #[must_use]
-pub fn backoff(written: api_call::Backoff) -> lifecycle_api_client::Backoff {
+pub fn backoff(written: api_call::RetryBackoff) -> lifecycle_api_client::DelayGrowth {
     match written {
-        api_call::Backoff::Exponential => lifecycle_api_client::Backoff::Exponential,
-        api_call::Backoff::Linear => lifecycle_api_client::Backoff::Linear,
-        api_call::Backoff::Constant => lifecycle_api_client::Backoff::Constant,
+        api_call::RetryBackoff::Exponential => lifecycle_api_client::DelayGrowth::Exponential,
+        api_call::RetryBackoff::Linear => lifecycle_api_client::DelayGrowth::Linear,
+        api_call::RetryBackoff::Constant => lifecycle_api_client::DelayGrowth::Constant,
     }
 }
 
@@ -225,7 +225,7 @@ impl<'a> Watch for Accountant<'a> {
 }
 
 impl WatchAttempt for Account<'_> {
-    fn leaves(&mut self, headers: &mut HeaderMap) {
+    fn sending(&mut self, headers: &mut HeaderMap) {
         if self.accounts.propagate {
             add_trace(headers, &trace::outgoing(&self.span, self.inherited));
         }

@@ -10,7 +10,7 @@ use lifecycle_config::address;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::Resolver;
-use lifecycle_core::api_call::{Backoff, attempts};
+use lifecycle_core::api_call::{RetryBackoff, attempts};
 use lifecycle_core::keys;
 use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;
@@ -118,10 +118,13 @@ fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
 }
 
 fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
-    let backoffs =
-        [("exponential", Backoff::Exponential), ("linear", Backoff::Linear), ("constant", Backoff::Constant)];
+    let backoffs = [
+        ("exponential", RetryBackoff::Exponential),
+        ("linear", RetryBackoff::Linear),
+        ("constant", RetryBackoff::Constant),
+    ];
     let key = "clients.hyperfleet_api.retry_backoff";
-    let retry_backoff = r.choice(key, spec.retry_backoff.as_deref(), &backoffs, Backoff::Exponential);
+    let retry_backoff = r.choice(key, spec.retry_backoff.as_deref(), &backoffs, RetryBackoff::Exponential);
     let default_headers: BTreeMap<_, _> = spec.default_headers.clone().unwrap_or_default();
     check_target(r, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
     ApiConfig {

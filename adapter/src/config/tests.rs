@@ -8,7 +8,7 @@ use std::time::Duration;
 use lifecycle_config::decode::{coerce, property};
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document;
-use lifecycle_core::api_call::Backoff;
+use lifecycle_core::api_call::RetryBackoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_service::logging::{Format, Output};
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ fn a_complete_pair_of_files_loads() {
         (LevelFilter::WARN, Format::Text, Output::Stderr)
     );
     assert_eq!(config.api.timeout, Duration::from_secs(111));
-    assert_eq!((config.api.retry_attempts, config.api.retry_backoff), (5, Backoff::Linear));
+    assert_eq!((config.api.retry_attempts, config.api.retry_backoff), (5, RetryBackoff::Linear));
     assert_eq!(config.api.auth.as_ref().unwrap().token_cache_ttl, Duration::from_secs(30));
     assert_eq!((config.kubernetes.qps, config.kubernetes.burst), (Some(50.0), Some(80)));
     assert_eq!((config.event_deadline, config.shutdown_grace), (Duration::from_secs(90), Duration::from_secs(20)));

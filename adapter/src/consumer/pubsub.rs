@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use google_cloud_pubsub::client::{Subscriber, SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::subscriber::handler::Handler;
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};

@@ -16,7 +16,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use lapin::ExchangeKind;
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

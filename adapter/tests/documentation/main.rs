@@ -1,8 +1,9 @@
-//! What the pages under `docs/` say about the interface, compared with the program.
+//! Compares the pages under `docs/` with the program.
 //!
-//! Tables between `<!-- generated: NAME -->` and `<!-- end -->` are written by the program: `UPDATE_DOCS=1 cargo test
-//! -p hyperfleet-adapter --test documentation` rewrites them, and without the variable a difference fails. Of what
-//! people write, names are checked: every name of the program has its line, and every line has its name.
+//! The program writes the tables between `<!-- generated: NAME -->` and `<!-- end -->`: `UPDATE_DOCS=1 cargo
+//! test -p hyperfleet-adapter --test documentation` rewrites them, and without the variable a difference
+//! fails the test. In text written by people, the tests check names: each name of the program must have its
+//! line, and each line must have a name of the program.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -28,7 +29,7 @@ mod recipe;
 
 use page::{Page, pages, root};
 
-/// Compares the generated tables of a page with what they should be, or rewrites them.
+/// Compares the generated tables of a page with the program's, or rewrites them.
 fn check_generated(page: &str, tables: &[(&str, String)]) {
     let mut page = Page::read(page);
     let names: BTreeSet<_> = tables.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -65,7 +66,7 @@ fn configuration_has_every_key_flag_and_variable() {
     );
 }
 
-/// Every command with its own arguments; those that set keys are in another table.
+/// The table of commands with their arguments, without the flags that set configuration keys.
 fn commands_table() -> String {
     let of_keys: BTreeSet<_> = DEPLOYMENT.settings.iter().filter_map(|setting| setting.flag).collect();
     let mut table = "| Command | Argument | Meaning |\n| --- | --- | --- |\n".to_owned();
@@ -105,9 +106,9 @@ fn operations_explains_every_reason() {
     assert_eq!(page.first_column("Warning"), warnings, "the table of warnings");
 }
 
-/// Sentences that operators search for are compared up to their first variable part.
+/// Compares each quoted log sentence with the source up to the sentence's first variable part.
 #[test]
-fn operations_quotes_what_is_logged() {
+fn operations_quotes_existing_log_sentences() {
     let sources = ["adapter/src", "api-client/src", "service/src"].map(page::sources).concat();
     for sentence in Page::read("docs/operations.md").first_column("Sentence") {
         let fixed = sentence.split(['…', '{']).next().unwrap_or_default().to_owned();
@@ -115,9 +116,9 @@ fn operations_quotes_what_is_logged() {
     }
 }
 
-/// A claim about expressions names what proves it: a test, a rule of `.ci/run`, or a file.
+/// Each claim of docs/cel.md names its proof: a test, a rule of `.ci/run`, or a file.
 #[test]
-fn every_proof_of_a_claim_about_expressions_is_there() {
+fn every_proof_named_in_docs_cel_exists() {
     let page = Page::read("docs/cel.md");
     let sources: String = ["core/src", "core/tests", "adapter/src", "adapter/tests"].map(page::sources).concat();
     let rules = fs::read_to_string(root().join(".ci/run")).unwrap();
@@ -130,13 +131,13 @@ fn every_proof_of_a_claim_about_expressions_is_there() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// The names of tests are sentences; nothing else in backticks is.
+/// Whether code in backticks is the name of a test: such names are sentences, with at least three underscores.
 fn is_sentence(code: &str) -> bool {
     code.matches('_').count() > 2 && code.chars().all(|character| character.is_ascii_lowercase() || character == '_')
 }
 
 #[test]
-fn every_dependency_has_its_line() {
+fn every_dependency_is_listed() {
     let metadata = std::process::Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--locked"])
         .current_dir(root())
@@ -155,10 +156,12 @@ fn every_dependency_has_its_line() {
     assert_eq!(Page::read("docs/dependencies.md").first_column("Crate"), dependencies);
 }
 
-/// The blocks whose info string is `yaml task`, `yaml adapter` or `yaml broker` are whole files; `yaml resources` is a part
-/// of a task whose params are the page's `yaml params`.
+/// Loads the example files of all pages.
+///
+/// A code block marked `yaml task`, `yaml adapter` or `yaml broker` is a whole file. A block marked `yaml
+/// resources` is completed with the params of the page's block `yaml params`.
 #[test]
-fn every_file_loads_without_a_remark() {
+fn example_files_load_without_diagnostics() {
     let mut loaded = BTreeMap::new();
     for page in pages() {
         let mut params = String::new();
@@ -204,7 +207,7 @@ fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
 }
 
 #[test]
-fn every_relative_link_leads_somewhere() {
+fn relative_links_lead_to_existing_files_and_headings() {
     let mut broken = Vec::new();
     for page in pages() {
         let directory = page.path.parent().unwrap_or(Path::new(".")).to_owned();

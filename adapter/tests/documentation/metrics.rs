@@ -1,4 +1,4 @@
-//! Every metric as a table, read off the exposition of a process in which everything has happened once.
+//! Generates the table of metrics from the exposition of a registry in which each metric was recorded once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use hyperfleet_adapter::metrics::{
 use jiff::Timestamp;
 use lifecycle_service::metrics::Exposition;
 
-/// Registered because the Go adapter has it; an adapter publishes nothing.
+/// Metrics that exist only because the Go adapter has them: this adapter publishes no messages.
 const NEVER_COUNTED: [&str; 1] = ["hyperfleet_broker_messages_published"];
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Metric {
     labels: BTreeSet<String>,
 }
 
-/// Writes a row for every metric; labels that all of them have are left out.
+/// Returns a table with a row for each metric, without the labels that all metrics have.
 pub(crate) fn table() -> String {
     let mut found: BTreeMap<String, Metric> = BTreeMap::new();
     for line in exposition().lines() {
@@ -38,11 +38,11 @@ pub(crate) fn table() -> String {
             found.get_mut(metric).expect(line).labels.extend(own);
         }
     }
-    // A family shows when something was counted; one that this test does not touch must not be missed.
+    // A metric is exposed only after it was recorded, so check that `exposition` records each registered metric.
     for registered in include_str!("../../src/metrics.rs").split("\"hyperfleet_").skip(1) {
         let name = format!("hyperfleet_{}", registered.split('"').next().unwrap_or_default());
         let is_exposed = found.keys().any(|exposed| exposed.strip_suffix("_total").unwrap_or(exposed) == name);
-        assert!(is_exposed || NEVER_COUNTED.contains(&name.as_str()), "let {name} happen in this test");
+        assert!(is_exposed || NEVER_COUNTED.contains(&name.as_str()), "record {name} in `exposition`");
     }
     let mut table = "| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n".to_owned();
     for (name, Metric { kind, help, labels }) in found {
@@ -78,7 +78,7 @@ fn exposition() -> String {
     metrics.expose(Exposition::Classic)
 }
 
-/// The name and the labels' names of a line of the exposition.
+/// The name and the label names of a sample.
 fn series(line: &str) -> (&str, Vec<&str>) {
     let Some((name, rest)) = line.split_once('{') else {
         return (line.split(' ').next().unwrap_or_default(), Vec::new());

@@ -1,4 +1,4 @@
-//! A page of Markdown, as far as the tests read it.
+//! Reads the parts of a Markdown page that the tests check.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 const END: &str = "<!-- end -->";
 
-/// A page and its text.
+/// A page: its path and text.
 pub(crate) struct Page {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-/// The repository.
+/// The root directory of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the workspace")
 }
 
-/// The folders whose pages are checked; a benchmark's figures stand beside its code.
+/// The folders with checked pages. The figures of a benchmark are in the folder of its code.
 const FOLDERS: [&str; 7] =
     ["", "docs", "docs/adr", "examples", "adapter/benches", "core/benches", "reconcile-metrics/benches"];
 
-/// Every page that people read on.
+/// All checked pages.
 pub(crate) fn pages() -> Vec<Page> {
     let mut found = Vec::new();
     for folder in FOLDERS {
@@ -33,7 +33,7 @@ pub(crate) fn pages() -> Vec<Page> {
     found.into_iter().map(Page::at).collect()
 }
 
-/// The text of every source file below a folder.
+/// The text of all Rust files below a folder.
 pub(crate) fn sources(folder: &str) -> String {
     let mut text = String::new();
     let mut folders = vec![root().join(folder)];
@@ -65,7 +65,7 @@ impl Page {
         marks.map(|rest| rest.split(" -->").next().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Puts a table between its marks.
+    /// Replaces the generated table `name`.
     pub(crate) fn replace(&mut self, name: &str, table: &str) {
         let mark = format!("<!-- generated: {name} -->\n");
         let start = self.text.find(&mark).unwrap() + mark.len();
@@ -73,7 +73,7 @@ impl Page {
         self.text.replace_range(start..start + length, table);
     }
 
-    /// The first column of the tables whose header begins with `header`, without backticks.
+    /// The first column of all tables whose header begins with `header`, without backticks.
     pub(crate) fn first_column(&self, header: &str) -> BTreeSet<String> {
         let header = format!("| {header} |");
         let mut rows = BTreeSet::new();
@@ -88,7 +88,7 @@ impl Page {
         rows
     }
 
-    /// What stands between backticks in the last column of the tables whose header ends with `header`.
+    /// The code (text in backticks) in the last column of all tables whose header ends with `header`.
     pub(crate) fn last_column(&self, header: &str) -> BTreeSet<String> {
         let header = format!("| {header} |");
         let mut found = BTreeSet::new();
@@ -104,12 +104,12 @@ impl Page {
         found
     }
 
-    /// Everything between backticks.
+    /// All code (text in backticks).
     pub(crate) fn code(&self) -> BTreeSet<String> {
         code(&self.text).collect()
     }
 
-    /// Blocks of code whose info string is `yaml KIND`: the kind, the line of the first line, the text.
+    /// The code blocks marked `yaml KIND`: the kind, the number of the first line, and the text.
     pub(crate) fn files(&self) -> Vec<(String, usize, String)> {
         let mut found = Vec::new();
         let mut block: Option<(String, usize, String)> = None;
@@ -129,13 +129,13 @@ impl Page {
         found
     }
 
-    /// Targets of links that stay in the repository.
+    /// The targets of all links within the repository.
     pub(crate) fn links(&self) -> Vec<String> {
         let targets = self.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         targets.filter(|target| !target.contains("://") && !target.contains(' ')).map(str::to_owned).collect()
     }
 
-    /// The names by which the headings can be linked to.
+    /// The anchors of all headings.
     pub(crate) fn anchors(&self) -> BTreeSet<String> {
         let headings = self.text.lines().filter_map(|line| line.strip_prefix('#'));
         headings
@@ -147,7 +147,7 @@ impl Page {
     }
 }
 
-/// What stands between backticks, line by line.
+/// Yields the text between backticks, line by line.
 fn code(text: &str) -> impl Iterator<Item = String> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned)
 }

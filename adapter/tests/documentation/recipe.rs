@@ -1,6 +1,6 @@
-//! The task around a recipe: a page shows what is special about it, and this is the rest.
+//! Completes a recipe of the documentation to a whole task file.
 
-/// A whole task file with the given params and resources, which reports all of them.
+/// Builds a task file with these params and resources, and a post action that reports their state.
 pub(crate) fn task(params: &str, resources: &str) -> String {
     let names: Vec<&str> = resources.lines().filter_map(|line| line.strip_prefix("- name: ")).collect();
     assert!(!names.is_empty(), "a recipe without resources:\n{resources}");

@@ -1,6 +1,6 @@
-//! The adapter's program as a process: started, watched, scraped and told to stop.
+//! The adapter's program as a process: starts it, reads its log and metrics, sends it signals.
 //!
-//! What it logs is kept, and printed when it is dropped, which the test runner shows for a failed test only.
+//! Dropping an [`Adapter`] prints its last log lines, which the test runner shows only if the test failed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Lines of a failed test's adapter that are worth reading.
+/// How many of the last log lines are printed.
 const LAST_WORDS: usize = 300;
 
-/// An adapter that is about to be started.
+/// The files and environment of an adapter to start.
 pub(crate) struct Setup {
     pub(crate) deployment: Value,
     pub(crate) broker: Option<Value>,
@@ -36,23 +36,23 @@ impl Setup {
         self
     }
 
-    /// Takes the broker's file away.
+    /// Leaves the broker's configuration file out.
     pub(crate) fn without_broker(mut self) -> Self {
         self.broker = None;
         self
     }
 
-    /// Starts the program and waits until it says that it is ready.
+    /// Starts the program, and waits until it reports that it is ready.
     pub(crate) async fn start(self) -> Result<Adapter> {
         let adapter = self.spawn()?;
         adapter.await_readiness(200).await?;
         Ok(adapter)
     }
 
-    /// Starts the program.
+    /// Starts the program without waiting.
     pub(crate) fn spawn(self) -> Result<Adapter> {
         let files = TempDir::new()?;
-        // JSON is YAML, and needs no second serializer.
+        // JSON is valid YAML, so no YAML serializer is needed.
         let write = |name: &str, text: String| -> Result<_> {
             let path = files.path().join(name);
             fs::write(&path, text).with_context(|| format!("failed to write {name}"))?;
@@ -75,7 +75,7 @@ impl Setup {
     }
 }
 
-/// The program in an environment without anybody's settings, in a directory without files of its own.
+/// The program with an empty environment, in an empty directory, so that no setting of this machine affects it.
 fn program(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
     command.env_clear().current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
@@ -89,7 +89,7 @@ async fn collect(output: impl AsyncRead + Unpin, lines: watch::Sender<Vec<String
     }
 }
 
-/// An adapter that was started; killed when dropped.
+/// A running adapter; dropping it kills the process.
 pub(crate) struct Adapter {
     child: Child,
     lines: watch::Sender<Vec<String>>,
@@ -98,12 +98,12 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Everything that it has printed so far.
+    /// All lines printed so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.borrow().clone()
     }
 
-    /// Waits for a log entry that the predicate accepts; entries from before count.
+    /// Waits for a log entry that the predicate accepts; earlier entries count too.
     pub(crate) async fn await_log(&self, what: &str, predicate: impl Fn(&Value) -> bool) -> Result<Value> {
         let entry = |line: &String| serde_json::from_str(line).ok().filter(&predicate);
         let mut lines = self.lines.subscribe();
@@ -112,12 +112,12 @@ impl Adapter {
         seen.iter().find_map(entry).with_context(|| format!("no {what} any more"))
     }
 
-    /// Waits for a log entry by its message.
+    /// Waits for a log entry with this message.
     pub(crate) async fn await_message(&self, message: &str) -> Result<Value> {
         self.await_log(message, |entry| entry["message"] == message).await
     }
 
-    /// Where it listens for `purpose`: `health`, `metrics` or `events`.
+    /// The URL at which the adapter listens for `purpose`: `health`, `metrics` or `events`.
     pub(crate) async fn address(&self, purpose: &str) -> Result<String> {
         let what = format!("that it listens for {purpose}");
         let entry =
@@ -126,14 +126,14 @@ impl Adapter {
         Ok(format!("http://{address}"))
     }
 
-    /// A GET of the health or metrics server: status and body.
+    /// Sends a GET to the health or metrics server; returns status and body.
     pub(crate) async fn get(&self, purpose: &str, path: &str) -> Result<(u16, String)> {
         lifecycle_e2e::init();
         let response = reqwest::get(format!("{}{path}", self.address(purpose).await?)).await?;
         Ok((response.status().as_u16(), response.text().await?))
     }
 
-    /// Waits until the readiness probe is answered with `status`.
+    /// Waits until `/readyz` answers with `status`.
     pub(crate) async fn await_readiness(&self, status: u16) -> Result<()> {
         await_condition(&format!("readiness {status}"), PATIENCE, async || {
             let seen = self.get("health", "/readyz").await?;
@@ -143,7 +143,7 @@ impl Adapter {
         .await
     }
 
-    /// The sum of a metric's series that carry all these labels.
+    /// The sum of the series of a metric that have all these labels.
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
         let (status, text) = self.get("metrics", "/metrics").await?;
         ensure!(status == 200, "{status}");
@@ -160,33 +160,33 @@ impl Adapter {
         Ok(values.iter().sum())
     }
 
-    /// Waits until a metric has a value.
+    /// Waits until a metric has this value.
     pub(crate) async fn await_metric(&self, name: &str, labels: &[(&str, &str)], wanted: f64) -> Result<()> {
         await_condition(&format!("{name} {labels:?} to be {wanted}"), PATIENCE, async || {
             let value = self.metric(name, labels).await?;
-            // Counters are whole numbers.
+            // Counters are whole numbers, so half a unit of tolerance compares floats safely.
             ensure!((value - wanted).abs() < 0.5, "{value}");
             Ok(())
         })
         .await
     }
 
-    /// How many events it has done with, whatever became of them.
+    /// Waits until this number of events is processed, with any result.
     pub(crate) async fn await_handled(&self, events: f64) -> Result<()> {
         self.await_metric("hyperfleet_adapter_events_processed_total", &[], events).await
     }
 
-    /// The id of its process.
+    /// The process id.
     pub(crate) fn process(&self) -> Result<u32> {
         self.child.id().context("it has ended already")
     }
 
-    /// The most memory that the process ever had resident, in KiB.
+    /// The peak of the process' resident memory, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         self.memory("VmHWM:")
     }
 
-    /// The memory that the process has resident, in KiB.
+    /// The process' resident memory, in KiB.
     pub(crate) fn resident_memory(&self) -> Result<u64> {
         self.memory("VmRSS:")
     }
@@ -197,7 +197,7 @@ impl Adapter {
         Ok(value.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// Sends a signal, such as `TERM`.
+    /// Sends a signal to the process, such as `TERM`.
     pub(crate) async fn signal(&self, name: &str) -> Result<()> {
         let process = self.child.id().context("it has ended already")?.to_string();
         let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, &process]).status().await?;
@@ -205,7 +205,7 @@ impl Adapter {
         Ok(())
     }
 
-    /// Waits for its end.
+    /// Waits until the process has ended.
     pub(crate) async fn exit(&mut self) -> Result<ExitStatus> {
         let status = timeout(PATIENCE, self.child.wait()).await.context("the adapter does not end")??;
         for reader in self.readers.drain(..) {
@@ -214,7 +214,7 @@ impl Adapter {
         Ok(status)
     }
 
-    /// Asks it to stop, and waits for an orderly end.
+    /// Sends SIGTERM, and waits for the exit code 0.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         self.signal("TERM").await?;
         let status = self.exit().await?;

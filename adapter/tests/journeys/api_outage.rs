@@ -1,4 +1,4 @@
-//! The lifecycle API is away or slow to answer: nothing is written blindly, and the report comes when it is back.
+//! The HyperFleet API is down or slow: no object is written without it, and the adapter reports once it is back.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn reports() -> When {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_shorter_than_the_retries_goes_unnoticed() -> Result<()> {
+async fn outage_shorter_than_the_retries_has_no_effect() -> Result<()> {
     for (name, fault) in [
         ("it fails", Fault::Status(500)),
         ("it is overloaded", Fault::Status(503)),
@@ -38,7 +38,7 @@ async fn an_outage_shorter_than_the_retries_goes_unnoticed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_ends_the_event_without_a_write_and_the_next_one_after_it_succeeds() -> Result<()> {
+async fn longer_outage_fails_the_event_without_a_write() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.api.inject(When::any(), Fault::Status(503));
@@ -57,7 +57,7 @@ async fn an_outage_ends_the_event_without_a_write_and_the_next_one_after_it_succ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_precondition_that_cannot_be_read_is_reported_as_the_failure_that_it_is() -> Result<()> {
+async fn failed_read_of_a_precondition_is_reported() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.api.inject(reads().first(3), Fault::Status(500));
@@ -74,7 +74,7 @@ async fn a_precondition_that_cannot_be_read_is_reported_as_the_failure_that_it_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_that_never_answers_costs_no_more_than_the_timeouts() -> Result<()> {
+async fn unanswered_api_calls_end_with_their_timeouts() -> Result<()> {
     let world = World::new().await?;
     let setup = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.timeout", "100ms");
     let adapter = setup.start().await?;
@@ -88,7 +88,7 @@ async fn an_api_that_never_answers_costs_no_more_than_the_timeouts() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_is_read_anew_and_sent_with_every_call() -> Result<()> {
+async fn token_is_reread_and_sent_with_every_call() -> Result<()> {
     let world = World::new().await?;
     let directory = tempfile::tempdir()?;
     let token = directory.path().join("token");
@@ -98,7 +98,7 @@ async fn the_token_is_read_anew_and_sent_with_every_call() -> Result<()> {
     world.reconcile("c1", 1).await?;
     fs::write(&token, "second")?;
     world.reconcile("c1", 2).await?;
-    // The test's own read of the API has no token.
+    // `filter_map` leaves out the requests of the test itself, which have no token.
     let authorizations: Vec<String> = world
         .api
         .requests()
@@ -113,7 +113,7 @@ async fn the_token_is_read_anew_and_sent_with_every_call() -> Result<()> {
     Ok(())
 }
 
-/// Reads the cluster as a param, as the shipped examples do.
+/// A task that reads the cluster in a param instead of a precondition.
 fn with_a_param() -> String {
     let call =
         r#"  - {name: cluster, source: {api_call: {method: GET, url: "/clusters/{{ .clusterId }}"}}, required: true}"#;
@@ -124,7 +124,7 @@ fn with_a_param() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_while_params_are_read_is_not_held_against_the_message() -> Result<()> {
+async fn outage_during_params_does_not_invalidate_the_message() -> Result<()> {
     let world = World::new().await?;
     let setup = world.adapter(with_a_param())?.with("inputs", json!({"http": {"listen": "127.0.0.1:0"}}));
     let adapter = setup.start().await?;
@@ -135,7 +135,7 @@ async fn an_outage_while_params_are_read_is_not_held_against_the_message() -> Re
         let request = request.header("content-type", "application/cloudevents+json");
         Ok(request.body(Event::cluster("c1", 1).to_bytes()?).send().await?.status().as_u16())
     };
-    // A 400 would say that the event can never succeed, and a dead letter would, too.
+    // 400 would tell the sender that the message itself is invalid.
     assert_eq!(send().await?, 204);
     adapter.await_metric("hyperfleet_adapter_events_invalid_total", &[], 0.0).await?;
     adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", "param_extraction")], 1.0).await?;

@@ -1,7 +1,7 @@
-//! The API server fails at each call of an event in turn, in each way that it can.
+//! The API server fails one call of an event: each call in turn, with each kind of failure.
 //!
-//! Whatever happens, the event ends, the report says what failed, and one more event reaches the state that an
-//! undisturbed run reaches.
+//! After each failure the pass ends, its report names the failure, and the next event reaches the same state
+//! as a run without failures.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::adapter::Adapter;
 use crate::task::{ACCOUNT, CREDENTIALS, SETTINGS, task};
 use crate::world::{Report, World};
 
-/// How the server fails, and the words by which a report has to name it.
+/// The kinds of failure, each with the text that the report must contain.
 fn faults() -> Vec<(&'static str, Fault, &'static str)> {
     vec![
         ("conflict", Fault::Status(409), "409"),
@@ -30,13 +30,13 @@ fn faults() -> Vec<(&'static str, Fault, &'static str)> {
 
 const KINDS: [&str; 3] = ["ConfigMap", "Secret", "ServiceAccount"];
 
-/// The same three resources, deleted when the cluster is.
+/// Three resources of different kinds, which are deleted when their cluster is deleted.
 fn resources() -> String {
     let gate = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}}\n";
     [SETTINGS, CREDENTIALS, ACCOUNT].iter().flat_map(|resource| [*resource, gate]).collect()
 }
 
-/// What is there for a cluster, without what no two runs share.
+/// The objects of a cluster, without the fields that differ between two runs.
 async fn state(world: &World, cluster: &str) -> Result<BTreeMap<String, Value>> {
     let mut found = BTreeMap::new();
     let selector = ListParams::default().labels(&format!("hyperfleet.io/resource-id={cluster}"));
@@ -58,7 +58,7 @@ async fn state(world: &World, cluster: &str) -> Result<BTreeMap<String, Value>> 
     Ok(found)
 }
 
-/// What an event is about.
+/// What an event changes.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Creation,
@@ -67,7 +67,7 @@ enum Change {
 }
 
 impl Change {
-    /// Brings a cluster to where the change can begin.
+    /// Brings a cluster into the state before the change.
     async fn prepare(self, world: &World, cluster: &str) -> Result<()> {
         if self != Self::Creation {
             world.reconcile(cluster, 1).await?;
@@ -75,7 +75,7 @@ impl Change {
         Ok(())
     }
 
-    /// Lets the change happen, and waits for the report.
+    /// Sends the event of the change, and returns its report.
     async fn happen(self, world: &World, cluster: &str) -> Result<Report> {
         match self {
             Self::Creation => world.reconcile(cluster, 1).await,
@@ -97,7 +97,7 @@ impl Change {
 
 async fn start(world: &World) -> Result<Adapter> {
     let adapter = world.adapter(task(&resources()))?.start().await?;
-    // The first call of a process looks the kinds up, and is a case of its own.
+    // The first event of a process also discovers the kinds, so it makes other calls than later events.
     world.reconcile("first", 1).await?;
     Ok(adapter)
 }
@@ -117,7 +117,7 @@ async fn every_call_fails_in_turn(change: Change, expected_calls: usize) -> Resu
             let cluster = format!("{name}-{number}");
             let case = async {
                 change.prepare(&world, &cluster).await?;
-                // A probe may follow a fault; it is not one of the event's calls.
+                // The adapter may probe `/version` after a failure; that request is not one of the event's calls.
                 let calls = When::any().and(|request| request.path != "/version");
                 world.kubernetes.inject(calls.nth(number), fault.clone());
                 let failed = change.happen(&world, &cluster).await?;
@@ -141,7 +141,7 @@ async fn every_call_fails_in_turn(change: Change, expected_calls: usize) -> Resu
     Ok(())
 }
 
-/// The report names the resource, the call and the status.
+/// Checks that the report names the failed resource, the call and the status.
 fn check_failure(report: &Report, words: &str) -> Result<()> {
     ensure!(report.status("Available") == "False", "a failure is not reported: {report:?}");
     ensure!(report.status("Health") == "False", "{report:?}");
@@ -159,8 +159,8 @@ fn check_failure(report: &Report, words: &str) -> Result<()> {
     }
     let verbs = ["get", "list", "create", "apply", "migrate", "delete", "existed"];
     ensure!(verbs.iter().any(|verb| message.contains(verb)), "the call is not named: {message}");
-    // A taken name is read, and then it is the reading that says what is there; a 422 that names no field is how the
-    // server says that an object is no longer what it was.
+    // Two failures have other texts: a taken name leads to a read, whose result is reported, and a 422
+    // without a named field is a failed `test` of a JSON patch.
     let in_other_words = ["existed when it was to be created", "changed meanwhile"];
     let named = message.contains(words) || in_other_words.iter().any(|words| message.contains(words));
     ensure!(named, "`{words}` is not in: {message}");
@@ -168,22 +168,22 @@ fn check_failure(report: &Report, words: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_creation_survives_every_fault_at_every_call() -> Result<()> {
+async fn creation_recovers_from_every_fault_at_every_call() -> Result<()> {
     every_call_fails_in_turn(Change::Creation, 6).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_survives_every_fault_at_every_call() -> Result<()> {
+async fn update_recovers_from_every_fault_at_every_call() -> Result<()> {
     every_call_fails_in_turn(Change::Update, 9).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_survives_every_fault_at_every_call() -> Result<()> {
+async fn deletion_recovers_from_every_fault_at_every_call() -> Result<()> {
     every_call_fails_in_turn(Change::Deletion, 6).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apiserver_that_is_away_when_the_adapter_starts_is_found_once_it_is_there() -> Result<()> {
+async fn adapter_waits_for_an_apiserver_that_is_down_at_startup() -> Result<()> {
     for fault in [Fault::Status(503), Fault::ResetBefore] {
         let world = World::new().await?;
         world.kubernetes.inject(When::any(), fault);
@@ -202,11 +202,11 @@ async fn an_apiserver_that_is_away_when_the_adapter_starts_is_found_once_it_is_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lookup_of_kinds_that_is_lost_fails_no_event() -> Result<()> {
+async fn lost_discovery_of_kinds_fails_no_event() -> Result<()> {
     let world = World::new().await?;
     let lookups = || When::method("GET").path("/api/v1");
     world.kubernetes.inject(lookups().nth(1), Fault::Silence);
-    // Less than the lookup's own time: an event that had to wait for it would fail.
+    // Shorter than the time limit of the lost request, so an event that waited for it would fail.
     let _adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "25s").start().await?;
     let (first, second) = tokio::try_join!(world.reconcile("c1", 1), world.reconcile("c2", 1))?;
     assert_eq!([first.status("Available"), second.status("Available")], ["True"; 2]);
@@ -215,7 +215,7 @@ async fn a_lookup_of_kinds_that_is_lost_fails_no_event() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apiserver_that_never_answers_is_reported_within_the_events_deadline() -> Result<()> {
+async fn silent_apiserver_is_reported_within_the_event_deadline() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "1200ms").start().await?;
     world.reconcile("first", 1).await?;
@@ -232,7 +232,7 @@ async fn an_apiserver_that_never_answers_is_reported_within_the_events_deadline(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_that_is_deleted_under_the_adapter_is_reported() -> Result<()> {
+async fn deleted_namespace_is_reported() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.reconcile("c1", 1).await?;

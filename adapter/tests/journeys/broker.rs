@@ -1,4 +1,4 @@
-//! The broker goes and comes back, and hands out messages that nobody can use.
+//! The broker restarts, loses connections, and delivers invalid messages.
 
 use anyhow::{Context, Result, ensure};
 use lapin::options::{BasicPublishOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
@@ -11,8 +11,8 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use crate::task::{SETTINGS, task};
 use crate::world::{SUBSCRIPTION, World};
 
-/// Waits until a queue is empty, and nothing of it is at a consumer: for as long as something is, the broker's
-/// count of what is ready may be zero, too, so this asks only when the consumer is gone.
+/// Waits until a queue has this number of messages and no consumer. Without the second condition, messages
+/// that are delivered but not yet acknowledged would be missed.
 async fn await_left(broker: &Broker, queue: &str, wanted: u32) -> Result<()> {
     await_condition(&format!("{wanted} messages in {queue}"), PATIENCE, async || {
         let depth = broker.depth(queue).await?;
@@ -22,7 +22,7 @@ async fn await_left(broker: &Broker, queue: &str, wanted: u32) -> Result<()> {
     .await
 }
 
-/// Publishes on a connection of its own, as a test has to whose broker was away.
+/// Publishes on a new connection, because a restart of the broker ends the topic's own.
 async fn publish(broker: &Broker, topic: &str, event: &Event) -> Result<()> {
     let connection = broker.connect().await?;
     let channel = connection.create_channel().await?;
@@ -35,7 +35,7 @@ async fn publish(broker: &Broker, topic: &str, event: &Event) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_broker_is_found_again_and_readiness_says_when() -> Result<()> {
+async fn adapter_reconnects_after_a_restart_of_the_broker() -> Result<()> {
     let world = World::new().await?;
     let mut private = PrivateBroker::start().await?;
     let topic = private.broker().topic().await?;
@@ -49,14 +49,14 @@ async fn a_restarted_broker_is_found_again_and_readiness_says_when() -> Result<(
     let (status, body) = adapter.get("health", "/readyz").await?;
     assert_eq!(status, 503);
     assert!(body.contains(r#""broker":"error""#), "{body}");
-    assert_eq!(adapter.get("health", "/healthz").await?.0, 200, "it is alive nevertheless");
+    assert_eq!(adapter.get("health", "/healthz").await?.0, 200, "the adapter stays alive");
     private.resume().await?;
     adapter.await_readiness(200).await?;
 
     world.api.put_cluster("after", 1);
     publish(private.broker(), topic.name(), &Event::cluster("after", 1)).await?;
     assert_eq!(world.report("after", 1).await?.status("Available"), "True");
-    // Neither the broker's password nor its address with the password is anybody's business.
+    // No log line may contain the broker's password.
     let password = private.broker().url().split(['/', ':', '@']).nth(4).context("no password")?.to_owned();
     let leaks: Vec<String> =
         adapter.lines().into_iter().filter(|line| line.contains(&format!(":{password}@"))).collect();
@@ -65,7 +65,7 @@ async fn a_restarted_broker_is_found_again_and_readiness_says_when() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_running_when_the_broker_went_is_handled_again_and_changes_nothing() -> Result<()> {
+async fn message_of_a_lost_connection_is_redelivered_without_effect() -> Result<()> {
     use lifecycle_e2e::fault::When;
     let world = World::new().await?;
     let line = world.stack.broker.proxy().await?;
@@ -97,7 +97,7 @@ async fn what_was_running_when_the_broker_went_is_handled_again_and_changes_noth
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_nobody_can_use_are_counted_discarded_and_hold_nothing_up() -> Result<()> {
+async fn invalid_messages_are_counted_and_discarded() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
     let event = Event::cluster("c1", 1);
@@ -115,7 +115,7 @@ async fn messages_that_nobody_can_use_are_counted_discarded_and_hold_nothing_up(
     for body in &unreadable {
         world.topic.publish_raw(body, BasicProperties::default()).await?;
     }
-    // A CloudEvent, but not one that this task can do anything with: it has no id.
+    // A valid CloudEvent that this task cannot process, because its data has no id.
     let nameless = text.replace(r#""id":"c1","#, "");
     assert_ne!(nameless, text);
     world.topic.publish_raw(nameless.as_bytes(), BasicProperties::default()).await?;
@@ -133,7 +133,7 @@ async fn messages_that_nobody_can_use_are_counted_discarded_and_hold_nothing_up(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_useless_message_goes_where_the_brokers_policy_sends_it() -> Result<()> {
+async fn invalid_message_is_dead_lettered_by_the_brokers_policy() -> Result<()> {
     let world = World::new().await?;
     let private = PrivateBroker::start().await?;
     let broker = private.broker();
@@ -152,7 +152,7 @@ async fn a_useless_message_goes_where_the_brokers_policy_sends_it() -> Result<()
     let mut adapter = world.adapter_at(broker, &topic, task(SETTINGS))?.start().await?;
     topic.publish_raw(b"poison", BasicProperties::default()).await?;
     assert_eq!(topic.take("dead", PATIENCE).await?.body, b"poison");
-    // What fails for another reason than the message itself is no dead letter.
+    // An event that fails for another reason than its message is acknowledged, not dead-lettered.
     world.kubernetes.inject(lifecycle_e2e::fault::When::any(), lifecycle_e2e::fault::Fault::Status(500));
     world.api.put_cluster("c1", 1);
     topic.publish(&Event::cluster("c1", 1)).await?;
@@ -163,7 +163,7 @@ async fn a_useless_message_goes_where_the_brokers_policy_sends_it() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_adapter_whose_broker_is_away_at_the_start_does_not_start() -> Result<()> {
+async fn adapter_exits_if_the_broker_is_down_at_startup() -> Result<()> {
     let world = World::new().await?;
     let line = world.stack.broker.proxy().await?;
     line.refuse();

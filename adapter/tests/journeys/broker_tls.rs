@@ -1,4 +1,4 @@
-//! The broker speaks TLS, and the adapter has to know whom it talks to.
+//! The broker listens for TLS, and the adapter verifies its certificate.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::adapter::Setup;
 use crate::task::{SETTINGS, task};
 use crate::world::{SUBSCRIPTION, World};
 
-/// The one name in the broker's certificate.
+/// The only name in the broker's certificate.
 const NAME: &str = "localhost";
 
-/// An adapter that trusts the authorities in one file and nobody else.
+/// An adapter that trusts only the certificate authorities in one file.
 fn trusting(world: &World, authorities: &Path, broker: &Broker, topic: &Topic) -> Result<Setup> {
     let mut setup = world.adapter_at(broker, topic, task(SETTINGS))?;
     setup.environment.insert("SSL_CERT_FILE".to_owned(), authorities.display().to_string());
@@ -29,7 +29,7 @@ async fn start() -> Result<(World, PrivateBroker, Tls, Topic)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_comes_over_tls_from_a_broker_whose_authority_is_trusted() -> Result<()> {
+async fn event_arrives_over_tls_from_a_trusted_broker() -> Result<()> {
     let (world, mut private, tls, topic) = start().await?;
     let adapter = trusting(&world, tls.certificate_authority(), &tls.broker(NAME), &topic)?.start().await?;
     world.api.put_cluster("c1", 1);
@@ -43,7 +43,7 @@ async fn an_event_comes_over_tls_from_a_broker_whose_authority_is_trusted() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_cannot_prove_who_it_is_gets_no_adapter() -> Result<()> {
+async fn adapter_refuses_a_broker_with_an_invalid_certificate() -> Result<()> {
     let (world, private, tls, topic) = start().await?;
     topic.publish(&Event::cluster("c1", 1)).await?;
     let other_authority = &world.kubernetes.access()?.certificate_authority;
@@ -63,7 +63,7 @@ async fn a_broker_that_cannot_prove_who_it_is_gets_no_adapter() -> Result<()> {
         assert!(!lines.iter().any(|line| line.contains("ready to process events")), "{name}: {lines:?}");
         assert!(!lines.iter().any(|line| line.contains("guest")), "{name}: {lines:?}");
     }
-    assert_eq!(private.broker().depth(&topic.queue_name(SUBSCRIPTION)).await?.ready, 1, "nobody took the event");
+    assert_eq!(private.broker().depth(&topic.queue_name(SUBSCRIPTION)).await?.ready, 1, "no adapter took the event");
     assert!(world.object("ConfigMap", "c1").await?.is_null());
     Ok(())
 }

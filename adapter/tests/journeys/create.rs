@@ -1,4 +1,4 @@
-//! A cluster appears: its objects are made, and the second event finds nothing to do.
+//! A new cluster: the first event creates its objects, and a second one changes nothing.
 
 use anyhow::Result;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::task::{ACCOUNT, CREDENTIALS, SETTINGS, task};
 use crate::world::{ADAPTER, World, writes};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_makes_every_object_with_its_stamp_and_reports_it() -> Result<()> {
+async fn first_event_creates_every_object_with_its_stamp() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(&[SETTINGS, CREDENTIALS, ACCOUNT].concat()))?.start().await?;
     let report = world.reconcile("c1", 3).await?;
@@ -45,7 +45,7 @@ async fn an_event_makes_every_object_with_its_stamp_and_reports_it() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn creating_takes_two_calls_and_the_same_event_again_one_read() -> Result<()> {
+async fn creation_takes_two_calls_and_a_repeated_event_one() -> Result<()> {
     let cases = [
         ("by name", SETTINGS, ["GET configmaps/c1", "POST configmaps"]),
         ("by labels", CREDENTIALS, ["GET secrets", "POST secrets"]),
@@ -59,14 +59,14 @@ async fn creating_takes_two_calls_and_the_same_event_again_one_read() -> Result<
         let mark = world.mark();
         let report = world.reconcile_again("c1").await?;
         assert_eq!(world.calls_since(mark), calls[..1], "{name}");
-        assert_eq!(world.kubernetes.requests().len(), mark + 1, "{name}: nor anything beside the namespace");
+        assert_eq!(world.kubernetes.requests().len(), mark + 1, "{name}: no request outside of the namespace either");
         assert_eq!(report.statuses(), ["True", "True", "True", "False"], "{name}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_event_again_writes_nothing_and_reports_the_same() -> Result<()> {
+async fn repeated_event_writes_nothing_and_reports_the_same() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(&[SETTINGS, CREDENTIALS, ACCOUNT].concat()))?.start().await?;
     let first = world.reconcile("c1", 1).await?;
@@ -82,7 +82,7 @@ async fn the_same_event_again_writes_nothing_and_reports_the_same() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_adapter_that_starts_anew_finds_what_the_one_before_it_made() -> Result<()> {
+async fn restarted_adapter_finds_the_objects_of_its_predecessor() -> Result<()> {
     let world = World::new().await?;
     let everything = task(&[SETTINGS, CREDENTIALS].concat());
     let mut adapter = world.adapter(everything.as_str())?.start().await?;

@@ -1,4 +1,4 @@
-//! Kinds that the API server learns from a definition.
+//! Custom resources: kinds that a `CustomResourceDefinition` adds to the API server.
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::task::task;
 use crate::world::World;
 
-/// A definition that goes with the test: definitions belong to no namespace.
+/// A `CustomResourceDefinition` that the test removes itself, because it belongs to no namespace.
 struct Definition {
     group: String,
     api: Api<CustomResourceDefinition>,
@@ -84,7 +84,7 @@ const GADGET: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_custom_object_lives_as_any_other() -> Result<()> {
+async fn custom_object_is_created_updated_and_deleted() -> Result<()> {
     let world = World::new().await?;
     let definition = Definition::new(&world).await?;
     definition.install().await?;
@@ -100,7 +100,7 @@ async fn a_custom_object_lives_as_any_other() -> Result<()> {
     let available = report.condition("Available");
     assert_eq!((&available["status"], &available["reason"]), (&json!("False"), &json!("Invalid")));
     let message = available["message"].as_str().unwrap_or_default();
-    assert!(message.contains("spec.size"), "the server's words are passed on: {message}");
+    assert!(message.contains("spec.size"), "the report contains the server's message: {message}");
 
     world.api.mark_deleted("clusters/c1")?;
     assert_eq!(world.reconcile_again("c1").await?.status("Finalized"), "True");
@@ -109,7 +109,7 @@ async fn a_custom_object_lives_as_any_other() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kind_that_is_installed_later_is_found_without_a_restart() -> Result<()> {
+async fn kind_installed_later_is_found_without_a_restart() -> Result<()> {
     let world = World::new().await?;
     let definition = Definition::new(&world).await?;
     let _adapter = world.adapter(definition.task())?.start().await?;

@@ -1,4 +1,4 @@
-//! A cluster goes: its objects are deleted in order, and the API is told once nothing is left.
+//! A deleted cluster: its objects are deleted in order, and then the adapter reports `Finalized`.
 
 use anyhow::Result;
 use kube::api::{Patch, PatchParams};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::World;
 
-/// The parent waits for its child, which the list has first when it comes to creating.
+/// A parent whose deletion waits until its child is gone, although the parent comes first in the list.
 const FAMILY: &str = r#"
   - name: parent
     manifest:
@@ -27,7 +27,7 @@ const FAMILY: &str = r#"
       delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
 "#;
 
-/// The API deletes: the cluster stays readable, one generation later, until it is finalized.
+/// Marks the cluster as deleted in the API, which raises its generation, and reconciles it.
 async fn delete(world: &World, cluster: &str) -> Result<crate::world::Report> {
     world.api.mark_deleted(&format!("clusters/{cluster}"))?;
     world.reconcile_again(cluster).await
@@ -40,14 +40,14 @@ async fn exist(world: &World) -> Result<[bool; 2]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_child_goes_before_its_parent_and_then_finalized_is_reported() -> Result<()> {
+async fn child_is_deleted_before_its_parent_then_finalized() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(FAMILY))?.start().await?;
     world.reconcile("c1", 1).await?;
     assert_eq!(exist(&world).await?, [true, true]);
 
     let report = delete(&world, "c1").await?;
-    assert_eq!(exist(&world).await?, [true, false], "the parent comes first in the list, and has to wait");
+    assert_eq!(exist(&world).await?, [true, false], "the parent comes first in the list, and still waits");
     assert_eq!(report.outcome("child"), "delete DeleteGateHolds");
     assert_eq!(report.status("Finalized"), "False");
 
@@ -69,7 +69,7 @@ async fn the_child_goes_before_its_parent_and_then_finalized_is_reported() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_held_by_a_finalizer_holds_its_parent() -> Result<()> {
+async fn child_with_a_finalizer_delays_its_parents_deletion() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(FAMILY))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -91,7 +91,7 @@ async fn a_child_held_by_a_finalizer_holds_its_parent() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unread_child_is_not_an_absent_child() -> Result<()> {
+async fn parent_is_kept_while_its_child_is_unread() -> Result<()> {
     use lifecycle_e2e::fault::{Fault, When};
     let world = World::new().await?;
     let _adapter = world.adapter(task(FAMILY))?.start().await?;
@@ -113,7 +113,7 @@ async fn an_unread_child_is_not_an_absent_child() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_the_api_has_forgotten_ends_the_event_without_a_write_or_a_report() -> Result<()> {
+async fn event_of_an_unknown_cluster_is_skipped() -> Result<()> {
     use lifecycle_e2e::sentinel::Event;
     let world = World::new().await?;
     let adapter = world.adapter(task(FAMILY))?.start().await?;

@@ -1,4 +1,4 @@
-//! A dependency goes away under load: messages wait in the queue, not in failures.
+//! A dependency goes down under load: the adapter pauses, and messages wait in the queue instead of failing.
 
 use anyhow::{Result, ensure};
 use lifecycle_e2e::fault::{Fault, When};
@@ -10,7 +10,7 @@ use crate::adapter::Adapter;
 use crate::task::{SETTINGS, task};
 use crate::world::{SUBSCRIPTION, World};
 
-/// Published in one go: more than any Sentinel sends in a second.
+/// The number of events published at once; no Sentinel sends so many in a second.
 const EVENTS: usize = 60;
 const PARALLELISM: usize = 16;
 const PAUSED: &str = "a dependency does not answer: no events are taken until it does";
@@ -30,24 +30,25 @@ async fn await_queue(world: &World, ready: usize, consumers: u32) -> Result<()> 
     .await
 }
 
-/// How many events have ended so far.
+/// The number of events processed so far.
 async fn handled(adapter: &Adapter) -> Result<usize> {
     Ok(adapter.metric("hyperfleet_adapter_events_processed_total", &[]).await? as usize)
 }
 
-/// Waits until the adapter has paused and given back everything that it did not start; says how many events have ended.
+/// Waits until the adapter has paused and requeued the messages that it did not start. Returns the number of
+/// processed events.
 async fn await_pause(world: &World, adapter: &Adapter, reason: &str) -> Result<usize> {
     adapter.await_message(PAUSED).await?;
     let (status, body) = adapter.get("health", "/readyz").await?;
     ensure!(status == 503 && body.contains(reason), "{status} {body}");
-    assert_eq!(adapter.get("health", "/healthz").await?.0, 200, "it is alive nevertheless");
+    assert_eq!(adapter.get("health", "/healthz").await?.0, 200, "the adapter stays alive");
     adapter.await_metric("hyperfleet_adapter_events_in_flight", &[], 0.0).await?;
     let met = handled(adapter).await?;
     await_queue(world, EVENTS - met, 0).await?;
     Ok(met)
 }
 
-/// Waits until every cluster is reconciled. As the Sentinel does, announces those again that are not.
+/// Waits until every cluster is reconciled. Publishes failed events again, as the Sentinel does.
 async fn await_everything(world: &World, adapter: &Adapter) -> Result<()> {
     adapter.await_message(RESUMED).await?;
     adapter.await_metric("hyperfleet_adapter_events_processed_total", &[], EVENTS as f64).await?;
@@ -78,7 +79,7 @@ async fn burst(world: &World) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queue_keeps_what_comes_while_the_apiserver_is_away() -> Result<()> {
+async fn queue_keeps_messages_while_the_apiserver_is_down() -> Result<()> {
     for fault in [Fault::ResetBefore, Fault::Status(503)] {
         let world = World::new().await?;
         let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
@@ -88,7 +89,7 @@ async fn queue_keeps_what_comes_while_the_apiserver_is_away() -> Result<()> {
         ensure!((1..=PARALLELISM).contains(&failed), "{failed} events met the outage");
         adapter.await_metric("hyperfleet_adapter_dependency_up", &[("dependency", "kubernetes")], 0.0).await?;
         let reported: usize = clusters().iter().map(|cluster| world.reports(cluster).len()).sum();
-        assert_eq!(reported, failed, "what ran is reported and acknowledged");
+        assert_eq!(reported, failed, "events that had started are reported and acknowledged");
         world.kubernetes.heal();
         await_everything(&world, &adapter).await?;
         adapter.await_metric("hyperfleet_adapter_dependency_up", &[("dependency", "kubernetes")], 1.0).await?;
@@ -99,7 +100,7 @@ async fn queue_keeps_what_comes_while_the_apiserver_is_away() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queue_keeps_what_comes_while_the_api_is_away() -> Result<()> {
+async fn queue_keeps_messages_while_the_hyperfleet_api_is_down() -> Result<()> {
     for fault in [Fault::ResetBefore, Fault::Status(503)] {
         let world = World::new().await?;
         let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
@@ -117,7 +118,7 @@ async fn queue_keeps_what_comes_while_the_api_is_away() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_probe_costs_no_event() -> Result<()> {
+async fn slow_probe_fails_no_waiting_event() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.kubernetes.inject(When::any().path("/version"), Fault::Silence);
@@ -130,7 +131,7 @@ async fn slow_probe_costs_no_event() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outage_meets_what_runs_and_nothing_else() -> Result<()> {
+async fn outage_fails_only_events_that_are_running() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     let gate = world.kubernetes.hold(When::method("POST"));
@@ -138,7 +139,7 @@ async fn outage_meets_what_runs_and_nothing_else() -> Result<()> {
     gate.reached_by(PARALLELISM).await;
     world.kubernetes.heal();
     world.kubernetes.inject(When::any(), Fault::ResetBefore);
-    // What stood at the gate succeeds. Of what starts next, the first call shows the outage.
+    // The events at the gate succeed. The next ones notice the outage at their first call.
     gate.release();
     let met = await_pause(&world, &adapter, "waiting for the Kubernetes API").await? - PARALLELISM;
     ensure!(met <= PARALLELISM, "{met} events met the outage");
@@ -147,7 +148,7 @@ async fn outage_meets_what_runs_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_input_says_when_to_come_back() -> Result<()> {
+async fn http_input_answers_503_with_retry_after_during_a_pause() -> Result<()> {
     let world = World::new().await?;
     world.api.inject(When::any(), Fault::Status(502));
     let setup = world.adapter(task(SETTINGS))?.without_broker();
@@ -169,15 +170,15 @@ async fn http_input_says_when_to_come_back() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signal_ends_a_pause_at_any_time() -> Result<()> {
-    // Before the first subscription.
+async fn signal_stops_the_adapter_during_a_pause() -> Result<()> {
+    // A pause before the first subscription.
     let world = World::new().await?;
     world.kubernetes.inject(When::any(), Fault::ResetBefore);
     let mut adapter = world.adapter(task(SETTINGS))?.spawn()?;
     adapter.await_message(PAUSED).await?;
     adapter.stop().await?;
 
-    // After it.
+    // A pause after it.
     world.kubernetes.heal();
     let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.kubernetes.inject(When::any(), Fault::ResetBefore);
@@ -186,7 +187,7 @@ async fn signal_ends_a_pause_at_any_time() -> Result<()> {
     await_queue(&world, 0, 0).await?;
     adapter.stop().await?;
 
-    // While what runs does not end: the grace of the shutdown begins with the signal.
+    // A pause while an event is still running: the shutdown's grace period begins with the signal.
     world.kubernetes.heal();
     let mut adapter = world.adapter(task(SETTINGS))?.with("shutdown_grace", "300ms").start().await?;
     let held = world.api.hold(When::method("PUT"));
@@ -199,7 +200,7 @@ async fn signal_ends_a_pause_at_any_time() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn task_without_resources_does_not_wait_for_the_apiserver() -> Result<()> {
+async fn task_without_resources_ignores_the_apiserver() -> Result<()> {
     let world = World::new().await?;
     world.kubernetes.inject(When::any(), Fault::ResetBefore);
     let text = task(SETTINGS);

@@ -1,4 +1,4 @@
-//! Something that is not ours is in the way: it is left alone, and the report says so.
+//! A foreign object has the name or the labels of ours: the adapter leaves it unchanged and reports it.
 
 use anyhow::Result;
 use kube::api::PostParams;
@@ -8,7 +8,7 @@ use crate::task::{CREDENTIALS, SETTINGS, task};
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_object_of_the_wanted_name_is_left_alone_and_reported() -> Result<()> {
+async fn foreign_object_with_the_name_is_kept_and_reported() -> Result<()> {
     let world = World::new().await?;
     let secrets = world.objects("v1", "Secret").await?;
     let foreign = json!({"metadata": {"name": "c1-credentials"}, "data": {"theirs": "eA=="}});
@@ -24,17 +24,17 @@ async fn a_foreign_object_of_the_wanted_name_is_left_alone_and_reported() -> Res
         assert!(message.contains("credentials") && message.contains("Secret c1-credentials"), "{message}");
         assert_eq!(world.object("Secret", "c1-credentials").await?, before);
     }
-    assert!(!world.object("ConfigMap", "c1").await?.is_null(), "the resource before it was made");
+    assert!(!world.object("ConfigMap", "c1").await?.is_null(), "the resource before it was created");
 
     secrets.delete("c1-credentials", &kube::api::DeleteParams::default()).await?;
     let report = world.reconcile_again("c1").await?;
-    assert_eq!(report.statuses(), ["True", "True", "True", "False"], "once it is gone, ours is made");
+    assert_eq!(report.statuses(), ["True", "True", "True", "False"], "after its deletion, ours is created");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_of_another_cluster_that_a_loose_selector_finds_is_neither_written_nor_deleted() -> Result<()> {
-    // Every cluster's secrets carry the same label: the selector finds all of them.
+async fn object_of_another_cluster_in_a_loose_selector_is_kept() -> Result<()> {
+    // This selector matches the secrets of every cluster.
     let loose = CREDENTIALS.replace(r#"{journey/cluster: "{{ .clusterId }}"}"#, "{journey/kind: credentials}");
     let gated =
         format!("{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.hasValue()'}}}}}}\n");

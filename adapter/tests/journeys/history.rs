@@ -1,6 +1,6 @@
-//! A job that runs again and again, and a record of its runs.
+//! A Job that runs repeatedly, with a limited history of former runs.
 //!
-//! The Job controller is the real one; the kubelet's part, to run a pod and to report its end, is played.
+//! The Job controller is real; the test ends Pods in place of a kubelet.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::task::task;
 use crate::world::{ADAPTER, Report, World};
 
-/// How old a run has to be at least before the next may follow, in seconds.
+/// The minimal age of a run, in seconds, before the next run may be created.
 const DEBOUNCE: i64 = 5;
 
 const RUNS: &str = r#"
@@ -49,14 +49,14 @@ const RUNS: &str = r#"
               .exists(c, (c.type == "Complete" || c.type == "Failed") && c.status == "True")
 "#;
 
-/// The names of the jobs, oldest first: a name begins with the time.
+/// The names of all jobs, oldest first: each name ends in its creation time.
 async fn runs(world: &World) -> Result<Vec<String>> {
     let jobs = world.objects("batch/v1", "Job").await?.list(&ListParams::default()).await?;
     let names: BTreeSet<String> = jobs.iter().map(kube::ResourceExt::name_any).collect();
     Ok(names.into_iter().collect())
 }
 
-/// Sends events until one brings the next run; those before it must leave the resource alone.
+/// Sends events until the debounce has passed; every event before that must be skipped.
 async fn next_run(world: &World) -> Result<Report> {
     await_condition("the next run", PATIENCE, async || {
         let report = world.reconcile_again("c1").await?;
@@ -67,14 +67,14 @@ async fn next_run(world: &World) -> Result<Report> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_follow_each_other_no_faster_than_the_debounce_and_leave_a_record() -> Result<()> {
+async fn runs_are_debounced_and_former_runs_are_pruned() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(RUNS))?.start().await?;
     assert_eq!(world.reconcile("c1", 1).await?.outcome("run"), "create Absent");
     let first = runs(&world).await?;
     let [first] = first.as_slice() else { anyhow::bail!("{first:?}") };
 
-    // A run that goes on is not followed, however long ago it was made.
+    // A run that has not ended is not replaced, whatever its age.
     let report = next_run(&world).await?;
     assert_eq!(report.outcome("run"), "skip SameGeneration", "{report:?}");
     assert_eq!(report.statuses(), ["True", "True", "True", "False"]);
@@ -98,7 +98,7 @@ async fn runs_follow_each_other_no_faster_than_the_debounce_and_leave_a_record()
         made.push(jobs.get(name).await?.metadata.creation_timestamp.context("no time")?.0);
     }
     assert!(made[1].duration_since(made[0]).as_secs() >= DEBOUNCE, "{made:?}");
-    // Pruning is a deletion in the background: the pods go with their job.
+    // The adapter prunes with background propagation, so the garbage collector deletes the Pods of the Job.
     let pods = world.objects("v1", "Pod").await?;
     let of_first = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={first}"));
     await_condition("the pods of the first run to be gone", PATIENCE, async || {
@@ -123,16 +123,16 @@ const RECORDS: &str = r#"
     retention: {historyLimit: 3}
 "#;
 
-/// How many former versions somebody let pile up.
+/// The number of former versions before the event.
 const PILE: i64 = 1000;
-/// How large each of them is, in bytes.
+/// The size of each version, in bytes.
 const WEIGHT: usize = 32 * 1024;
-/// How much more memory the adapter may need for them, in KiB: `docs/operations.md` says about 50 MiB.
+/// The limit for the additional memory, in KiB; `docs/operations.md` states about 50 MiB.
 const PEAK: u64 = 64 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "how long it took is worth reading, and nothing to depend on")]
-async fn one_event_prunes_a_thousand_former_versions_within_the_stated_memory() -> Result<()> {
+#[expect(clippy::print_stdout, reason = "the duration is informative, and no test depends on it")]
+async fn event_prunes_a_thousand_versions_within_the_memory_limit() -> Result<()> {
     let world = World::new().await?;
     let records = &world.objects("v1", "ConfigMap").await?;
     let names = (1..=PILE).map(|generation| async move {
@@ -167,7 +167,7 @@ async fn one_event_prunes_a_thousand_former_versions_within_the_stated_memory() 
     let left = records.list(&ours).await?;
     let left: BTreeSet<String> = left.iter().map(kube::ResourceExt::name_any).collect();
     assert_eq!(left.len(), 4, "{left:?}");
-    assert!(left.contains(&format!("c1-{}", PILE + 1)), "the current one: {left:?}");
+    assert!(left.contains(&format!("c1-{}", PILE + 1)), "the current version: {left:?}");
     let logged = adapter.await_message("former versions pruned").await?;
     assert_eq!(logged["count"], PILE - 3, "{logged}");
     Ok(())

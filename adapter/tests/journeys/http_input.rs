@@ -1,4 +1,4 @@
-//! Events come by HTTP, without any broker.
+//! Events arrive by HTTP, without a broker.
 
 use anyhow::{Context, Result};
 use lifecycle_e2e::fault::When;
@@ -43,7 +43,7 @@ async fn start(world: &World) -> Result<Adapter> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_answered_once_its_pass_has_ended() -> Result<()> {
+async fn event_is_answered_after_its_pass() -> Result<()> {
     let world = World::new().await?;
     let adapter = start(&world).await?;
     let sender = Sender::to(&adapter).await?;
@@ -56,7 +56,7 @@ async fn an_event_is_answered_once_its_pass_has_ended() -> Result<()> {
     assert_eq!(answer.status(), 204);
     assert_eq!(world.reports("c1").last().context("no report")?.outcome("settings"), "update GenerationChanged");
 
-    // A pass that fails has ended, too: the sender's repetition is the same as the Sentinel's.
+    // 204 after a failed pass as well: the Sentinel repeats the event anyway, so the sender need not.
     world.kubernetes.inject(When::any(), lifecycle_e2e::fault::Fault::Status(500));
     assert_eq!(sender.structured(Event::cluster("c1", 2).to_bytes()?).await?.status(), 204);
     assert_eq!(world.reports("c1").last().context("no report")?.status("Available"), "False");
@@ -64,7 +64,7 @@ async fn an_event_is_answered_once_its_pass_has_ended() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_event_is_refused_with_the_reason() -> Result<()> {
+async fn invalid_event_is_refused_with_the_reason() -> Result<()> {
     let world = World::new().await?;
     let adapter = start(&world).await?;
     let sender = Sender::to(&adapter).await?;
@@ -89,7 +89,7 @@ async fn what_is_no_event_is_refused_with_the_reason() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_answers_what_runs_and_takes_no_more() -> Result<()> {
+async fn shutdown_answers_running_events_and_accepts_no_more() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = start(&world).await?;
     let sender = Sender::to(&adapter).await?;
@@ -105,12 +105,12 @@ async fn a_shutdown_answers_what_runs_and_takes_no_more() -> Result<()> {
     assert_eq!(running?.status(), 204);
     assert_eq!(ended?.code(), Some(0));
     assert_eq!(world.reports("c1").len(), 1);
-    assert!(sender.structured(Event::cluster("c1", 1).to_bytes()?).await.is_err(), "nobody listens any more");
+    assert!(sender.structured(Event::cluster("c1", 1).to_bytes()?).await.is_err(), "the listener is closed");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_broker_and_without_http_there_is_nothing_to_start() -> Result<()> {
+async fn adapter_without_broker_or_http_input_exits() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(task(SETTINGS))?.without_broker().spawn()?;
     assert_eq!(adapter.exit().await?.code(), Some(1));

@@ -1,4 +1,4 @@
-//! No connection of the adapter holds back what it has to say.
+//! The adapter's connections have `TCP_NODELAY` set.
 
 use anyhow::{Context, Result, ensure};
 use lifecycle_e2e::fault::When;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::task::{SETTINGS, task};
 use crate::world::World;
 
-/// Nagle's algorithm delays what follows an unacknowledged packet by about 40 ms: each new connection's first request.
+/// Nagle's algorithm would delay a part of the first request of each new connection by about 40 ms.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
     let world = World::new().await?;
@@ -27,7 +27,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
     let body = Event::cluster("c1", 1).to_bytes()?;
     let event = client.post(&events).header("content-type", "application/cloudevents+json").body(body);
     let sending = tokio::spawn(event.send());
-    // Now the event's connection and those to both servers are in use, and the broker's is open as always.
+    // Now connections of every kind are open: the event's, one to each API, and the broker's.
     gate.reached().await;
     let scrape = client.get(format!("{metrics}/metrics")).send().await?.bytes().await?;
     ensure!(!scrape.is_empty(), "nothing to scrape");

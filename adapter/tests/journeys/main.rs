@@ -1,7 +1,8 @@
-//! What people do with an adapter, done to the real program before real servers.
+//! User journeys: the real adapter program with real servers.
 //!
-//! One file is one thing that somebody does or suffers; `adapter`, `task` and `world` are what they share. Every test
-//! has a namespace, an API, an exchange and adapters of its own, so all of them run at the same time.
+//! Each file is one thing that a user does or that happens to the adapter; `adapter`, `task` and `world` are
+//! shared. Every test has its own namespace, API, exchange and adapters, so that all tests can run at the
+//! same time.
 
 mod adapter;
 mod task;
@@ -15,6 +16,7 @@ mod create;
 mod custom_kinds;
 mod deletion;
 mod dependencies;
+mod disown;
 mod foreign_objects;
 mod history;
 mod http_input;
@@ -25,7 +27,6 @@ mod ordering;
 mod owner;
 mod patch;
 mod recreate;
-mod release;
 mod replicas;
 mod scale;
 mod shutdown;

@@ -1,4 +1,4 @@
-//! What the adapter keeps of memory after reconnections and large messages.
+//! The adapter's memory after reconnections and large messages.
 
 use anyhow::Result;
 use lapin::BasicProperties;
@@ -6,13 +6,15 @@ use lapin::BasicProperties;
 use crate::task::{SETTINGS, task};
 use crate::world::World;
 
-/// Far above the limit of an event: refused, but read whole first.
+/// The size of a message in bytes: far above the limit of an event, which is checked after the message was
+/// received.
 const LARGE: usize = 5_000_000;
 const ROUNDS: usize = 5;
-/// One message more than before is not let go of yet when the memory is looked at.
+/// The tolerance: one more large message may be in memory at the time of measurement.
 const FLAT_KIB: u64 = 5 * 1024;
 
-/// By default the C library keeps what was freed, once for each thread that held a large buffer: 4 MiB at most rounds.
+/// Without this setting, glibc keeps 4 MiB of freed memory for each thread that held a large buffer, in most
+/// rounds.
 #[tokio::test(flavor = "multi_thread")]
 async fn documented_allocator_setting_keeps_memory_flat() -> Result<()> {
     let world = World::new().await?;

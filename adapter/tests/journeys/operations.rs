@@ -1,4 +1,4 @@
-//! What an operator looks at: probes, metrics, logs, the configuration.
+//! What an operator uses: probes, metrics, logs, the effective configuration.
 
 use anyhow::{Context, Result};
 use lifecycle_e2e::fault::{Fault, When};
@@ -9,7 +9,7 @@ use crate::task::{SETTINGS, task};
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_series_that_dashboards_use_is_there_with_its_value() -> Result<()> {
+async fn metrics_of_dashboards_have_their_values() -> Result<()> {
     let world = World::new().await?;
     let gated =
         format!("{SETTINGS}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.hasValue()'}}}}}}\n");
@@ -72,13 +72,13 @@ async fn every_series_that_dashboards_use_is_there_with_its_value() -> Result<()
     assert!(adapter.metric("hyperfleet_adapter_last_processed_timestamp_seconds", &[]).await? > 1.7e9);
     assert!(adapter.metric("process_resident_memory_bytes", &[]).await? > 0.0);
     let (_, text) = adapter.get("metrics", "/metrics").await?;
-    // The topic's name is made up, and may have it in it.
-    assert!(!text.replace(topic, "").contains("c1"), "an event's data is no label:\n{text}");
+    // Remove the topic's name first: it is random and may contain "c1".
+    assert!(!text.replace(topic, "").contains("c1"), "a label contains an event's data:\n{text}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_line_is_json_and_what_belongs_to_an_event_says_so() -> Result<()> {
+async fn log_lines_are_json_and_carry_the_events_fields() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
     let event = Event::cluster("c1", 7).traced("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
@@ -120,7 +120,7 @@ async fn every_line_is_json_and_what_belongs_to_an_event_says_so() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_logged_served_or_counted() -> Result<()> {
+async fn no_secret_is_logged_or_served() -> Result<()> {
     const SECRET: &str = "hunter2-and-more";
     let world = World::new().await?;
     let mut setup = world
@@ -160,14 +160,14 @@ fn password(world: &World) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_trace_goes_from_the_event_to_the_api() -> Result<()> {
+async fn trace_context_is_passed_from_the_event_to_the_api() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.api.put_cluster("c1", 1);
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     world.topic.publish(&Event::cluster("c1", 1).traced(&format!("00-{trace}-00f067aa0ba902b7-01"))).await?;
     world.report("c1", 1).await?;
-    // The probe at the start belongs to no event.
+    // Leave out the probe at start-up, which belongs to no event.
     for request in world.api.requests().into_iter().filter(|request| request.path != "/api/hyperfleet/v1") {
         let parent = request.headers.get("traceparent").and_then(|value| value.to_str().ok()).unwrap_or_default();
         assert!(parent.contains(trace), "{request} has {parent}");
@@ -178,21 +178,21 @@ async fn the_trace_goes_from_the_event_to_the_api() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_that_is_taken_is_a_start_that_fails() -> Result<()> {
+async fn adapter_exits_if_a_port_is_taken() -> Result<()> {
     let world = World::new().await?;
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
     for server in ["health", "metrics"] {
         let key = format!("{server}.listen");
         let mut adapter = world.adapter(task(SETTINGS))?.with(&key, taken.local_addr()?.to_string()).spawn()?;
         assert_eq!(adapter.exit().await?.code(), Some(1), "{server}");
-        let said = adapter.lines().join("\n");
-        assert!(said.contains("failed to listen") && said.contains(server), "{said}");
+        let printed = adapter.lines().join("\n");
+        assert!(printed.contains("failed to listen") && printed.contains(server), "{printed}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_cannot_succeed_fails_at_once_and_says_what_is_missing() -> Result<()> {
+async fn adapter_exits_and_names_what_its_configuration_lacks() -> Result<()> {
     let world = World::new().await?;
     let cases = [
         ("no API", "clients.hyperfleet_api.base_url", json!(""), "base URL"),
@@ -204,9 +204,9 @@ async fn a_start_that_cannot_succeed_fails_at_once_and_says_what_is_missing() ->
     for (name, key, value, expected) in cases {
         let mut adapter = world.adapter(task(SETTINGS))?.with(key, value).spawn()?;
         assert_eq!(adapter.exit().await?.code(), Some(1), "{name}");
-        let said = adapter.lines().join("\n");
-        assert!(said.contains(expected), "{name}: {said}");
-        assert!(!said.contains("panicked"), "{name}: {said}");
+        let printed = adapter.lines().join("\n");
+        assert!(printed.contains(expected), "{name}: {printed}");
+        assert!(!printed.contains("panicked"), "{name}: {printed}");
     }
     Ok(())
 }

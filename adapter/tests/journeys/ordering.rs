@@ -1,4 +1,4 @@
-//! Many events at once: one resource's in order, different ones side by side.
+//! Many events at once: those of one resource are handled in order, those of different resources in parallel.
 
 use anyhow::{Result, ensure};
 use lifecycle_e2e::fault::When;
@@ -18,7 +18,7 @@ fn generations(world: &World, cluster: &str) -> Vec<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clusters_events_wait_for_each_other_and_nobody_elses_wait_for_them() -> Result<()> {
+async fn events_of_one_cluster_are_serial_and_block_no_other() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     let gate = world.kubernetes.hold(reads_of("a").nth(1));
@@ -38,14 +38,14 @@ async fn a_clusters_events_wait_for_each_other_and_nobody_elses_wait_for_them() 
     gate.release();
     world.report("a", 2).await?;
     adapter.await_handled(5.0).await?;
-    assert_eq!(generations(&world, "a"), [1, 3], "the second generation's place was taken by the third's");
+    assert_eq!(generations(&world, "a"), [1, 3], "the waiting event of generation 2 was replaced by that of 3");
     adapter.await_metric("hyperfleet_adapter_events_coalesced_total", &[], 1.0).await?;
     assert_eq!(world.object("ConfigMap", "a").await?["data"]["generation"], "3");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_comes_late_rolls_nothing_back() -> Result<()> {
+async fn late_event_rolls_nothing_back() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.reconcile("a", 3).await?;
@@ -59,7 +59,7 @@ async fn an_event_that_comes_late_rolls_nothing_back() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn interleaved_events_of_many_clusters_end_at_each_ones_last_generation() -> Result<()> {
+async fn interleaved_events_end_at_each_clusters_last_generation() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     let clusters: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();

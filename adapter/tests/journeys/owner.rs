@@ -1,4 +1,4 @@
-//! What belongs to an object goes with it: Kubernetes' garbage collection is the real one.
+//! Owners and dependents: Kubernetes' real garbage collector deletes dependents with their owner.
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::World;
 
-/// Deletes its parent, and leaves the child to the garbage collector.
+/// A parent that the adapter deletes, and a child that it leaves to the garbage collector.
 const OWNED: &str = r#"
   - name: parent
     manifest:
@@ -29,14 +29,14 @@ const OWNED: &str = r#"
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-child"}
 "#;
 
-/// The owner that an object names, if it names exactly one.
+/// Returns the owner reference of an object, if it has exactly one.
 fn owner(object: &Value) -> Option<&Value> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     owners.first().filter(|_| owners.len() == 1)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_garbage_collector_takes_along_what_a_deleted_owner_owned() -> Result<()> {
+async fn dependents_of_a_deleted_owner_are_garbage_collected() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(OWNED))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -67,14 +67,14 @@ async fn the_garbage_collector_takes_along_what_a_deleted_owner_owned() -> Resul
     assert_eq!(report.statuses(), ["False", "False", "True", "True"], "{report:?}");
     let deletions: Vec<String> =
         world.calls_since(mark).into_iter().filter(|call| call.starts_with("DELETE")).collect();
-    assert_eq!(deletions, ["DELETE configmaps/c1-parent"], "the adapter deleted the owner alone");
+    assert_eq!(deletions, ["DELETE configmaps/c1-parent"], "the adapter deleted only the owner");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_takes_along_what_it_owns() -> Result<()> {
+async fn deleted_namespace_takes_its_dependents_along() -> Result<()> {
     let world = World::new().await?;
-    // Namespaces are in no namespace: this one is named after the test's.
+    // Namespaces are cluster-scoped, so this one needs a unique name of its own.
     let place = format!("{}-owner", world.namespace.name());
     let owned = OWNED
         .replace(
@@ -107,9 +107,9 @@ async fn a_namespace_takes_along_what_it_owns() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_in_another_namespace_is_refused_before_anything_is_written() -> Result<()> {
+async fn owner_in_another_namespace_fails_without_a_write() -> Result<()> {
     let world = World::new().await?;
-    // Where the child goes is only known when the event comes, so nothing could be said at load.
+    // A template decides the child's namespace, so the load-time checks cannot find the mistake.
     let elsewhere = r#""{{ if .namespace }}default{{ end }}""#;
     let (parent, child) = OWNED.split_once("  - name: child").context("no child")?;
     let owned = format!("{parent}  - name: child{}", child.replace(r#""{{ .namespace }}""#, elsewhere));
@@ -131,7 +131,7 @@ async fn an_owner_in_another_namespace_is_refused_before_anything_is_written() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recreated_owner_is_named_by_its_new_uid() -> Result<()> {
+async fn recreated_owner_is_referenced_by_its_new_uid() -> Result<()> {
     let recreated = OWNED.replacen("    lifecycle:\n", "    recreate_on_change: true\n    lifecycle:\n", 1);
     let world = World::new().await?;
     let _adapter = world.adapter(task(&recreated))?.start().await?;
@@ -140,8 +140,8 @@ async fn a_recreated_owner_is_named_by_its_new_uid() -> Result<()> {
 
     let report = world.reconcile("c1", 2).await?;
     assert_eq!(report.outcome("parent"), "recreate RecreateGateHolds");
-    // The garbage collector and the adapter have both seen the owner go, and either may be faster: the child is
-    // updated, or collected and created again. It ends as the new owner's.
+    // The garbage collector and the adapter act concurrently: either the adapter updates the child, or the
+    // collector deletes it and the adapter creates it again. Both lead to the new owner.
     await_condition("the child to be the new owner's", PATIENCE, async || {
         world.reconcile_again("c1").await?;
         let parent = world.object("ConfigMap", "c1-parent").await?;
@@ -154,7 +154,8 @@ async fn a_recreated_owner_is_named_by_its_new_uid() -> Result<()> {
     })
     .await?;
 
-    // The garbage collector looks once more at what it had queued, and finds an owner that is there.
+    // Give the garbage collector time to process what it has queued: it must not delete the child of the new
+    // owner.
     witness_collected(&world, &former).await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("child"), "skip SameGeneration", "{report:?}");
@@ -162,7 +163,8 @@ async fn a_recreated_owner_is_named_by_its_new_uid() -> Result<()> {
     Ok(())
 }
 
-/// Waits until the garbage collector has collected something that names a former owner: it has had its time.
+/// Waits until the garbage collector has deleted an object that names a former owner, and so has processed
+/// its queue.
 pub(crate) async fn witness_collected(world: &World, former: &Value) -> Result<()> {
     let objects = world.objects("v1", "ConfigMap").await?;
     let witness = json!({
@@ -186,7 +188,7 @@ pub(crate) async fn witness_collected(world: &World, former: &Value) -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_whose_owner_a_person_deleted_is_made_again_with_the_new_one() -> Result<()> {
+async fn child_of_a_deleted_owner_is_created_again_with_the_new_one() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(OWNED))?.start().await?;
     world.reconcile("c1", 1).await?;

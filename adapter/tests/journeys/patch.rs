@@ -1,4 +1,4 @@
-//! Partial writes: sent where what is live differs, and kept by everything else.
+//! Patches: sent if the live object differs, and kept by updates.
 
 use anyhow::Result;
 use kube::api::{Patch, PatchParams};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::{World, writes};
 
-/// A label, a key of the data, and a key that shall not be there.
+/// Patches for a label, a key of the data, and a key that must not exist.
 const PATCHED: &str = r#"
   - name: settings
     manifest:
@@ -31,7 +31,7 @@ async fn settings(world: &World) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn patches_are_sent_where_something_differs_and_updates_keep_what_they_set() -> Result<()> {
+async fn patches_are_sent_on_difference_and_kept_by_updates() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(PATCHED))?.start().await?;
     assert_eq!(world.reconcile("c1", 1).await?.outcome("settings"), "create Absent");
@@ -47,9 +47,9 @@ async fn patches_are_sent_where_something_differs_and_updates_keep_what_they_set
 
     let before = world.kubernetes.count(&writes());
     assert_eq!(world.reconcile_again("c1").await?.outcome("settings"), "skip SameGeneration");
-    assert_eq!(world.kubernetes.count(&writes()), before, "nothing differs any more");
+    assert_eq!(world.kubernetes.count(&writes()), before, "no difference is left");
 
-    // A person's changes are mended, one entry each; what no entry is about stays.
+    // A user's changes are corrected with one patch per entry; fields that no entry mentions stay.
     let drift = json!({
         "metadata": {"labels": {"example.io/tier": "silver", "team": "platform"}},
         "data": {"debug": "1"},
@@ -67,7 +67,7 @@ async fn patches_are_sent_where_something_differs_and_updates_keep_what_they_set
     let report = world.reconcile("c1", 2).await?;
     assert_eq!(report.outcome("settings"), "update GenerationChanged", "{report:?}");
     let updated = settings(&world).await?;
-    assert_eq!(updated["data"], json!({"generation": "2", "mode": "strict"}), "an apply does not take patches back");
+    assert_eq!(updated["data"], json!({"generation": "2", "mode": "strict"}), "an apply keeps patched fields");
     assert_eq!(updated["metadata"]["labels"]["example.io/tier"], "gold");
     assert_eq!(updated["metadata"]["uid"], patched["metadata"]["uid"]);
     assert_eq!(world.reconcile_again("c1").await?.outcome("settings"), "skip SameGeneration");
@@ -75,7 +75,7 @@ async fn patches_are_sent_where_something_differs_and_updates_keep_what_they_set
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_that_holds_on_the_event_of_a_new_generation_goes_first_and_the_update_follows() -> Result<()> {
+async fn patch_goes_before_the_update_to_a_new_generation() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(PATCHED))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -89,7 +89,7 @@ async fn a_patch_that_holds_on_the_event_of_a_new_generation_goes_first_and_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_that_the_server_refuses_is_reported_and_those_after_it_are_not_sent() -> Result<()> {
+async fn refused_patch_is_reported_and_ends_the_patches() -> Result<()> {
     let invalid = PATCHED.replacen("{example.io/tier: gold}", r#"{example.io/tier: "not a label value!"}"#, 1);
     let world = World::new().await?;
     let _adapter = world.adapter(task(&invalid))?.start().await?;

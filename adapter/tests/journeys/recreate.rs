@@ -1,4 +1,4 @@
-//! An object that cannot be changed is replaced.
+//! Recreation: an object that cannot be changed is deleted and created again.
 
 use anyhow::Result;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::World;
 
-/// As task files of the Go adapter say it.
+/// Recreation with `recreate_on_change`, as in task files of the Go adapter.
 const RECREATED: &str = r#"
   - name: settings
     manifest:
@@ -20,7 +20,7 @@ const RECREATED: &str = r#"
     recreate_on_change: true
 "#;
 
-/// A job cannot be changed; a finished one of an older generation is replaced.
+/// A Job, which is immutable: a completed one of an older generation is recreated.
 const JOB: &str = r#"
   - name: job
     manifest:
@@ -42,7 +42,7 @@ const JOB: &str = r#"
               && resources.job.status.?conditions.orValue([]).exists(c, c.type == "Complete" && c.status == "True")
 "#;
 
-/// An immutable config map that cannot be created.
+/// A config map whose manifest is invalid from the second generation on.
 const INVALID_SECOND: &str = r#"
   - name: settings
     manifest: |
@@ -54,7 +54,7 @@ const INVALID_SECOND: &str = r#"
     recreate_on_change: true
 "#;
 
-/// A map of each generation replaces that of the former one.
+/// A config map with the generation in its name, which replaces that of the former generation.
 const RENAMED: &str = r#"
   - name: settings
     manifest:
@@ -75,7 +75,7 @@ fn uid(object: &Value) -> &Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_generation_replaces_the_object_within_one_event() -> Result<()> {
+async fn new_generation_recreates_the_object_in_one_event() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(RECREATED))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -94,7 +94,7 @@ async fn a_new_generation_replaces_the_object_within_one_event() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_finalizer_holds_the_replacement_up_and_the_event_after_its_removal_makes_it() -> Result<()> {
+async fn recreation_is_completed_after_a_finalizer_is_removed() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(RECREATED))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -112,7 +112,7 @@ async fn a_finalizer_holds_the_replacement_up_and_the_event_after_its_removal_ma
     let mark = world.mark();
     for _ in 0..2 {
         let report = world.reconcile_again("c1").await?;
-        assert_eq!(report.outcome("settings"), "wait Terminating", "nothing is written into it, or beside it");
+        assert_eq!(report.outcome("settings"), "wait Terminating", "the adapter writes nothing meanwhile");
     }
     assert_eq!(world.calls_since(mark), ["GET configmaps/c1", "GET configmaps/c1"]);
 
@@ -126,7 +126,7 @@ async fn a_finalizer_holds_the_replacement_up_and_the_event_after_its_removal_ma
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_would_refuse_is_not_deleted_for() -> Result<()> {
+async fn recreation_is_refused_if_its_dry_run_fails() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(INVALID_SECOND))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -139,7 +139,7 @@ async fn what_the_server_would_refuse_is_not_deleted_for() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_deleted_for_a_name_that_a_stranger_holds() -> Result<()> {
+async fn recreation_is_refused_if_a_foreign_object_has_the_name() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(RENAMED))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -157,14 +157,14 @@ async fn nothing_is_deleted_for_a_name_that_a_stranger_holds() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_finished_job_is_replaced_and_a_running_one_is_left_to_run() -> Result<()> {
+async fn job_is_recreated_only_after_its_completion() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(JOB))?.start().await?;
     world.reconcile("c1", 1).await?;
     let jobs = world.objects("batch/v1", "Job").await?;
     let first = jobs.get("c1").await?;
 
-    // The job's template cannot be changed, and the job has not ended: an update is refused, and says so.
+    // The Job still runs, so its gate is closed; the update is refused because a Job's template is immutable.
     let report = world.reconcile("c1", 2).await?;
     assert_eq!(report.status("Available"), "False", "{report:?}");
     assert_eq!(jobs.get("c1").await?.metadata.uid, first.metadata.uid);
@@ -173,7 +173,7 @@ async fn a_finished_job_is_replaced_and_a_running_one_is_left_to_run() -> Result
     control_plane.finish_job(&world.namespace, "c1", lifecycle_e2e::kube::JobEnd::Succeeded).await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("job"), "recreate RecreateGateHolds", "{report:?}");
-    // Its pods and their finalizers may take the controllers a moment.
+    // The controllers may need a moment to remove the finalizers of the Job's Pods.
     lifecycle_e2e::await_condition("the second job", lifecycle_e2e::PATIENCE, async || {
         world.reconcile_again("c1").await?;
         let second = jobs.get("c1").await?;

@@ -1,4 +1,4 @@
-//! Two replicas share a subscription.
+//! Two replicas of an adapter share a subscription.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ async fn handled(replicas: &[Adapter; 2]) -> Result<[f64; 2]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_replicas_share_the_events_and_make_everything_once() -> Result<()> {
+async fn replicas_share_the_events_and_create_everything_once() -> Result<()> {
     let world = World::new().await?;
     let replicas = pair(&world, &task(&[SETTINGS, CREDENTIALS].concat())).await?;
     let clusters: Vec<String> = (0..30).map(|number| format!("c{number}")).collect();
@@ -33,7 +33,7 @@ async fn two_replicas_share_the_events_and_make_everything_once() -> Result<()> 
     for generation in [1, 2, 3] {
         for cluster in &clusters {
             world.api.put_cluster(cluster, generation);
-            // Twice, so that both replicas are likely to have the same event at the same time.
+            // Publish twice, so that both replicas probably handle the same event at the same time.
             for _ in 0..2 {
                 world.topic.publish(&Event::cluster(cluster, generation)).await?;
             }
@@ -45,7 +45,8 @@ async fn two_replicas_share_the_events_and_make_everything_once() -> Result<()> 
                 let last = reports.iter().rfind(|report| report.0["observed_generation"] == generation);
                 let Some(report) = last else { anyhow::bail!("no report about {cluster}") };
                 if report.status("Available") != "True" {
-                    // Both wrote at the same time, and one was told so. The Sentinel goes on until it hears better.
+                    // Both replicas wrote at the same time, and one got a conflict. Send the event again, as
+                    // the Sentinel does.
                     ensure!(report.condition("Available")["reason"] == "Conflict", "{report:?}");
                     world.topic.publish(&Event::cluster(cluster, generation)).await?;
                     missing.push(cluster);
@@ -64,20 +65,20 @@ async fn two_replicas_share_the_events_and_make_everything_once() -> Result<()> 
                 assert_eq!(object.annotations()["hyperfleet.io/generation"], generation.to_string(), "{kind} {name}");
                 let uid = object.uid();
                 let first = uids.entry((kind, name)).or_insert_with(|| uid.clone());
-                assert_eq!(*first, uid, "nothing was deleted and made again");
+                assert_eq!(*first, uid, "no object was deleted and created again");
             }
         }
     }
     let shares = handled(&replicas).await?;
-    assert!(shares.iter().all(|share| *share > 0.0), "both had their share: {shares:?}");
+    assert!(shares.iter().all(|share| *share > 0.0), "both replicas handled events: {shares:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_slower_of_two_replicas_finds_its_object_made_and_is_content() -> Result<()> {
+async fn slower_replica_accepts_the_object_of_the_faster_one() -> Result<()> {
     let world = World::new().await?;
     let _replicas = pair(&world, &task(&[SETTINGS, CREDENTIALS].concat())).await?;
-    // Both see nothing there, and then both create: the second creation meets the first one's object.
+    // Hold both creations, so that both replicas have read before either wrote: the second creation then fails.
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps").first(2));
     world.api.put_cluster("c1", 1);
     await_condition("both replicas before the creation", PATIENCE, async || {
@@ -98,7 +99,7 @@ async fn the_slower_of_two_replicas_finds_its_object_made_and_is_content() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_events_of_a_replica_that_is_killed_are_handled_by_the_other() -> Result<()> {
+async fn events_of_a_killed_replica_are_handled_by_the_other() -> Result<()> {
     let world = World::new().await?;
     let [mut killed, survivor] = pair(&world, &task(SETTINGS)).await?;
     let gate = world.kubernetes.hold(When::method("POST"));
@@ -118,7 +119,7 @@ async fn the_events_of_a_replica_that_is_killed_are_handled_by_the_other() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_slower_of_two_replicas_writes_late_is_refused() -> Result<()> {
+async fn late_write_of_the_slower_replica_is_refused() -> Result<()> {
     let world = World::new().await?;
     let _replicas = pair(&world, &task(SETTINGS)).await?;
     world.reconcile("c1", 1).await?;
@@ -131,7 +132,7 @@ async fn what_the_slower_of_two_replicas_writes_late_is_refused() -> Result<()> 
         ensure!(reports.iter().any(|report| report.0["observed_generation"] == generation), "{reports:?}");
         Ok(())
     };
-    // Half of the events wait behind the one that is held; the other replica takes the other half.
+    // Events in the replica with the held event wait behind that one, so publish until the other replica gets one.
     world.api.put_cluster("c1", 4);
     await_condition("the fourth generation", PATIENCE, async || {
         world.topic.publish(&Event::cluster("c1", 4)).await?;

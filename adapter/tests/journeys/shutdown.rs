@@ -1,4 +1,4 @@
-//! The adapter is told to stop in the middle of its work.
+//! The adapter is stopped while events are running.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::task::{CREDENTIALS, SETTINGS, task};
 use crate::world::{SUBSCRIPTION, World};
 
 const EVENTS: usize = 20;
-/// So many events run at a time; the others wait in the process.
+/// The number of events that run concurrently; the others wait in the adapter's work queue.
 const PARALLELISM: usize = 16;
 
 fn clusters() -> Vec<String> {
     (0..EVENTS).map(|number| format!("c{number}")).collect()
 }
 
-/// Publishes every event, and waits until as many as can run stand at the gate and all others are in the process.
+/// Publishes all events, and waits until the running ones are at the gate and the adapter has received all others.
 async fn fill(world: &World, adapter: &Adapter, gate: &Gate) -> Result<()> {
     for cluster in clusters() {
         world.announce(&cluster, 1).await?;
@@ -37,13 +37,13 @@ async fn await_returned(world: &World, wanted: usize) -> Result<()> {
     .await
 }
 
-/// Clusters that have both objects, and clusters that were reported.
+/// Returns the clusters with both objects, and the clusters with a report.
 async fn done(world: &World) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     let mut made = BTreeSet::new();
     for cluster in clusters() {
         let settings = world.object("ConfigMap", &cluster).await?;
         let credentials = world.object("Secret", &format!("{cluster}-credentials")).await?;
-        ensure!(settings.is_null() == credentials.is_null(), "{cluster} is half made");
+        ensure!(settings.is_null() == credentials.is_null(), "{cluster} has one of its two objects");
         if !settings.is_null() {
             made.insert(cluster);
         }
@@ -57,7 +57,7 @@ fn both() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_is_finished_and_reported_and_what_waits_goes_back() -> Result<()> {
+async fn shutdown_finishes_running_events_and_requeues_waiting_ones() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(both())?.start().await?;
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
@@ -75,7 +75,7 @@ async fn what_runs_is_finished_and_reported_and_what_waits_goes_back() -> Result
     assert_eq!(made, reported);
     await_returned(&world, EVENTS - PARALLELISM).await?;
 
-    // Whoever comes next does the rest, and nothing twice.
+    // The next adapter handles the requeued events, and none twice.
     let mut next = world.adapter(both())?.start().await?;
     next.await_handled((EVENTS - PARALLELISM) as f64).await?;
     let (made, reported) = done(&world).await?;
@@ -86,7 +86,7 @@ async fn what_runs_is_finished_and_reported_and_what_waits_goes_back() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_not_ended_when_the_grace_is_over_goes_back_unreported() -> Result<()> {
+async fn events_running_after_the_grace_period_are_requeued() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(both())?.with("shutdown_grace", "300ms").start().await?;
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
@@ -105,7 +105,7 @@ async fn what_has_not_ended_when_the_grace_is_over_goes_back_unreported() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_it_at_once_and_the_broker_takes_everything_back() -> Result<()> {
+async fn second_signal_exits_at_once_and_requeues_every_event() -> Result<()> {
     for second in ["TERM", "INT"] {
         let world = World::new().await?;
         let mut adapter = world.adapter(both())?.start().await?;
@@ -122,7 +122,7 @@ async fn a_second_signal_ends_it_at_once_and_the_broker_takes_everything_back() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_adapter_ends_at_once_on_either_signal() -> Result<()> {
+async fn idle_adapter_exits_at_once_on_either_signal() -> Result<()> {
     for signal in ["TERM", "INT"] {
         let world = World::new().await?;
         let mut adapter = world.adapter(both())?.start().await?;
@@ -134,7 +134,7 @@ async fn an_idle_adapter_ends_at_once_on_either_signal() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_is_finished_even_while_the_broker_is_away() -> Result<()> {
+async fn running_event_is_finished_while_the_broker_is_down() -> Result<()> {
     let world = World::new().await?;
     let line = world.stack.broker.proxy().await?;
     let through = world.stack.broker.through(&line)?;

@@ -1,4 +1,4 @@
-//! Objects carry a proof of their labels, and get a new one with a new key.
+//! Ownership proofs: each object has a signature of its labels, which a new key renews at the next write.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ fn write_key(path: &Path, key: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_proves_every_object_and_a_new_key_renews_the_proof_at_the_next_write() -> Result<()> {
+async fn new_key_renews_the_ownership_proof_at_the_next_write() -> Result<()> {
     let world = World::new().await?;
     let folder = tempfile::tempdir()?;
     let key_file = folder.path().join("key");

@@ -1,9 +1,9 @@
-//! Task files as an author writes them.
+//! The task files of the journeys.
 //!
-//! A journey gives the resources; params, the read of the cluster and the report are the same for all of them, and
-//! follow the conventions of the shipped task files.
+//! Each journey has its own resources. The params, the read of the cluster and the report are shared, and
+//! follow the conventions of the shipped examples.
 
-/// The whole task file around a list of resources, each beginning with a line `  - name: <name>`.
+/// Builds a task file with these resources, each of which begins with a line `  - name: <name>`.
 pub(crate) fn task(resources: &str) -> String {
     let names: Vec<&str> = resources.lines().filter_map(|line| line.strip_prefix("  - name: ")).collect();
     let all = |condition: fn(&str) -> String| {
@@ -34,7 +34,7 @@ post:
       build:
         adapter: "{{ .adapter.name }}"
         observed_generation: {expression: generation}
-        # Two reports of one second would count as one.
+        # Nanoseconds: the API would drop a second report of the same time.
         observed_time: '{{ now | date "2006-01-02T15:04:05.000000000Z07:00" }}'
         conditions:
           - type: Applied
@@ -67,7 +67,7 @@ post:
       api_call: {method: PUT, url: "/clusters/{{ .clusterId }}/statuses", body: "{{ .status }}"}
 "#;
 
-/// A config map that is found by its name.
+/// A config map, discovered by name.
 pub(crate) const SETTINGS: &str = r#"
   - name: settings
     manifest:
@@ -83,7 +83,7 @@ pub(crate) const SETTINGS: &str = r#"
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
 "#;
 
-/// A secret that is found by its labels.
+/// A secret, discovered by label.
 pub(crate) const CREDENTIALS: &str = r#"
   - name: credentials
     manifest:
@@ -101,7 +101,7 @@ pub(crate) const CREDENTIALS: &str = r#"
         label_selector: {journey/cluster: "{{ .clusterId }}"}
 "#;
 
-/// A service account that is found by its name.
+/// A service account, discovered by name.
 pub(crate) const ACCOUNT: &str = r#"
   - name: account
     manifest:

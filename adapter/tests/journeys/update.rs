@@ -1,4 +1,4 @@
-//! A cluster changes: its objects follow, and what others wrote on them stays.
+//! Updates: the objects of a changed cluster are applied, and fields of other field managers stay.
 
 use anyhow::Result;
 use kube::api::{Patch, PatchParams};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::task::{SETTINGS, task};
 use crate::world::{World, writes};
 
-/// Has one key in the first generation only, and one in all of them.
+/// A config map with a label and a data key that only its first generation has.
 const SHRINKING: &str = r#"
   - name: settings
     manifest: |
@@ -26,7 +26,7 @@ const SHRINKING: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_generation_changes_what_is_ours_and_keeps_what_is_not() -> Result<()> {
+async fn update_changes_our_fields_and_keeps_those_of_others() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SHRINKING))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -63,7 +63,7 @@ async fn a_new_generation_changes_what_is_ours_and_keeps_what_is_not() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_update_takes_the_creation_over_and_later_ones_take_two_calls() -> Result<()> {
+async fn first_update_migrates_managed_fields_with_one_more_call() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -78,10 +78,11 @@ async fn the_first_update_takes_the_creation_over_and_later_ones_take_two_calls(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_of_the_go_adapter_is_taken_over_as_it_is() -> Result<()> {
+async fn object_of_the_go_adapter_is_adopted_by_the_next_update() -> Result<()> {
     let world = World::new().await?;
     let objects = world.objects("v1", "ConfigMap").await?;
-    // As its POST leaves them: no labels of ours, its manager, and a key that the manifest no longer has.
+    // An object as the Go adapter's POST creates it: without our labels, with its field manager, and with a
+    // key that the manifest lacks.
     let former = json!({
         "metadata": {"name": "c1", "annotations": {"hyperfleet.io/generation": "1"}},
         "data": {"cluster": "c1", "dropped": "1"},

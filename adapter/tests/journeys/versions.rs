@@ -1,4 +1,4 @@
-//! Versions of one resource are let go of together, and never taken for another resource's.
+//! The versions of a resource are deleted or disowned together, and never taken for those of another resource.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::{Report, World};
 
-/// A version for each generation, found by the labels of `SELECTOR`; let go of by the gate of `GATE`.
+/// A resource with a version for each generation, discovered by the labels `SELECTOR`, with the gate `GATE`.
 const VERSIONS: &str = r#"
   - name: record
     manifest:
@@ -32,14 +32,15 @@ const VERSIONS: &str = r#"
 const BY_STAMP: &str = r#"hyperfleet.io/resource-id: "{{ .clusterId }}", hyperfleet.io/resource: record"#;
 const BY_AUTHOR: &str = "app: journey";
 
-/// The labels of every version, by name.
+/// The labels of all versions, by the names of the versions.
 async fn versions(world: &World) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
     let objects = world.objects("v1", "ConfigMap").await?.list(&ListParams::default()).await?;
     let versions = objects.into_iter().filter(|object| object.name_any().starts_with("c1-v"));
     Ok(versions.map(|object| (object.name_any(), object.metadata.labels.unwrap_or_default())).collect())
 }
 
-/// A cluster with three versions, whose deletion the first event brings to a stop at the second of them.
+/// Creates a cluster with three versions, marks it as deleted, and makes the first event fail at the second
+/// version.
 async fn interrupted(
     gate: &str,
     selector: &str,
@@ -64,11 +65,11 @@ async fn interrupted(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_of_all_versions_that_fails_in_the_middle_is_finished_by_the_next_event() -> Result<()> {
+async fn interrupted_deletion_of_versions_is_finished_by_the_next_event() -> Result<()> {
     let (world, _adapter, report) = interrupted("delete", BY_STAMP, "DELETE").await?;
     let message = report.condition("Available")["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("ConfigMap") && message.contains("c1-v2") && message.contains("500"), "{message}");
-    assert_eq!(versions(&world).await?.into_keys().collect::<Vec<_>>(), ["c1-v2"], "the others went");
+    assert_eq!(versions(&world).await?.into_keys().collect::<Vec<_>>(), ["c1-v2"], "the others are deleted");
 
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("record"), "delete DeleteGateHolds");
@@ -78,25 +79,29 @@ async fn a_deletion_of_all_versions_that_fails_in_the_middle_is_finished_by_the_
     Ok(())
 }
 
-/// Stops a release at the second of three versions, and lets the next event finish it.
-async fn released(selector: &str, resumed_as: &str) -> Result<()> {
+/// Interrupts a disowning at the second of three versions, and checks that the next event finishes it.
+async fn check_interrupted_disowning(selector: &str, resumed_as: &str) -> Result<()> {
     let (world, _adapter, _) = interrupted("orphan", selector, "PATCH").await?;
     let halfway = versions(&world).await?;
     let is_ours = |name: &str| halfway[name].contains_key("hyperfleet.io/resource");
-    assert_eq!([is_ours("c1-v1"), is_ours("c1-v2"), is_ours("c1-v3")], [false, true, true], "the current one is last");
+    assert_eq!(
+        [is_ours("c1-v1"), is_ours("c1-v2"), is_ours("c1-v3")],
+        [false, true, true],
+        "the current version is last"
+    );
 
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("record"), format!("disown {resumed_as}"), "{report:?}");
     assert_eq!(report.condition("Finalized")["reason"], "Disowned", "{report:?}");
     let expected = BTreeMap::from([("app", "journey"), ("hyperfleet.io/disowned", "c1")]);
-    let released = versions(&world).await?;
-    assert_eq!(released.len(), 3);
-    for (name, labels) in released {
+    let disowned = versions(&world).await?;
+    assert_eq!(disowned.len(), 3);
+    for (name, labels) in disowned {
         let labels: BTreeMap<&str, &str> = labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(labels, expected, "{name}");
     }
 
-    // Whatever comes now, nothing is made in their place.
+    // Later events create nothing in the place of the disowned versions.
     for generation in [4, 7] {
         let report = world.reconcile("c1", generation).await?;
         assert_eq!(report.outcome("record"), "skip Disowned", "{report:?}");
@@ -106,17 +111,18 @@ async fn released(selector: &str, resumed_as: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_of_all_versions_that_fails_in_the_middle_is_finished_by_the_next_event() -> Result<()> {
-    // The labels that discovery goes by are taken off, so the gate is asked about what still has them.
-    released(BY_STAMP, "OrphanGateHolds").await
+async fn interrupted_disowning_is_finished_by_the_next_event() -> Result<()> {
+    // Disowning removes the labels that discovery selects, so the next event finds only the remaining versions.
+    check_interrupted_disowning(BY_STAMP, "OrphanGateHolds").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_is_finished_also_where_discovery_finds_what_was_released() -> Result<()> {
-    released(BY_AUTHOR, "Disowned").await
+async fn interrupted_disowning_is_finished_if_disowned_versions_are_found() -> Result<()> {
+    check_interrupted_disowning(BY_AUTHOR, "Disowned").await
 }
 
-/// Two entries of one kind behind one selector. The left one keeps no former version, and is deleted with the cluster.
+/// Two resources of one kind with the same selector. `left` keeps no former versions, and is deleted with the
+/// cluster.
 const TWINS: &str = r#"
   - name: left
     manifest:
@@ -144,12 +150,12 @@ const TWINS: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_resources_behind_one_selector_never_touch_each_others_objects() -> Result<()> {
+async fn resources_with_one_selector_keep_to_their_own_objects() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(TWINS))?.start().await?;
     let report = world.reconcile("c1", 1).await?;
     assert_eq!(report.outcome("left"), "create Absent");
-    assert_eq!(report.outcome("right"), "create Absent", "what the left one made is not its own");
+    assert_eq!(report.outcome("right"), "create Absent", "the object of `left` does not count");
     let right = world.object("ConfigMap", "right").await?;
 
     let report = world.reconcile("c1", 2).await?;
@@ -168,8 +174,9 @@ async fn two_resources_behind_one_selector_never_touch_each_others_objects() -> 
     Ok(())
 }
 
-/// What the Go adapter's POST leaves: no labels of ours, its manager, and a key that the manifest no longer has.
-async fn made_by_the_go_adapter(world: &World, name: &str, manager: &str) -> Result<Value> {
+/// Creates an object as the Go adapter's POST does: without our labels, with its field manager, and with a
+/// key that the manifest lacks.
+async fn create_as_the_go_adapter(world: &World, name: &str, manager: &str) -> Result<Value> {
     let object = json!({
         "metadata": {"name": name, "labels": {"app": "twins"}, "annotations": {"hyperfleet.io/generation": "1"}},
         "data": {"side": "right", "dropped": "1"},
@@ -181,22 +188,22 @@ async fn made_by_the_go_adapter(world: &World, name: &str, manager: &str) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_of_the_go_adapter_is_adopted_by_the_entry_that_names_it() -> Result<()> {
+async fn object_of_the_go_adapter_is_adopted_by_the_resource_of_its_name() -> Result<()> {
     let world = World::new().await?;
-    let former = made_by_the_go_adapter(&world, "right", "adapter").await?;
-    // Nobody's, as neither entry renders to this name.
-    let stranger = made_by_the_go_adapter(&world, "stranger", "adapter").await?;
+    let former = create_as_the_go_adapter(&world, "right", "adapter").await?;
+    // No resource owns this object, because no manifest has this name.
+    let stranger = create_as_the_go_adapter(&world, "stranger", "adapter").await?;
     let _adapter = world.adapter(task(TWINS))?.start().await?;
     let report = world.reconcile("c1", 1).await?;
     assert_eq!(report.outcome("left"), "create Absent");
-    assert_eq!(report.outcome("right"), "skip SameGeneration", "it is found, and as it should be");
+    assert_eq!(report.outcome("right"), "skip SameGeneration", "the object is found, and up to date");
 
     let report = world.reconcile("c1", 2).await?;
     assert_eq!(report.outcome("right"), "update GenerationChanged", "{report:?}");
     let adopted = world.object("ConfigMap", "right").await?;
     assert_eq!(adopted["metadata"]["uid"], former["metadata"]["uid"]);
     assert_eq!(adopted["metadata"]["labels"]["hyperfleet.io/resource"], "right");
-    assert_eq!(adopted["data"], json!({"side": "right"}), "what the manifest dropped went");
+    assert_eq!(adopted["data"], json!({"side": "right"}), "the key that the manifest lacks is removed");
 
     world.api.mark_deleted("clusters/c1")?;
     world.reconcile_again("c1").await?;

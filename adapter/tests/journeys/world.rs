@@ -1,4 +1,4 @@
-//! Everything around the adapter of one test: a namespace behind a proxy, the API, and an exchange.
+//! The servers around the adapter of one test: a namespace behind a proxy, the fake API, and an exchange.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 
 use crate::adapter::Setup;
 
-/// The name of every adapter here, unless a test says otherwise.
+/// The adapter's name, unless a test chooses another.
 pub(crate) const ADAPTER: &str = "journey";
-/// What every adapter here subscribes as.
+/// The adapter's subscription.
 pub(crate) const SUBSCRIPTION: &str = "journey";
 
-/// What one test has to itself.
+/// The servers and resources that belong to one test.
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) namespace: TestNamespace,
-    /// Before the API server; counts and spoils what the adapter asks for.
+    /// The proxy of the API server, which records the adapter's requests and injects faults.
     pub(crate) kubernetes: Proxy,
     pub(crate) api: FakeApi,
     pub(crate) topic: Topic,
@@ -39,17 +39,17 @@ impl World {
             FakeApi::start(),
             stack.broker.topic(),
         )?;
-        // Events that are published before the adapter has subscribed shall not be lost.
+        // Declare the queue now, so that events published before the adapter starts are not lost.
         topic.subscribe(SUBSCRIPTION).await?;
         Ok(Self { stack, namespace, kubernetes, api, topic })
     }
 
-    /// An adapter with this task before these servers.
+    /// The files of an adapter that runs this task with these servers.
     pub(crate) fn adapter(&self, task: impl Into<String>) -> Result<Setup> {
         self.adapter_at(&self.stack.broker, &self.topic, task)
     }
 
-    /// An adapter that takes its events from another broker.
+    /// The files of an adapter that consumes from another broker.
     pub(crate) fn adapter_at(&self, broker: &Broker, topic: &Topic, task: impl Into<String>) -> Result<Setup> {
         let deployment = json!({
             "adapter": {"name": ADAPTER},
@@ -71,20 +71,20 @@ impl World {
         })
     }
 
-    /// Lets the API have the cluster at this generation, and announces it.
+    /// Stores the cluster at this generation in the API, and publishes an event about it.
     pub(crate) async fn announce(&self, cluster: &str, generation: i64) -> Result<()> {
         self.api.put_cluster(cluster, generation);
         self.topic.publish(&Event::cluster(cluster, generation)).await
     }
 
-    /// Announces the cluster and waits until the adapter has reported about it once more.
+    /// Announces the cluster, and waits for the adapter's next report about it.
     pub(crate) async fn reconcile(&self, cluster: &str, generation: i64) -> Result<Report> {
         let known = self.reports(cluster).len();
         self.announce(cluster, generation).await?;
         self.report(cluster, known + 1).await
     }
 
-    /// Publishes another event about the cluster as it is, and waits for the report.
+    /// Publishes another event about the unchanged cluster, and waits for the report.
     pub(crate) async fn reconcile_again(&self, cluster: &str) -> Result<Report> {
         let known = self.reports(cluster).len();
         let generation = self.generation(cluster).await?;
@@ -98,7 +98,7 @@ impl World {
         document["generation"].as_i64().with_context(|| format!("{document}"))
     }
 
-    /// Every report about a cluster, in the order of arrival.
+    /// All reports about a cluster, in the order of arrival.
     pub(crate) fn reports(&self, cluster: &str) -> Vec<Report> {
         let reports = self.api.reports(&format!("clusters/{cluster}"));
         reports.into_iter().map(|report| Report(report.body)).collect()
@@ -113,7 +113,7 @@ impl World {
         .await
     }
 
-    /// The objects of a kind in the test's namespace, as the administrator sees them.
+    /// A client for a kind in the test's namespace, with administrator permissions.
     pub(crate) async fn objects(&self, api_version: &str, kind: &str) -> Result<Api<DynamicObject>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -125,12 +125,12 @@ impl World {
         Ok(serde_json::to_value(self.objects("v1", kind).await?.get_opt(name).await?)?)
     }
 
-    /// Where the record of the adapter's Kubernetes calls stands.
+    /// The current length of the record of Kubernetes requests.
     pub(crate) fn mark(&self) -> usize {
         self.kubernetes.requests().len()
     }
 
-    /// The adapter's Kubernetes calls since a mark, such as `GET configmaps/c1`, without lookups of kinds.
+    /// The adapter's Kubernetes calls after a mark, such as `GET configmaps/c1`, without discovery of kinds.
     pub(crate) fn calls_since(&self, mark: usize) -> Vec<String> {
         let requests = self.kubernetes.requests();
         requests.iter().skip(mark).filter_map(|request| self.call(request)).collect()
@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-/// Chooses requests that write.
+/// Matches requests that write.
 pub(crate) fn writes() -> When {
     When::any().and(|request| request.method != "GET")
 }
@@ -159,12 +159,12 @@ impl Report {
         conditions.and_then(|all| all.iter().find(|condition| condition["type"] == kind)).unwrap_or(&Value::Null)
     }
 
-    /// A condition's status.
+    /// The status of a condition.
     pub(crate) fn status(&self, kind: &str) -> &str {
         self.condition(kind)["status"].as_str().unwrap_or_default()
     }
 
-    /// What was decided about a resource, and why: `skip SameGeneration`.
+    /// The decision about a resource with its reason, such as `skip SameGeneration`.
     pub(crate) fn outcome(&self, resource: &str) -> String {
         let outcome = &self.0["data"]["outcomes"][resource];
         let text = |key: &str| outcome[key].as_str().unwrap_or_default();

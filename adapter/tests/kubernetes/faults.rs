@@ -1,4 +1,4 @@
-//! A network and a server that fail.
+//! Faults of the network and of the API server.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use crate::world::{World, refusal, target, transport};
 
 #[tokio::test]
-async fn a_write_that_the_network_loses_is_sent_once_and_explained_by_the_next() -> Result<()> {
+async fn lost_write_is_sent_once_and_the_next_finds_its_result() -> Result<()> {
     let world = World::new().await?;
     for (fault, exists) in [(Fault::ResetBefore, false), (Fault::ResetAfter, true)] {
         let proxy = world.control_plane.proxy().await?;
         let transport = transport(&proxy.access()?.kubeconfig, Settings::default()).await?;
         let name = unique("lost");
-        // The read leaves a kept connection behind, which the write then takes.
+        // This read leaves an idle connection, which the write then reuses.
         transport.find(&world.named(&name)).await?;
         proxy.inject(When::method("POST").first(1), fault.clone());
 
@@ -41,7 +41,7 @@ async fn a_write_that_the_network_loses_is_sent_once_and_explained_by_the_next()
 }
 
 #[tokio::test]
-async fn refusals_of_a_busy_server_are_passed_on_at_once() -> Result<()> {
+async fn refusals_of_a_busy_server_are_not_retried() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("busy", json!({}))).await?;
     let cases = [
@@ -63,7 +63,7 @@ async fn refusals_of_a_busy_server_are_passed_on_at_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_deadline_ends_a_call_that_is_not_answered() -> Result<()> {
+async fn deadline_ends_an_unanswered_call() -> Result<()> {
     let world = World::new().await?;
     let proxy = world.control_plane.proxy().await?;
     let transport = transport(&proxy.access()?.kubeconfig, Settings::default()).await?;

@@ -1,4 +1,4 @@
-//! What reaches only the very object that was looked at.
+//! Fences: a write changes an object only if its UID and resource version are those that were read.
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::{Deletion, Transport};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::world::{World, namesake, refusal, target, text, unmanaged};
 
 #[tokio::test]
-async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()> {
+async fn fence_violation_is_a_conflict_for_every_write() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("fenced", json!({ "a": "1" }));
     let live = world.create(&desired).await?;
@@ -21,18 +21,18 @@ async fn a_fence_is_a_conflict_whichever_way_the_server_words_it() -> Result<()>
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "an apply onto a namesake");
     let other = world.transport.delete(&namesake(&live), Background).await;
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(409)), "a delete of a namesake");
-    assert_eq!(world.read("fenced").await?.as_ref(), Some(&live), "nothing was touched");
+    assert_eq!(world.read("fenced").await?.as_ref(), Some(&live), "nothing was changed");
 
     assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone);
-    assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone, "it is gone already");
+    assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone, "deleted before");
     let vanished = world.transport.update(&desired, &target(&live), &unmanaged()).await;
     assert_eq!(refusal(vanished)?, (WriteErrorKind::Conflict, Some(409)), "an apply onto a vanished object");
-    assert_eq!(world.read("fenced").await?, None, "it was not resurrected");
+    assert_eq!(world.read("fenced").await?, None, "it was not created again");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_update_that_another_write_came_before_is_a_conflict() -> Result<()> {
+async fn update_after_another_write_is_a_conflict() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("late", json!({ "a": "1" }))).await?;
     let looked_at = target(&live);
@@ -45,7 +45,7 @@ async fn an_update_that_another_write_came_before_is_a_conflict() -> Result<()> 
 }
 
 #[tokio::test]
-async fn some_kinds_answer_a_delete_with_the_object_and_some_deletes_wait_for_dependents() -> Result<()> {
+async fn deletion_is_gone_at_once_or_pending_for_dependents() -> Result<()> {
     let world = World::new().await?;
     let account = world.create(&world.object("v1", "ServiceAccount", "short", json!({}))).await?;
     assert_eq!(world.transport.delete(&target(&account), Background).await?, Deletion::Gone);
@@ -65,7 +65,7 @@ async fn some_kinds_answer_a_delete_with_the_object_and_some_deletes_wait_for_de
     .await
 }
 
-/// One object of each kind whose deletion the server handles in a way of its own.
+/// Creates one object of each kind that the server deletes in a different way.
 async fn one_of_each(world: &World) -> Result<Vec<Value>> {
     let group = format!("{}.example.com", unique("group"));
     let definition = world.create(&widgets(&group)).await?;
@@ -88,7 +88,7 @@ async fn one_of_each(world: &World) -> Result<Vec<Value>> {
 }
 
 #[tokio::test]
-async fn what_changed_since_is_neither_patched_nor_deleted_whatever_its_kind() -> Result<()> {
+async fn changed_object_is_neither_patched_nor_deleted_for_each_kind() -> Result<()> {
     let world = World::new().await?.looking_again_at_once().await?;
     let label = |value: Value| json!({ "metadata": { "labels": { "test": value } } });
     for created in one_of_each(&world).await? {
@@ -106,11 +106,11 @@ async fn what_changed_since_is_neither_patched_nor_deleted_whatever_its_kind() -
         assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "{kind}: a patch of a namesake");
         let late = world.transport.delete(&seen, Background).await;
         assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)), "{kind}: a deletion");
-        let stands = world.now(&seen).await?.context("the object")?;
-        assert_eq!(text(&stands, "/metadata/labels/test"), "1", "{kind}");
-        assert_eq!(text(&stands, "/metadata/deletionTimestamp"), "", "{kind}");
+        let unchanged = world.now(&seen).await?.context("the object")?;
+        assert_eq!(text(&unchanged, "/metadata/labels/test"), "1", "{kind}");
+        assert_eq!(text(&unchanged, "/metadata/deletionTimestamp"), "", "{kind}");
 
-        // Controllers may write in between.
+        // Retry with the current version, because controllers may write in between.
         let deletion = await_condition("the deletion to be accepted", PATIENCE, async || {
             let now = world.now(&seen).await?.context("it was not deleted yet")?;
             Ok(world.transport.delete(&target(&now), Background).await?)
@@ -119,20 +119,21 @@ async fn what_changed_since_is_neither_patched_nor_deleted_whatever_its_kind() -
         .with_context(|| kind.clone())?;
         let Deletion::Pending(pending) = deletion else { continue };
 
-        // It is on its way out in a version of its own: that is no failure of a deletion.
+        // The object is terminating, and has another resource version than the target: deleting it again is
+        // not a failure.
         let again = world.execute(Command::Delete { targets: vec![seen.clone()], propagation: Background }).await;
         ensure!(matches!(again, Executed::Deleting(_) | Executed::Deleted), "{kind}: {again:?}");
         if pending.pointer("/metadata/finalizers") == Some(&json!(["example.com/hold"])) {
-            let release = json!({ "metadata": { "finalizers": null } });
-            world.transport.patch(&release, &any_version).await?.context("the object")?;
-            assert_eq!(world.transport.patch(&release, &any_version).await?, None, "it is gone");
+            let without_finalizer = json!({ "metadata": { "finalizers": null } });
+            world.transport.patch(&without_finalizer, &any_version).await?.context("the object")?;
+            assert_eq!(world.transport.patch(&without_finalizer, &any_version).await?, None, "it is gone");
         }
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_recreation_of_what_changed_since_deletes_nothing() -> Result<()> {
+async fn recreation_of_a_changed_object_deletes_nothing() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("changed", json!({ "a": "2" }));
     let live = world.create(&world.map("changed", json!({ "a": "1" }))).await?;
@@ -141,17 +142,17 @@ async fn a_recreation_of_what_changed_since_deletes_nothing() -> Result<()> {
         desired: desired.clone(),
         targets: vec![target(live)],
     };
-    // What another replica does when it lets go of the object.
+    // The write with which another replica disowns the object.
     world.patch_as("other", "changed", json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } })).await?;
 
     let Executed::DeleteFailed { remaining, failures } = world.execute(recreate(&live)).await else {
-        anyhow::bail!("it was decided on an old look")
+        anyhow::bail!("the target has an old resource version")
     };
     assert_eq!((remaining.len(), failures[0].1.kind), (0, WriteErrorKind::Conflict));
-    let released = world.read("changed").await?.context("the object")?;
-    assert_eq!(target(&released).uid, target(&live).uid);
+    let disowned = world.read("changed").await?.context("the object")?;
+    assert_eq!(target(&disowned).uid, target(&live).uid);
 
-    let Executed::Recreated(new) = world.execute(recreate(&released)).await else {
+    let Executed::Recreated(new) = world.execute(recreate(&disowned)).await else {
         anyhow::bail!("nobody wrote since")
     };
     assert_ne!(target(&new).uid, target(&live).uid);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::world::{World, refusal, seen, target, transport};
 
 #[tokio::test]
-async fn a_custom_kind_works_once_it_is_installed_and_is_no_absence_when_it_is_not() -> Result<()> {
+async fn custom_kind_works_when_installed_and_is_an_error_before() -> Result<()> {
     let world = World::new().await?;
     let settings = Settings { look_again_after: Duration::ZERO, ..Settings::default() };
     let transport = transport(world.control_plane.kubeconfig_path(), settings).await?;
@@ -50,7 +50,7 @@ async fn a_custom_kind_works_once_it_is_installed_and_is_no_absence_when_it_is_n
 }
 
 #[tokio::test]
-async fn what_is_not_allowed_and_what_has_no_place_is_told_apart() -> Result<()> {
+async fn forbidden_missing_namespace_and_cluster_scope_are_distinguished() -> Result<()> {
     let world = World::new().await?;
     let rule = PolicyRule {
         api_groups: Some(vec![String::new()]),
@@ -70,6 +70,6 @@ async fn what_is_not_allowed_and_what_has_no_place_is_told_apart() -> Result<()>
     assert_eq!(refusal(refused)?, (WriteErrorKind::NotFound, Some(404)));
 
     let cluster_scoped = world.query("v1", "Namespace", QueryBy::Name(world.namespace.name().to_owned()));
-    assert_eq!(world.transport.find(&cluster_scoped).await?.len(), 1, "its namespace is ignored");
+    assert_eq!(world.transport.find(&cluster_scoped).await?.len(), 1, "the query's namespace is ignored");
     Ok(())
 }

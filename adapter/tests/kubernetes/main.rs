@@ -1,12 +1,12 @@
-//! The Kubernetes transport and the executor against a real API server.
+//! Tests of the Kubernetes transport and the executor with a real API server.
 
 mod world;
 
+mod disown;
 mod faults;
 mod fences;
 mod kinds;
 mod many;
 mod migration;
 mod patch;
-mod release;
 mod writes;

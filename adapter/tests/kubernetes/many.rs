@@ -1,4 +1,4 @@
-//! Many objects.
+//! Queries and commands with many objects.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::world::{World, target, text, transport};
 
 #[tokio::test]
-async fn a_selector_finds_every_match_page_by_page() -> Result<()> {
+async fn selector_query_reads_every_page() -> Result<()> {
     let world = World::new().await?;
     let elsewhere = world.control_plane.namespace().await?;
     let proxy = world.control_plane.proxy().await?;
@@ -46,9 +46,9 @@ async fn a_selector_finds_every_match_page_by_page() -> Result<()> {
     Ok(())
 }
 
-/// A command on a thousand objects: found page by page, and gone in a few seconds.
+/// Lists a thousand objects page by page, and deletes them with one command.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_objects_are_found_and_deleted() -> Result<()> {
+async fn thousand_objects_are_found_and_deleted() -> Result<()> {
     const OBJECTS: usize = 1000;
     let world = World::new().await?;
     let labels = BTreeMap::from([("test".to_owned(), unique("label"))]);

@@ -1,4 +1,4 @@
-//! Whose fields an update keeps and drops.
+//! Managed fields: which fields an update removes, and which it keeps.
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, seen, target, text, unmanaged};
 
 #[tokio::test]
-async fn a_field_that_the_manifest_drops_goes_once_the_creation_is_taken_over() -> Result<()> {
+async fn dropped_field_is_removed_after_the_migration() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("dropped", json!({ "a": "1", "b": "1" }))).await?;
 
     let without_b = world.map("dropped", json!({ "a": "1" }));
     let kept = world.transport.update(&without_b, &target(&live), &unmanaged()).await?;
-    assert_eq!(kept["data"], json!({ "a": "1", "b": "1" }), "our own creation still claims the field");
+    assert_eq!(kept["data"], json!({ "a": "1", "b": "1" }), "the entry of our own creation still owns the field");
 
     let updated = world.transport.update(&without_b, &target(&kept), &seen(&kept)).await?;
     assert_eq!(updated["data"], json!({ "a": "1" }));
@@ -30,15 +30,15 @@ async fn a_field_that_the_manifest_drops_goes_once_the_creation_is_taken_over() 
     assert_eq!(writers, [(ADAPTER, "Apply")]);
 
     let again = world.transport.update(&without_b, &target(&updated), &seen(&updated)).await?;
-    assert_eq!(again, updated, "again changes nothing, not even the resourceVersion");
+    assert_eq!(again, updated, "a second update changes nothing, not even the resourceVersion");
     Ok(())
 }
 
 #[tokio::test]
-async fn fields_of_the_go_adapter_are_ours_and_fields_of_others_stay_theirs() -> Result<()> {
+async fn go_adapters_fields_are_migrated_and_those_of_others_stay() -> Result<()> {
     let world = World::new().await?;
     let maps = world.namespace.api::<ConfigMap>().await?;
-    // The Go adapter's client sends no fieldManager: the server takes the first part of its User-Agent.
+    // The Go adapter's client sends no fieldManager, so the server uses the first part of its User-Agent.
     let written: ConfigMap = serde_json::from_value(world.map("shared", json!({ "ours": "1", "old": "1" })))?;
     let params = PostParams { field_manager: Some("adapter".to_owned()), ..PostParams::default() };
     maps.create(&params, &written).await?;
@@ -57,7 +57,7 @@ async fn fields_of_the_go_adapter_are_ours_and_fields_of_others_stay_theirs() ->
 }
 
 #[tokio::test]
-async fn an_object_that_changed_hands_meanwhile_is_not_taken_over() -> Result<()> {
+async fn object_changed_meanwhile_is_not_migrated() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("raced", json!({ "a": "1" }));
     let live = world.create(&desired).await?;
@@ -67,25 +67,25 @@ async fn an_object_that_changed_hands_meanwhile_is_not_taken_over() -> Result<()
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
     let now = world.read("raced").await?.context("the object")?;
     let other = world.transport.update(&desired, &namesake(&now), &seen(&now)).await;
-    assert_eq!(refusal(other)?.0, WriteErrorKind::Conflict, "a namesake's fields are not taken over");
+    assert_eq!(refusal(other)?.0, WriteErrorKind::Conflict, "a namesake's fields are not migrated");
     assert_eq!(world.read("raced").await?.as_ref(), Some(&now));
     world.transport.update(&desired, &target(&now), &seen(&now)).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn an_object_that_was_deleted_meanwhile_is_not_taken_over_while_a_finalizer_holds_it() -> Result<()> {
+async fn terminating_object_is_not_migrated() -> Result<()> {
     let world = World::new().await?;
     let mut desired = world.map("ending", json!({ "a": "1" }));
     desired["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let live = world.create(&desired).await?;
     world.transport.delete(&target(&live), PropagationPolicy::Background).await?;
     let ending = world.read("ending").await?.context("the object")?;
-    assert_eq!(managed_fields(&ending), managed_fields(&live), "they do not tell of the deletion");
+    assert_eq!(managed_fields(&ending), managed_fields(&live), "a deletion does not change them");
 
     let late = world.transport.update(&desired, &target(&live), &seen(&live)).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
-    assert_eq!(world.read("ending").await?.as_ref(), Some(&ending), "nothing is written into it");
+    assert_eq!(world.read("ending").await?.as_ref(), Some(&ending), "nothing was changed");
 
     world.patch_as("person", "ending", json!({ "metadata": { "finalizers": null } })).await
 }

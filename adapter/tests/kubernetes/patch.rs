@@ -1,4 +1,4 @@
-//! Merge patches, and what an apply makes of them.
+//! Merge patches, and the applies after them.
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::world::{World, managed_fields, refusal, seen, target, text};
 
 #[tokio::test]
-async fn a_merge_patch_sets_removes_and_keeps_the_rest() -> Result<()> {
+async fn merge_patch_sets_and_removes_fields_and_keeps_the_rest() -> Result<()> {
     let world = World::new().await?;
     let mut desired = world.map("patched", json!({ "a": "1", "b": "1" }));
     desired["metadata"]["labels"] = json!({ "ours": "1" });
@@ -29,14 +29,14 @@ async fn a_merge_patch_sets_removes_and_keeps_the_rest() -> Result<()> {
     assert!(writer.pointer("/fieldsV1/f:data/f:a").is_some(), "{writer}");
 
     let again = world.transport.patch(&document, &target(&patched)).await?.context("the object")?;
-    assert_eq!(again, patched, "again changes nothing, not even the resourceVersion");
+    assert_eq!(again, patched, "a second patch changes nothing, not even the resourceVersion");
     let invalid = world.transport.patch(&json!({ "data": { "no key": "1" } }), &target(&patched)).await;
     assert_eq!(refusal(invalid)?, (WriteErrorKind::Invalid, Some(422)));
     Ok(())
 }
 
 #[tokio::test]
-async fn patches_of_one_command_are_a_chain_that_a_foreign_write_breaks() -> Result<()> {
+async fn patches_of_a_command_are_fenced_by_each_other() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("chain", json!({ "step": "0" }))).await?;
     let step = |step: &str| json!({ "data": { "step": step } });
@@ -52,13 +52,13 @@ async fn patches_of_one_command_are_a_chain_that_a_foreign_write_breaks() -> Res
     let executed = world.execute(Command::Patch { target: target(&patched), documents }).await;
     let Executed::PatchFailed { object: Some(last), error } = executed else { anyhow::bail!("{executed:?}") };
     assert_eq!((text(&last, "/data/step"), error.kind), ("3", WriteErrorKind::Invalid));
-    assert_eq!(world.read("chain").await?, Some(last), "what was taken before the failure stays, and no more came");
+    assert_eq!(world.read("chain").await?, Some(last), "the patch before the failure stays, and none after it is sent");
     Ok(())
 }
 
-/// As in the memory store's tests: the store has to give the server's answers.
+/// The memory store's tests have the same cases: the store must behave as the API server does.
 #[tokio::test]
-async fn what_was_patched_survives_the_next_applies() -> Result<()> {
+async fn patched_fields_survive_applies_that_do_not_name_them() -> Result<()> {
     let world = World::new().await?;
     let cases = [
         ("a new field", json!({ "a": "1" }), json!({ "p": "1" }), json!({ "a": "2" }), json!({ "a": "2", "p": "1" })),

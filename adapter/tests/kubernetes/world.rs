@@ -1,4 +1,4 @@
-//! A real API server, a namespace in it, and the transport under test.
+//! A real API server with a test namespace, and the transport under test.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) async fn transport(kubeconfig: &Path, settings: Settings) -> Result<K
     Ok(KubernetesTransport::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, ADAPTER, settings))
 }
 
-/// A control plane, a namespace of its own, and the transport under test.
+/// A control plane, a test namespace, and the transport under test.
 pub(crate) struct World {
     pub(crate) control_plane: ControlPlane,
     pub(crate) namespace: TestNamespace,
@@ -41,7 +41,7 @@ impl World {
         Ok(Self { control_plane, namespace, transport })
     }
 
-    /// With a transport that asks again about a kind that was just missing.
+    /// Replaces the transport by one that looks a missing kind up again at once.
     pub(crate) async fn looking_again_at_once(self) -> Result<Self> {
         let settings = Settings { look_again_after: Duration::ZERO, ..Settings::default() };
         Ok(Self { transport: transport(self.control_plane.kubeconfig_path(), settings).await?, ..self })
@@ -81,7 +81,7 @@ impl World {
         self.transport.dry_run_create(desired, &Destination::ThisCluster).await
     }
 
-    /// Reads what a target names, as it is now.
+    /// Reads the current version of a target's object.
     pub(crate) async fn now(&self, target: &Target) -> Result<Option<Value>> {
         let (kind, namespace) = (target.kind.clone(), target.namespace.clone());
         let query =
@@ -93,7 +93,7 @@ impl World {
         execute(&self.transport, command, Instant::now() + PATIENCE).await
     }
 
-    /// Writes as somebody else.
+    /// Patches a config map as another field manager.
     pub(crate) async fn patch_as(&self, manager: &str, name: &str, patch: Value) -> Result<()> {
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         self.namespace.api::<ConfigMap>().await?.patch(name, &params, &Patch::Merge(patch)).await?;
@@ -125,12 +125,12 @@ pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> Resu
     Ok((error.kind, error.status))
 }
 
-/// An object as it was looked at.
+/// An object as a version that was read.
 pub(crate) fn seen(object: &Value) -> Version {
     Version::new(object.clone())
 }
 
-/// An object without managed fields: there is nothing to migrate.
+/// A version without managed fields, for which there is nothing to migrate.
 pub(crate) fn unmanaged() -> Version {
     Version::new(json!({}))
 }

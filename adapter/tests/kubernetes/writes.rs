@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{World, refusal, target, text};
 
 #[tokio::test]
-async fn dry_run_judges_the_object_before_its_name_and_writes_nothing() -> Result<()> {
+async fn dry_run_checks_the_object_before_its_name_and_writes_nothing() -> Result<()> {
     let world = World::new().await?;
     let valid = world.map("dry-run", json!({ "a": "1" }));
     let invalid = world.map("dry-run", json!({ "no key": "1" }));
@@ -24,7 +24,7 @@ async fn dry_run_judges_the_object_before_its_name_and_writes_nothing() -> Resul
 }
 
 #[tokio::test]
-async fn a_recreation_that_the_server_would_refuse_deletes_nothing() -> Result<()> {
+async fn refused_recreation_deletes_nothing() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("kept", json!({ "a": "1" }))).await?;
     let desired = world.map("kept", json!({ "no key": "1" }));
@@ -37,7 +37,7 @@ async fn a_recreation_that_the_server_would_refuse_deletes_nothing() -> Result<(
 }
 
 #[tokio::test]
-async fn an_object_with_a_finalizer_is_pending_and_its_recreation_waits() -> Result<()> {
+async fn recreation_waits_while_a_finalizer_keeps_the_object() -> Result<()> {
     let world = World::new().await?;
     let desired = world.map("held", json!({ "a": "1" }));
     let mut held = desired.clone();
@@ -60,7 +60,7 @@ async fn an_object_with_a_finalizer_is_pending_and_its_recreation_waits() -> Res
     );
 
     world.patch_as("person", "held", json!({ "metadata": { "finalizers": null } })).await?;
-    let Executed::Recreated(new) = world.execute(recreate()).await else { anyhow::bail!("nothing holds it any more") };
+    let Executed::Recreated(new) = world.execute(recreate()).await else { anyhow::bail!("the finalizer is removed") };
     assert_ne!(text(&new, "/metadata/uid"), text(&live, "/metadata/uid"));
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Steers the calls of one replica: which of them meets a fault, and before which its pass stands still.
+//! Controls the calls of one replica: injects faults, and pauses the pass before a chosen call.
 //!
-//! A crash is a call that never returns, after which no other call of the pass is begun: the driver, who is told, drops the
-//! pass. A pause is a call that waits until the driver lets it go on.
+//! A crash is a call that never returns; the pass begins no further call, and the driver drops the pass after
+//! [`Signal::Crashed`]. A pause is a call that waits until the driver calls [`Control::go_on`].
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -11,21 +11,21 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::sequence::Fault;
 
-/// What the driver has to know.
+/// A message to the driver of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Crashed,
     Paused,
 }
 
-/// See the module's doc.
+/// Controls the calls of one replica; see the module's documentation.
 pub(crate) struct Control {
     plan: Mutex<Plan>,
     signals: mpsc::UnboundedSender<Signal>,
     go_on: Semaphore,
 }
 
-/// What becomes of the calls of one pass, counted from 1.
+/// The faults and the pause of one pass; its calls are counted from 1.
 #[derive(Default)]
 struct Plan {
     pass: usize,
@@ -42,22 +42,23 @@ impl Control {
         (Arc::new(Self { plan: Mutex::default(), signals, go_on: Semaphore::new(0) }), receiver)
     }
 
-    /// Begins a pass.
+    /// Begins a pass with these faults, by the number of the call.
     pub(crate) fn begin(&self, pass: usize, faults: BTreeMap<usize, Fault>, pause: Option<usize>) {
         *self.plan() = Plan { pass, faults, pause, ..Plan::default() };
     }
 
-    /// Lets the paused call go on.
+    /// Resumes the paused call.
     pub(crate) fn go_on(&self) {
         self.go_on.add_permits(1);
     }
 
-    /// How many faults of the pass came true.
+    /// The number of faults that were injected in this pass.
     pub(crate) fn hits(&self) -> usize {
         self.plan().hits
     }
 
-    /// Counts a call in. Returns the number of its pass and its fault when, and if, it may be made.
+    /// Counts a call, and waits while the pass is paused or crashed. Returns the number of the pass and the
+    /// call's fault.
     pub(crate) async fn admit(&self) -> (usize, Option<Fault>) {
         let (pass, fault, pauses, crashed) = {
             let mut plan = self.plan();
@@ -80,7 +81,7 @@ impl Control {
         (pass, fault)
     }
 
-    /// Ends the process.
+    /// Crashes the pass, and never returns.
     pub(crate) async fn crash(&self) {
         self.plan().crashed = true;
         self.signal(Signal::Crashed);
@@ -88,7 +89,7 @@ impl Control {
     }
 
     fn signal(&self, signal: Signal) {
-        // Without a driver there is no pass, and nobody to tell.
+        // A failed send means that the driver is gone, and with it the pass.
         let _ = self.signals.send(signal);
     }
 

@@ -1,8 +1,9 @@
-//! Runs one sequence, and says what it found.
+//! Runs one sequence, and reports its findings.
 //!
-//! In: a [`Sequence`] and two grounds. On the first, the past happens, then the event with all its disturbances, then the
-//! event in peace. On the second, the same past happens, and the event in peace only, which shows where it leads (I5). Out:
-//! what was covered, or a [`Finding`] with all that is needed to understand it.
+//! In: a [`Sequence`] and two grounds. On the first ground, the model plays the past, then the event with all
+//! its disturbances, and then the event without disturbances. On the second ground, it plays the same past
+//! and the event without disturbances; invariant I5 compares the two final states. Out: the coverage of the
+//! sequence. Fails: with a [`Finding`] that has everything needed to understand it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +15,16 @@ use serde_json::Value;
 
 use crate::generate::{is_confluent, takes_late_events};
 use crate::ground::Ground;
-use crate::oracle::{Invariant, View, Violation, normal, order, told_anew, written_for};
+use crate::oracle::{Invariant, View, Violation, has_reason_to_write, normal, order, written_for};
 use crate::sequence::{Delivery, EventShape, Meanwhile, Sequence, Step};
 use crate::shape::Naming;
 use crate::tamper::Tampering;
 use crate::world::{Ended, World};
 
-/// How many passes an event may need in peace. One that needs more does not come to rest by itself.
+/// How many undisturbed passes an event may need. An event that needs more never comes to rest.
 const PATIENCE: usize = 8;
 
-/// A sequence that broke an invariant.
+/// The invariants that a sequence broke, with an account of its run.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(crate) violations: Vec<Violation>,
@@ -36,20 +37,20 @@ impl Finding {
     }
 }
 
-/// What a sequence came by.
+/// What a sequence covered.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// Rows of the decision table, with what came of them.
+    /// The rows of the decision table that applied, with the results, and how often.
     pub(crate) rows: BTreeMap<(Row, &'static str), usize>,
     pub(crate) passes: usize,
     pub(crate) disturbed: usize,
     pub(crate) pruned: usize,
-    /// Comparisons with an undisturbed run (I5), and repeated events (I6).
+    /// The numbers of comparisons with an undisturbed run (I5), and of repeated events (I6).
     pub(crate) compared: usize,
     pub(crate) repeated: usize,
 }
 
-/// Why a sequence could not be run to its end.
+/// Why a sequence ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The engine broke an invariant.
@@ -78,16 +79,16 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How a sequence is run.
+/// The settings of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Settings {
-    /// How the adapter is broken, if it is.
+    /// The way in which the adapter is broken on purpose, if any.
     pub(crate) tampering: Option<Tampering>,
-    /// Whether I5 is asked of sequences of which it says nothing, too.
+    /// Check I5 for all sequences, also for those that it excludes.
     pub(crate) without_exceptions: bool,
 }
 
-/// Runs a sequence. `disturbed` and `calm` are grounds of their own with the ids of their events.
+/// Runs a sequence on two separate grounds, each given with the id of its events.
 pub(crate) async fn run<G: Ground>(
     sequence: &Sequence,
     disturbed: (G, &str),
@@ -103,18 +104,19 @@ pub(crate) async fn run<G: Ground>(
 
     let mut undisturbed = None;
     if settings.without_exceptions || compares(sequence) {
-        let begun = world.past_as_it_is().await?;
+        let begun = world.normalized_state().await?;
         let mut world = World::new(calm.0, calm.1, &task, start, settings)?;
         past(&mut world, sequence, &mut Coverage::default()).await?;
         let generation = world.generation(&sequence.event);
-        world.tell("the same past, and then only peace");
-        // A server tells times in seconds: what was created at the same time in one past may not be in the other.
-        if world.past_as_it_is().await? == begun {
+        world.note("the same past, then the event without disturbances");
+        // Times of a real server have a resolution of one second, so two runs of one past may create objects
+        // in another order.
+        if world.normalized_state().await? == begun {
             undisturbed = come_to_rest(&mut world, &sequence.event, generation, settings).await?;
         }
     }
 
-    world.tell("the event is disturbed");
+    world.note("the event with disturbances");
     for delivery in &sequence.disturbances {
         let generation = (generation - delivery.late).max(1);
         let ended = world.deliver(&sequence.event, generation, delivery).await?;
@@ -122,8 +124,8 @@ pub(crate) async fn run<G: Ground>(
     }
     check(&world, sequence)?;
     let Some((passes, expected)) = undisturbed else { return Ok(coverage) };
-    world.tell("and is left in peace");
-    // What controllers do in between may cost a pass more than it did in the undisturbed run.
+    world.note("the event without disturbances");
+    // On a ground with controllers, their writes may cost a pass more than in the undisturbed run.
     let spare = if world.ground.is_busy(&task) { PATIENCE } else { 0 };
     let mut state = BTreeMap::new();
     for pass in 0..passes.max(1) + spare {
@@ -138,19 +140,19 @@ pub(crate) async fn run<G: Ground>(
     coverage.compared += 1;
     if state != expected {
         let what = format!(
-            "{} passes in peace lead to another state than without the disturbances\n  undisturbed: {}\n  disturbed:   {}",
+            "{} passes without disturbances lead to another state than in the undisturbed run\n  undisturbed: {}\n  disturbed:   {}",
             passes.max(1),
             shown(&expected),
             shown(&state)
         );
-        world.violations.push(Violation { invariant: Invariant::NotHealed, what });
+        world.violations.push(Violation { invariant: Invariant::NotConverged, what });
     }
     check(&world, sequence)?;
     Ok(coverage)
 }
 
 impl<G: Ground> World<G> {
-    async fn past_as_it_is(&self) -> anyhow::Result<(BTreeMap<String, Value>, Vec<String>)> {
+    async fn normalized_state(&self) -> anyhow::Result<(BTreeMap<String, Value>, Vec<String>)> {
         let objects = self.objects().await?;
         Ok((normal(&objects, &self.id), order(&objects, &self.id)))
     }
@@ -176,17 +178,17 @@ async fn past<G: Ground>(world: &mut World<G>, sequence: &Sequence, coverage: &m
     Ok(())
 }
 
-/// I6: the same event once more.
+/// Delivers the same event again (I6), and checks that no resource is written without a reason.
 async fn repeat<G: Ground>(
     world: &mut World<G>,
     shape: &EventShape,
     first: &Ended,
     coverage: &mut Coverage,
 ) -> Result<(), Failure> {
-    world.tell("the same event once more");
+    world.note("the same event once more");
     let before = world.objects().await?;
     if first.calls.iter().rev().find(|entry| entry.call.writes()).is_some_and(|entry| entry.after != before) {
-        // Somebody else wrote since: that is another state.
+        // Another writer has changed the objects since, so the second event does not see the same state.
         return Ok(());
     }
     let second = world.deliver(shape, first.event.generation, &Delivery::default()).await?;
@@ -200,16 +202,16 @@ async fn repeat<G: Ground>(
         let mut calls = second.calls.iter().enumerate();
         let write = calls.find(|(number, entry)| written_for(&views[1], *number, &entry.call).contains(&place));
         let Some((_, write)) = write.filter(|_| !failed) else { continue };
-        if !told_anew((&views[0], &first.calls), (&views[1], &second.calls), place) {
+        if !has_reason_to_write((&views[0], &first.calls), (&views[1], &second.calls), place) {
             let what = format!("a second identical event makes a {} for {}", write.call.verb(), outcome.resource);
-            world.violations.push(Violation { invariant: Invariant::NotAtRest, what });
+            world.violations.push(Violation { invariant: Invariant::NotIdempotent, what });
         }
     }
     Ok(())
 }
 
-/// Repeats an event in peace until it changes nothing: how many passes that takes, and the state that it leads to. Nothing if
-/// it never ends, or ends with a failure.
+/// Delivers an event without disturbances until it changes nothing. Returns the number of passes and the
+/// final state; `None` if the event never comes to rest, or its passes fail.
 async fn come_to_rest<G: Ground>(
     world: &mut World<G>,
     event: &EventShape,
@@ -228,7 +230,7 @@ async fn come_to_rest<G: Ground>(
     Ok(None)
 }
 
-/// Whether I5 says something about the sequence: see the crate's documentation.
+/// Whether I5 applies to the sequence; the crate's documentation lists the exceptions.
 fn compares(sequence: &Sequence) -> bool {
     let overlaps = sequence.disturbances.iter().any(|delivery| delivery.pause.is_some());
     let others = sequence.disturbances.iter().filter_map(|delivery| delivery.pause.as_ref());

@@ -1,6 +1,7 @@
-//! Sequences that the model has found, made small: what was wrong once, and what the invariants do not promise.
+//! Regression tests: minimal sequences that once broke an invariant, and sequences that the invariants except.
 //!
-//! An exception of the crate's documentation has a sequence here that needs it, so that it goes when nothing needs it any more.
+//! Each exception of I5 in the crate's documentation has a test here that fails without it, so that an
+//! exception which is no longer needed is noticed.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +19,24 @@ fn event(age: Age, flags: &[(Flag, bool)]) -> EventShape {
     EventShape { age, flags: flags.iter().copied().collect::<Flags>() }
 }
 
-fn comes(event: EventShape, delivery: Delivery) -> Step {
+fn delivered(event: EventShape, delivery: Delivery) -> Step {
     Step::Event { event, delivery, again: false }
 }
 
-fn next(flags: &[(Flag, bool)]) -> Step {
-    comes(event(Age::Next, flags), Delivery::default())
+fn next_event(flags: &[(Flag, bool)]) -> Step {
+    delivered(event(Age::Next, flags), Delivery::default())
 }
 
 fn fault(call: usize, fault: Fault) -> Delivery {
     Delivery { faults: BTreeMap::from([(call, fault)]), ..Delivery::default() }
 }
 
-/// A patch that compares what it sets.
-fn compares(place: usize) -> Patch {
+/// A patch whose gate compares the live value with the one that the patch sets.
+fn comparing_patch(place: usize) -> Patch {
     Patch { when: Gate(vec![Atom::Differs(place, 0, "on")]), value: "on" }
 }
 
-/// Before the call, the other replica handles the same event.
+/// A delivery during which, before the given call, the other replica handles the same event.
 fn overlap(call: usize) -> Delivery {
     Delivery { pause: Some((call, vec![Meanwhile::Event(None, BTreeMap::new())])), ..Delivery::default() }
 }
@@ -49,120 +50,123 @@ fn sequence(
     Sequence { task: TaskShape { resources }, past, event, disturbances }
 }
 
-fn holds(sequence: &Sequence) {
+fn assert_holds(sequence: &Sequence) {
     if let Err(failure) = check(sequence, Settings::default()) {
         panic!("{failure}");
     }
 }
 
-/// The invariants hold, but I5 only because it makes an exception.
-fn is_an_exception(sequence: &Sequence) {
-    holds(sequence);
+/// Asserts that all invariants hold, and that I5 would be broken without its exceptions.
+fn assert_needs_exception(sequence: &Sequence) {
+    assert_holds(sequence);
     match check(sequence, Settings { without_exceptions: true, ..Settings::default() }) {
-        Err(Failure::Finding(finding)) if finding.breaks(Invariant::NotHealed) => {}
+        Err(Failure::Finding(finding)) if finding.breaks(Invariant::NotConverged) => {}
         Err(failure) => panic!("{failure}"),
         Ok(_) => panic!("the exception is not needed"),
     }
 }
 
-/// A recreation that lost its name to the other replica judged once more what it had deleted, and deleted what the other
-/// replica had made.
+/// Once, a recreation that lost its name to the other replica decided again on the objects that it had
+/// deleted, and deleted the object of the other replica.
 #[test]
-fn a_recreation_that_comes_second_leaves_what_the_first_one_made() {
+fn late_recreation_keeps_the_object_of_the_first_one() {
     let again = |value: bool| [(Flag::Again, value)];
     let fixed = ResourceShape { recreate: gate(&[Atom::Flag(Flag::Again, true)]), ..ResourceShape::default() };
     let varying = ResourceShape { naming: Naming::Generation, discovery: Discovery::OwnLabel, ..fixed.clone() };
     for resource in [fixed, varying] {
-        let past = vec![next(&again(false)), comes(event(Age::Next, &again(true)), overlap(4))];
-        holds(&sequence(vec![resource], past, event(Age::Same, &again(false)), vec![]));
+        let past = vec![next_event(&again(false)), delivered(event(Age::Next, &again(true)), overlap(4))];
+        assert_holds(&sequence(vec![resource], past, event(Age::Same, &again(false)), vec![]));
     }
 }
 
-/// A replacement of several versions that was interrupted when the current one was gone left the others for good: the gate had
-/// held for the current one. That goes last now.
+/// Once, an interrupted replacement of several versions was never finished: the gate held for the current
+/// version only, which was deleted first. Now the current version is deleted last.
 #[test]
-fn a_replacement_of_several_versions_is_finished() {
+fn interrupted_replacement_of_versions_is_finished() {
     let resource = ResourceShape {
         naming: Naming::Generation,
         discovery: Discovery::OwnLabel,
         recreate_on_change: true,
         ..ResourceShape::default()
     };
-    let past = vec![next(&[]), Step::Act(Act::SetGeneration(0, None)), next(&[])];
+    let past = vec![next_event(&[]), Step::Act(Act::SetGeneration(0, None)), next_event(&[])];
     let faults = [Fault::LostRequest, Fault::LostAnswer, Fault::Crash { done: false }, Fault::Crash { done: true }];
     for (call, what) in (3..6).flat_map(|call| faults.map(|what| (call, what))) {
         let disturbance = fault(call, what);
-        holds(&sequence(vec![resource.clone()], past.clone(), event(Age::Next, &[]), vec![disturbance]));
+        assert_holds(&sequence(vec![resource.clone()], past.clone(), event(Age::Next, &[]), vec![disturbance]));
     }
 }
 
-/// A replacement asks `recreate` and `create`. If it is interrupted when the former object is gone, the next event finds
-/// nothing there, and a creation asks `apply`, too.
+/// A replacement evaluates the gates `recreate` and `create`. After an interruption, the object is absent,
+/// and the next event creates it, which also requires `apply`.
 #[test]
-fn an_interrupted_replacement_is_finished_as_a_creation() {
+fn interrupted_replacement_needs_the_apply_gate() {
     let resource = ResourceShape {
         recreate_on_change: true,
         apply: gate(&[Atom::Flag(Flag::Ready, true)]),
         ..ResourceShape::default()
     };
-    let past = vec![next(&[(Flag::Ready, true)])];
+    let past = vec![next_event(&[(Flag::Ready, true)])];
     let crash = fault(3, Fault::Crash { done: true });
-    is_an_exception(&sequence(vec![resource], past, event(Age::Next, &[(Flag::Ready, false)]), vec![crash]));
+    assert_needs_exception(&sequence(vec![resource], past, event(Age::Next, &[(Flag::Ready, false)]), vec![crash]));
 }
 
-/// What a late event creates stays as it is, if it is not to be updated.
+/// An object that a late event created is not updated if its gate forbids updates.
 #[test]
-fn what_is_only_created_keeps_the_generation_that_came_first() {
+fn create_only_object_keeps_the_first_generation() {
     let resource = ResourceShape { apply: gate(&[Atom::Missing(0)]), ..ResourceShape::default() };
     let late = Delivery { late: 1, ..Delivery::default() };
-    let past = vec![next(&[]), Step::Act(Act::Delete(0))];
-    is_an_exception(&sequence(vec![resource], past, event(Age::Next, &[]), vec![late]));
+    let past = vec![next_event(&[]), Step::Act(Act::Delete(0))];
+    assert_needs_exception(&sequence(vec![resource], past, event(Age::Next, &[]), vec![late]));
 }
 
-/// Names of their own, and no generation to replace: what a late event creates is a version like any other.
+/// With the generation in its name, the object that a late event creates is a version of its own, which no
+/// later event removes.
 #[test]
-fn what_a_late_event_creates_under_a_name_of_its_own_stays() {
+fn version_created_by_a_late_event_stays() {
     let resource = ResourceShape { naming: Naming::Generation, ..ResourceShape::default() };
     let late = Delivery { late: 1, ..Delivery::default() };
-    let past = vec![next(&[]), Step::Act(Act::Delete(0))];
-    is_an_exception(&sequence(vec![resource], past, event(Age::Next, &[]), vec![late]));
+    let past = vec![next_event(&[]), Step::Act(Act::Delete(0))];
+    assert_needs_exception(&sequence(vec![resource], past, event(Age::Next, &[]), vec![late]));
 }
 
-/// What is to be released while it is there is created first, so that what it owns depends on how far the pass came.
+/// The owner must exist before it is disowned, so it depends on the progress of the pass whether its
+/// dependent is created.
 #[test]
-fn an_owner_that_is_released_once_it_is_there() {
+fn owner_disowned_after_its_creation_depends_on_progress() {
     let owner =
         ResourceShape { orphan: gate(&[Atom::Flag(Flag::Leaving, true), Atom::There(0)]), ..ResourceShape::default() };
     let owned = ResourceShape { owner: Some(0), ..ResourceShape::default() };
     let crash = fault(4, Fault::Crash { done: true });
     let leaving = event(Age::Next, &[(Flag::Leaving, true)]);
-    is_an_exception(&sequence(vec![owner, owned], vec![], leaving, vec![crash]));
+    assert_needs_exception(&sequence(vec![owner, owned], vec![], leaving, vec![crash]));
 }
 
-/// A gate reads what a shared label finds of another entry while its own has nothing.
+/// A shared label also matches another resource's object, which a gate then sees while its own resource has
+/// no object.
 #[test]
-fn a_gate_that_sees_another_entrys_object() {
+fn gate_that_sees_another_resources_object_depends_on_progress() {
     let first = ResourceShape { recreate_on_change: true, ..ResourceShape::default() };
     let second = ResourceShape {
         discovery: Discovery::ManagedShared,
         apply: gate(&[Atom::Missing(1)]),
         ..ResourceShape::default()
     };
-    let past = vec![comes(event(Age::Next, &[]), fault(4, Fault::LostRequest))];
+    let past = vec![delivered(event(Age::Next, &[]), fault(4, Fault::LostRequest))];
     let lost = fault(4, Fault::LostAnswer);
-    is_an_exception(&sequence(vec![first, second], past, event(Age::Next, &[]), vec![lost]));
+    assert_needs_exception(&sequence(vec![first, second], past, event(Age::Next, &[]), vec![lost]));
 }
 
-/// Two replicas that create at the same time, under names that the clock makes different, create twice.
+/// Two replicas that create at the same time, under names that contain the clock, create two objects.
 #[test]
-fn names_of_the_clock_are_no_fence() {
+fn names_with_the_clock_do_not_fence_creations() {
     let resource = ResourceShape { naming: Naming::Clock, discovery: Discovery::OwnLabel, ..ResourceShape::default() };
-    is_an_exception(&sequence(vec![resource], vec![], event(Age::Next, &[]), vec![overlap(2)]));
+    assert_needs_exception(&sequence(vec![resource], vec![], event(Age::Next, &[]), vec![overlap(2)]));
 }
 
-/// What is current has to have its owner; under a name of the clock it is created anew for that.
+/// A current version that lost its owner reference cannot be updated under a new name, so another one is created.
 #[test]
-fn what_has_lost_its_owner_is_created_for_the_same_generation() {
+fn version_without_its_owner_is_created_again() {
     let owner = ResourceShape::default();
     let owned = ResourceShape {
         naming: Naming::Clock,
@@ -170,18 +174,19 @@ fn what_has_lost_its_owner_is_created_for_the_same_generation() {
         owner: Some(0),
         ..ResourceShape::default()
     };
-    let past = vec![next(&[]), Step::Act(Act::DropOwners(1)), comes(event(Age::Same, &[]), Delivery::default())];
-    holds(&sequence(vec![owner, owned], past, event(Age::Same, &[]), vec![]));
+    let past =
+        vec![next_event(&[]), Step::Act(Act::DropOwners(1)), delivered(event(Age::Same, &[]), Delivery::default())];
+    assert_holds(&sequence(vec![owner, owned], past, event(Age::Same, &[]), vec![]));
 }
 
-/// Under a name of the clock an object is created once more whenever its owner is another one: how often that is depends on
-/// how often a pass came that far.
+/// Under a name with the clock, a new owner leads to a new version; the number of versions depends on the
+/// progress of the passes.
 #[test]
-fn what_follows_an_owner_under_names_of_the_clock() {
+fn versions_named_by_the_clock_follow_each_new_owner() {
     let owner = ResourceShape {
         naming: Naming::Generation,
         discovery: Discovery::OwnLabel,
-        patches: vec![compares(0)],
+        patches: vec![comparing_patch(0)],
         ..ResourceShape::default()
     };
     let owned = ResourceShape {
@@ -191,12 +196,12 @@ fn what_follows_an_owner_under_names_of_the_clock() {
         ..ResourceShape::default()
     };
     let lost = fault(3, Fault::LostAnswer);
-    is_an_exception(&sequence(vec![owner, owned], vec![next(&[])], event(Age::Next, &[]), vec![lost]));
+    assert_needs_exception(&sequence(vec![owner, owned], vec![next_event(&[])], event(Age::Next, &[]), vec![lost]));
 }
 
-/// A flag that an event lacks is no answer, on every event, and what comes later in the list waits for it.
+/// A gate about a flag that the event lacks is undecided in every pass, and later resources wait for it.
 #[test]
-fn an_event_that_fails_for_ever_promises_nothing() {
+fn event_that_always_fails_need_not_converge() {
     let first = ResourceShape {
         patches: vec![Patch {
             when: Gate(vec![Atom::Flag(Flag::Ready, true), Atom::Differs(0, 0, "on")]),
@@ -206,5 +211,5 @@ fn an_event_that_fails_for_ever_promises_nothing() {
     };
     let second = ResourceShape::default();
     let unread = fault(2, Fault::LostRequest);
-    is_an_exception(&sequence(vec![first, second], vec![], event(Age::Next, &[]), vec![unread]));
+    assert_needs_exception(&sequence(vec![first, second], vec![], event(Age::Next, &[]), vec![unread]));
 }

@@ -1,6 +1,6 @@
-//! Random sequences.
+//! Strategies for random sequences.
 //!
-//! In: what the ground can do ([`Profile`]). Out: strategies that shrink towards few resources, few steps and no faults.
+//! In: the ground's [`Profile`]. Out: strategies that shrink towards few resources, few steps and no faults.
 
 mod tasks;
 
@@ -18,11 +18,12 @@ use crate::shape::{Flag, Kind, Naming, TaskShape};
 
 pub(crate) use tasks::{is_confluent, takes_late_events, tasks};
 
-/// What the ground can do.
+/// The ground for which sequences are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     Memory,
-    /// Its clock cannot be set, it takes real time to give no answer, and its garbage collector learns slowly.
+    /// A real server: its clock cannot be set, its calls take real time, and its garbage collector reacts
+    /// with a delay.
     Server,
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn sequences(profile: Profile) -> impl Strategy<Value = Sequence> {
             }
             let names_by_clock = task.resources.iter().any(|resource| resource.naming == Naming::Clock);
             for delivery in &mut disturbances {
-                // What makes I5 say nothing is left to the past.
+                // I5 does not apply to some combinations, so they are generated in the past only.
                 if !takes_late_events(&task) {
                     delivery.late = 0;
                 }
@@ -48,7 +49,8 @@ pub(crate) fn sequences(profile: Profile) -> impl Strategy<Value = Sequence> {
     )
 }
 
-/// The garbage collector learns of a new kind only after a while, so that it is given none to collect.
+/// Replaces widgets with owners or dependents, because the garbage collector discovers a new kind only after
+/// a while.
 fn without_collected_widgets(task: &mut TaskShape) {
     let owners: Vec<usize> = task.resources.iter().filter_map(|resource| resource.owner).collect();
     for (place, resource) in task.resources.iter_mut().enumerate() {
@@ -92,7 +94,7 @@ fn step(profile: Profile) -> impl Strategy<Value = Step> {
     prop_oneof![3 => event.boxed(), 2 => act(profile).prop_map(Step::Act).boxed()]
 }
 
-/// How events of the past are delivered: anything may come in between.
+/// The delivery of an event in the past; anything may happen during it.
 fn delivery(profile: Profile) -> impl Strategy<Value = Delivery> {
     let meanwhile = prop_oneof![
         2 => (option::of(event()), faults(profile, 0..2)).prop_map(|(event, faults)| Meanwhile::Event(event, faults)).boxed(),
@@ -103,7 +105,8 @@ fn delivery(profile: Profile) -> impl Strategy<Value = Delivery> {
     (0..2_usize, faults, pause).prop_map(|(replica, faults, pause)| Delivery { replica, faults, pause, late: 0 })
 }
 
-/// How the last event is delivered before it is left in peace: only the event itself may come in between.
+/// A delivery of the last event with disturbances; during it, only the same event may be handled by the other
+/// replica.
 fn disturbance(profile: Profile) -> impl Strategy<Value = Delivery> {
     let itself = faults(profile, 0..2).prop_map(|faults| vec![Meanwhile::Event(None, faults)]);
     let pause = weighted(0.3, (1..8_usize, itself));
@@ -141,8 +144,8 @@ fn act(profile: Profile) -> impl Strategy<Value = Act> {
     let waits = if profile == Profile::Memory { 2 } else { 1 };
     prop_oneof![
         3 => pick().prop_map(Act::Delete).boxed(),
-        3 => pick().prop_map(Act::Hold).boxed(),
-        2 => pick().prop_map(Act::LetGo).boxed(),
+        3 => pick().prop_map(Act::AddFinalizer).boxed(),
+        2 => pick().prop_map(Act::RemoveFinalizer).boxed(),
         2 => pick().prop_map(Act::Edit).boxed(),
         1 => (pick(), generation).prop_map(|(pick, generation)| Act::SetGeneration(pick, generation)).boxed(),
         1 => pick().prop_map(Act::StripLabels).boxed(),

@@ -1,4 +1,4 @@
-//! The server under a model: in memory, or real.
+//! The server that the model runs on: in memory, or real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,34 +10,35 @@ use crate::journal::Journal;
 use crate::sequence::Fault;
 use crate::shape::TaskShape;
 
-/// A server.
+/// A server for one sequence.
 pub(crate) trait Ground {
     type Transport: Transport;
 
-    /// The server as nobody in particular.
+    /// The server, for the model's own reads and writes.
     fn store(&self) -> Arc<Self::Transport>;
 
-    /// The server as a replica reaches it.
+    /// The server as a replica accesses it.
     fn wire(&self, replica: usize) -> Arc<Self::Transport>;
 
     /// The namespace of all objects.
     fn namespace(&self) -> &str;
 
-    /// Where the custom kind lives.
+    /// The API group of the custom kind.
     fn group(&self) -> &str;
 
-    /// Sets the server's clock, as far as it can be set.
+    /// Sets the server's clock, if that is possible.
     fn set_now(&self, now: Timestamp);
 
-    /// Has the wire do what faults it can before a pass; gives back the others, which the watching transport then does.
+    /// Injects faults into the connection of a replica before a pass. Returns the faults that it cannot
+    /// inject, which the watching transport injects instead.
     fn inject(&self, replica: usize, faults: BTreeMap<usize, Fault>) -> BTreeMap<usize, Fault>;
 
-    /// Ends what `inject` began; says how many faults came true.
+    /// Removes the injected faults; returns how many of them were hit.
     fn heal(&self, replica: usize) -> usize;
 
-    /// Lets the garbage collector, and other controllers, do all that they have to do.
+    /// Waits until the garbage collector and the other controllers have nothing left to do.
     async fn settle(&self, journal: &Journal<Self::Transport>) -> anyhow::Result<()>;
 
-    /// Whether controllers write to objects of the task whenever they like.
+    /// Whether controllers may write to objects of the task at any time.
     fn is_busy(&self, task: &TaskShape) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Every call that was made to one server, with the objects right before and right after a write.
+//! Records every call to one server, with the objects right before and after each write.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::shape::MARKER;
 
-/// A call, as it was meant.
+/// A call with its arguments.
 #[derive(Debug, Clone)]
 pub(crate) enum Call {
     Find(Query),
@@ -22,52 +22,53 @@ pub(crate) enum Call {
     Delete(Target),
 }
 
-/// What the caller was told.
+/// The result of a call, as the caller got it.
 #[derive(Debug, Clone)]
-pub(crate) enum Told {
+pub(crate) enum CallResult {
     /// The objects found.
     Found(Vec<Value>),
-    /// The object as it is now.
+    /// The object after the write.
     Object(Value),
-    /// That there is no object (any more), or that a dry run went well.
+    /// The object does not exist (any more), or the dry run succeeded.
     Nothing,
     Refused(WriteErrorKind),
-    /// Nothing at all: the process ended with the call.
+    /// No result: the process crashed in the call.
     Crashed,
 }
 
-/// One call of one pass.
+/// A call of a pass, with its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Which pass, counted over both replicas.
+    /// The number of the pass, counted over both replicas.
     pub(crate) pass: usize,
     pub(crate) call: Call,
-    pub(crate) told: Told,
-    /// All objects of the sequence before and after; empty for a call that writes nothing.
+    pub(crate) result: CallResult,
+    /// All objects of the sequence before and after the call; empty for a call that does not write.
     pub(crate) before: Vec<Value>,
     pub(crate) after: Vec<Value>,
 }
 
-/// What is shared by all who watch one server.
+/// The record of all calls to one server, shared by both replicas.
 pub(crate) struct Journal<T> {
     store: Arc<T>,
-    /// The value of the marker label.
+    /// The value of the marker label, which all objects of the sequence carry.
     id: String,
     namespace: String,
     kinds: Vec<GroupVersionKind>,
     entries: Mutex<Vec<Entry>>,
-    /// Held while a call is made, so that what changed meanwhile is the call's doing.
+    /// Held during a call, so that each change between `before` and `after` is an effect of this call.
     pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 impl<T: Transport> Journal<T> {
-    /// Keeps the journal of the objects that carry the marker `id`. `store` is the server, not watched.
+    /// Begins the record of the objects with the marker `id`. `store` is the server without the watching
+    /// transport.
     pub(crate) fn new(store: Arc<T>, id: &str, namespace: &str, kinds: Vec<GroupVersionKind>) -> Self {
         let (id, namespace) = (id.to_owned(), namespace.to_owned());
         Self { store, id, namespace, kinds, entries: Mutex::default(), one_at_a_time: tokio::sync::Mutex::default() }
     }
 
-    /// Every object of the sequence, in the order of kinds and names.
+    /// All objects of the sequence, by kind and name.
     ///
     /// # Errors
     /// The server does not answer.
@@ -113,7 +114,7 @@ impl Call {
         !matches!(self, Self::Find(_) | Self::DryRun(_))
     }
 
-    /// The kind and the name of the object that it is about; none for a find.
+    /// The kind and name of the call's object; none for a find.
     pub(crate) fn place(&self) -> Option<(&str, &str)> {
         match self {
             Self::Find(_) => None,
@@ -126,7 +127,7 @@ impl Call {
         }
     }
 
-    /// The very object that it is meant for; none for a find or a creation.
+    /// The fenced target of the call; none for a find or a creation.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
             Self::Find(_) | Self::Create(_) | Self::DryRun(_) => None,
@@ -136,7 +137,7 @@ impl Call {
 }
 
 impl Entry {
-    /// The object that the call is about, before it and after it.
+    /// The object of the call, before and after it.
     pub(crate) fn subject(&self) -> [Option<&Value>; 2] {
         let place = self.call.place();
         [&self.before, &self.after].map(|objects| {
@@ -145,7 +146,7 @@ impl Entry {
         })
     }
 
-    /// The very object that the call was meant for, before it and after it, if the call changed it.
+    /// The call's target before and after the call, if the call changed it.
     pub(crate) fn changed(&self) -> Option<(&Value, &Value)> {
         let target = self.call.target()?;
         let [before, after] =

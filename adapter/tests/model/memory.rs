@@ -1,4 +1,4 @@
-//! The model against the API server in memory.
+//! Runs the model on the API server in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,9 +18,10 @@ use crate::sequence::{Delivery, Fault, Sequence};
 use crate::shape::TaskShape;
 use crate::tamper::Tampering;
 
-/// How many sequences run if nobody says otherwise.
+/// The number of sequences by default.
 const SEQUENCES: u32 = 2000;
-/// Sequences are drawn from so many seeds, whatever the number of processors, so that a number of sequences names them.
+/// The number of seeds, each explored in its own thread. Independent of the number of processors, so that the
+/// same settings give the same sequences on every machine.
 const SHARDS: u32 = 8;
 
 struct Memory(Arc<MemoryTransport>);
@@ -72,14 +73,14 @@ impl Ground for Memory {
     }
 }
 
-/// Runs one sequence on its own, with a clock that stands still but for deadlines.
+/// Runs one sequence in its own runtime, with a paused clock that advances only to deadlines.
 pub(crate) fn check(sequence: &Sequence, settings: Settings) -> Result<Coverage, Failure> {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(run(sequence, (Memory::new(start), "c1"), (Memory::new(start), "c1"), start, settings))
 }
 
-/// Runs `count` random sequences from one seed; gives what they covered, or the smallest finding.
+/// Runs `count` random sequences from one seed. Returns their coverage, or the smallest finding.
 pub(crate) fn explore(count: u32, seed: u64) -> Result<Coverage, String> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -100,7 +101,8 @@ pub(crate) fn explore(count: u32, seed: u64) -> Result<Coverage, String> {
     }
 }
 
-/// The first of `count` random sequences in which a broken adapter breaks the invariant, by its number.
+/// Runs up to `count` random sequences with a broken adapter; returns the number of the first one that breaks
+/// the invariant.
 pub(crate) fn first_to_break(invariant: Invariant, count: u32, tampering: Tampering) -> Result<u32, String> {
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let mut others = BTreeSet::new();
@@ -146,9 +148,9 @@ fn random_sequences_break_no_invariant() {
     }
 }
 
-/// Each call of an event's first pass in turn is the last one of its process, or the one whose answer is lost.
+/// Crashes the first pass of an event at each of its calls, before and after the call, or loses the call's answer.
 #[test]
-fn whichever_call_is_the_last_the_next_event_goes_on() {
+fn next_event_converges_after_a_crash_at_any_call() {
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[3; 32]));
     let faults = [Fault::Crash { done: false }, Fault::Crash { done: true }, Fault::LostAnswer];
     let mut covered = Coverage::default();
@@ -164,7 +166,7 @@ fn whichever_call_is_the_last_the_next_event_goes_on() {
                 let disturbed = run(&Sequence { disturbances: vec![delivery], ..calm.clone() });
                 covered.add(&disturbed);
                 if disturbed.disturbed == without {
-                    // The pass has no such call.
+                    // The fault was not hit, so the pass has no further call.
                     break;
                 }
             }

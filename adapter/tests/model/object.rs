@@ -1,8 +1,8 @@
-//! What the model reads of a live object, straight from its JSON.
+//! Reads the fields of a live object's JSON that the model needs.
 
 use serde_json::Value;
 
-/// A text below `metadata`; empty if it is not there.
+/// A string field of `metadata`; empty if it is missing.
 pub(crate) fn metadata<'v>(object: &'v Value, key: &str) -> &'v str {
     object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
@@ -31,7 +31,7 @@ pub(crate) fn version(object: &Value) -> &str {
     metadata(object, "resourceVersion")
 }
 
-/// The generation that it was last written for.
+/// The generation that the object was last written for.
 pub(crate) fn generation(object: &Value) -> Option<i64> {
     annotation(object, "hyperfleet.io/generation")?.parse().ok()
 }
@@ -40,19 +40,19 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
     !metadata(object, "deletionTimestamp").is_empty()
 }
 
-/// Whether it carries the mark of a released object.
+/// Whether the object has the mark of a disowned object.
 pub(crate) fn is_marked(object: &Value) -> bool {
     label(object, "hyperfleet.io/disowned").is_some()
 }
 
-/// Its owners, by UID.
+/// The UIDs of the object's owners.
 pub(crate) fn owners(object: &Value) -> Vec<&str> {
     let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let uids = references.into_iter().flatten().map(|reference| reference.get("uid").and_then(Value::as_str));
     uids.map(Option::unwrap_or_default).collect()
 }
 
-/// One line that says what matters about it.
+/// Describes the object on one line.
 pub(crate) fn line(object: &Value) -> String {
     let mut line = format!(
         "{} {} uid={} rv={} generation={}",
@@ -65,7 +65,7 @@ pub(crate) fn line(object: &Value) -> String {
     let resource = label(object, "hyperfleet.io/resource");
     line += &resource.map_or_else(|| " unlabelled".to_owned(), |resource| format!(" of={resource}"));
     if is_marked(object) {
-        line += " RELEASED";
+        line += " DISOWNED";
     }
     if is_terminating(object) {
         line += " TERMINATING";
@@ -73,12 +73,12 @@ pub(crate) fn line(object: &Value) -> String {
     line
 }
 
-/// When it was created.
+/// The time of creation.
 pub(crate) fn created(object: &Value) -> Option<jiff::Timestamp> {
     metadata(object, "creationTimestamp").parse().ok()
 }
 
-/// The field that the manifest sets.
+/// The field that the manifest sets, with the generation.
 pub(crate) fn content(object: &Value) -> Option<&Value> {
     object.pointer("/data/of").or_else(|| object.pointer("/metadata/annotations/of"))
 }

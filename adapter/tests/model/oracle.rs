@@ -1,12 +1,12 @@
-//! What must hold of every pass, whatever happened before and around it.
+//! The oracle: checks the invariants of the crate's documentation for one pass.
 //!
-//! In: what one pass knew ([`View`]), the calls that it made with the objects before and after each, and the objects that
-//! were there when it began. Out: the [`Violation`]s. The invariants are those of the crate's documentation.
+//! In: what the pass knew ([`View`]), its calls with the objects before and after each, and the objects at
+//! its beginning. Out: [`Violation`]s.
 
-mod belonging;
 mod creation;
 mod deletion;
-mod rest;
+mod ownership;
+mod repetition;
 mod state;
 mod truth;
 mod view;
@@ -19,22 +19,22 @@ use crate::journal::{Call, Entry};
 use crate::object::{generation, is_marked, is_terminating, label, uid};
 use crate::shape::{Gate, NAMES};
 
-pub(crate) use belonging::rendered_name;
-pub(crate) use rest::told_anew;
+pub(crate) use ownership::rendered_name;
+pub(crate) use repetition::has_reason_to_write;
 pub(crate) use state::{normal, order};
 pub(crate) use view::{Event, View};
 
-/// The invariants, in the order of the crate's documentation.
+/// The invariants I1 to I8, in the order of the crate's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Invariant {
-    DeletedUntold,
-    CreatedTwice,
-    ReleasedTouched,
-    StaleWon,
-    NotHealed,
-    NotAtRest,
+    UnjustifiedDeletion,
+    DuplicateCreation,
+    DisownedChanged,
+    StaleWrite,
+    NotConverged,
+    NotIdempotent,
     CurrentPruned,
-    WrittenUntold,
+    ForbiddenWrite,
 }
 
 /// A broken invariant.
@@ -47,35 +47,35 @@ pub(crate) struct Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = match self.invariant {
-            Invariant::DeletedUntold => 1,
-            Invariant::CreatedTwice => 2,
-            Invariant::ReleasedTouched => 3,
-            Invariant::StaleWon => 4,
-            Invariant::NotHealed => 5,
-            Invariant::NotAtRest => 6,
+            Invariant::UnjustifiedDeletion => 1,
+            Invariant::DuplicateCreation => 2,
+            Invariant::DisownedChanged => 3,
+            Invariant::StaleWrite => 4,
+            Invariant::NotConverged => 5,
+            Invariant::NotIdempotent => 6,
             Invariant::CurrentPruned => 7,
-            Invariant::WrittenUntold => 8,
+            Invariant::ForbiddenWrite => 8,
         };
         write!(f, "I{number} ({:?}): {}", self.invariant, self.what)
     }
 }
 
-/// Judges one pass.
-pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_the_start: &[Value]) -> Vec<Violation> {
-    let mut judge = Judge { view, at_the_start, violations: Vec::new() };
+/// Checks one pass, whose calls are in order.
+pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_beginning: &[Value]) -> Vec<Violation> {
+    let mut judge = Judge { view, at_beginning, violations: Vec::new() };
     for (number, entry) in calls.iter().enumerate() {
         match &entry.call {
             Call::Find(_) | Call::DryRun(_) => {}
             Call::Create(desired) => judge.creation(number, entry, desired),
             Call::Delete(_) => judge.deletion(number, entry),
-            Call::Patch(document, _) if is_release(document) => judge.release(number, entry),
+            Call::Patch(document, _) if is_disowning(document) => judge.disowning(number, entry),
             Call::Update(..) | Call::Patch(..) => judge.change(number, entry),
         }
     }
     judge.violations
 }
 
-/// The entries of the task that a call writes for.
+/// The resources of the task that a call may be written for, as places in the task's list.
 pub(crate) fn written_for(view: &View<'_>, number: usize, call: &Call) -> Vec<usize> {
     match call {
         Call::Find(_) | Call::DryRun(_) => Vec::new(),
@@ -87,19 +87,19 @@ pub(crate) fn written_for(view: &View<'_>, number: usize, call: &Call) -> Vec<us
     }
 }
 
-/// The entry of the task that a rendered object is of.
+/// The resource that a rendered object is labelled with.
 fn entry_of(desired: &Value) -> Option<usize> {
     let of = label(desired, "hyperfleet.io/resource")?;
     NAMES.iter().position(|name| *name == of)
 }
 
-fn is_release(document: &Value) -> bool {
+fn is_disowning(document: &Value) -> bool {
     document.pointer("/metadata/labels").is_some_and(|labels| labels.get("hyperfleet.io/disowned").is_some())
 }
 
 struct Judge<'a, 'v> {
     view: &'a View<'v>,
-    at_the_start: &'a [Value],
+    at_beginning: &'a [Value],
     violations: Vec<Violation>,
 }
 
@@ -109,13 +109,13 @@ impl Judge<'_, '_> {
         self.violations.push(Violation { invariant, what: format!("{what} (event of generation {event})") });
     }
 
-    /// Whether one of the versions is live and ahead of the event.
+    /// Whether a version is live and has a generation above the event's.
     fn is_stale(&self, versions: &[Value]) -> bool {
         let live = versions.iter().filter(|version| !is_terminating(version)).filter_map(generation);
         live.max().is_some_and(|newest| newest > self.view.event.generation)
     }
 
-    /// I3, I4 and I8, for updates and patches.
+    /// Checks I3, I4 and I8 for an update or a patch.
     fn change(&mut self, number: usize, entry: &Entry) {
         let Some(target) = entry.call.target() else { return };
         let (verb, name) = (entry.call.verb(), &target.name);
@@ -123,27 +123,30 @@ impl Judge<'_, '_> {
             let versions = self.view.versions(place, number);
             let named = NAMES[place];
             if versions.iter().any(is_marked) {
-                self.broken(Invariant::ReleasedTouched, format!("{verb} of {name}, though {named} was released"));
+                self.broken(Invariant::DisownedChanged, format!("{verb} of {name}, though {named} was disowned"));
             }
             if self.is_stale(&versions) {
-                self.broken(Invariant::StaleWon, format!("{verb} of {name}, though a newer generation is live"));
+                self.broken(Invariant::StaleWrite, format!("{verb} of {name}, though a newer generation is live"));
             }
             if !self.is_allowed(place, number, &entry.call) {
-                self.broken(Invariant::WrittenUntold, format!("{verb} of {name}, though a gate of {named} forbids it"));
+                self.broken(
+                    Invariant::ForbiddenWrite,
+                    format!("{verb} of {name}, though a gate of {named} forbids it"),
+                );
             }
         }
         let Some((before, after)) = entry.changed() else { return };
         if is_marked(before) {
-            self.broken(Invariant::ReleasedTouched, format!("{verb} of {name}, which was released"));
+            self.broken(Invariant::DisownedChanged, format!("{verb} of {name}, which was disowned"));
         }
         let desired = self.view.event.generation;
         if generation(before).is_some_and(|live| live > desired) || generation(after) < generation(before) {
             let (from, to) = (generation(before), generation(after));
-            self.broken(Invariant::StaleWon, format!("{verb} of {name} from generation {from:?} to {to:?}"));
+            self.broken(Invariant::StaleWrite, format!("{verb} of {name} from generation {from:?} to {to:?}"));
         }
     }
 
-    /// Whether the gates of an entry allow an update, or a patch, at this call.
+    /// Whether the gates of a resource may allow this update or patch, at the time of this call.
     fn is_allowed(&self, place: usize, number: usize, call: &Call) -> bool {
         let resource = &self.view.task.resources[place];
         let may_hold = |gate: &Option<Gate>| self.view.may_hold(gate.as_ref(), true, number);
@@ -156,8 +159,8 @@ impl Judge<'_, '_> {
         may_hold(&resource.when) && of_its_own
     }
 
-    /// I3: only what a gate says is released, and nothing is released twice.
-    fn release(&mut self, number: usize, entry: &Entry) {
+    /// Checks I3 for a disowning: the orphan gate holds, and the object is not disowned already.
+    fn disowning(&mut self, number: usize, entry: &Entry) {
         let Some(target) = entry.call.target() else { return };
         let name = &target.name;
         let is_told = |place: &usize| {
@@ -165,10 +168,10 @@ impl Judge<'_, '_> {
             self.view.may_hold(gate, false, number) || self.view.versions(*place, number).iter().any(is_marked)
         };
         if !written_for(self.view, number, &entry.call).iter().any(is_told) {
-            self.broken(Invariant::ReleasedTouched, format!("releases {name}, though no gate says so"));
+            self.broken(Invariant::DisownedChanged, format!("disowns {name}, though no gate holds"));
         }
         if entry.changed().is_some_and(|(before, _)| is_marked(before)) {
-            self.broken(Invariant::ReleasedTouched, format!("releases {name} again"));
+            self.broken(Invariant::DisownedChanged, format!("disowns {name} again"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people, and other programs, do to the objects of a world.
+//! Acts of users and other programs on the objects of a world.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::sequence::{Act, Flags};
 use crate::shape::MARKER;
 use crate::world::World;
 
-/// What holds an object when somebody does.
+/// The finalizer that an act adds.
 const HOLD: &str = "example.com/hold";
-/// What the adapter stamps as labels.
+/// The labels that the adapter stamps.
 const LABELS: [&str; 3] = ["hyperfleet.io/adapter", "hyperfleet.io/resource-id", "hyperfleet.io/resource"];
 
 impl<G: Ground> World<G> {
-    /// Does it. What cannot be done, as there is no object for it, is left out.
+    /// Performs an act; does nothing if there is no object for it.
     pub(crate) async fn act(&mut self, act: &Act) -> anyhow::Result<()> {
-        self.tell(format!("somebody: {act:?}"));
+        self.note(format!("somebody: {act:?}"));
         let objects = self.objects().await?;
         let chosen = |pick: usize| objects.get(pick % objects.len().max(1));
         match *act {
@@ -35,12 +35,12 @@ impl<G: Ground> World<G> {
                     self.ground.store().delete(&target, PropagationPolicy::Background).await?;
                 }
             }
-            Act::Hold(pick) => {
-                // A server takes no finalizer for what is on its way out.
+            Act::AddFinalizer(pick) => {
+                // The API server refuses new finalizers on a terminating object.
                 let object = chosen(pick).filter(|object| !is_terminating(object));
                 self.patch(object, json!({ "metadata": { "finalizers": [HOLD] } })).await?;
             }
-            Act::LetGo(pick) => {
+            Act::RemoveFinalizer(pick) => {
                 let held: Vec<&Value> = objects
                     .iter()
                     .filter(|object| object.pointer("/metadata/finalizers/0") == Some(&json!(HOLD)))
@@ -82,7 +82,7 @@ impl<G: Ground> World<G> {
             Act::Inherit(place) => self.create(place, 0, true, &objects).await?,
             Act::CollectGarbage => self.collect_garbage().await?,
             Act::Wait(hours) => {
-                // And a bit, so that nobody ever looks at the very moment at which a time is over.
+                // Ten minutes more, so that no limit is reached at exactly this time.
                 self.advance(SignedDuration::from_hours(hours) + SignedDuration::from_mins(10));
             }
         }
@@ -91,18 +91,18 @@ impl<G: Ground> World<G> {
 
     async fn patch(&self, object: Option<&Value>, document: Value) -> anyhow::Result<()> {
         let Some(object) = object else { return Ok(()) };
-        // Unfenced by version: people do not look first.
+        // No resource version in the fence: users do not read before they write.
         let target = Target { resource_version: String::new(), ..target(object) };
         match self.ground.store().patch(&document, &target).await {
             Ok(_) => Ok(()),
-            // A controller was faster, or the server does not take it: then it did not happen.
+            // A controller was faster, or the server refuses the patch: the act did not happen.
             Err(error) if matches!(error.kind, WriteErrorKind::Conflict | WriteErrorKind::Invalid) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Creates an object of the name that the entry wants for the latest generation, or for one that comes so much later, if
-    /// nobody has it: a foreign one, or one as the Go adapter wrote it.
+    /// Creates an object with the name that the resource's manifest renders for the latest generation, or for
+    /// a later one, if the name is free. The object is foreign, or like one of the Go adapter.
     async fn create(&self, place: usize, ahead: i64, of_old: bool, objects: &[Value]) -> anyhow::Result<()> {
         let place = place % self.task.resources.len();
         let resource = &self.task.resources[place];
@@ -125,7 +125,7 @@ impl<G: Ground> World<G> {
         });
         if of_old {
             object["metadata"]["annotations"] = json!({ "hyperfleet.io/generation": event.generation.to_string() });
-            // It stamped nothing: only the author's own labels are there.
+            // The Go adapter stamps no labels: only those of the task's author exist.
             for (key, value) in resource.selector(place).into_iter().filter(|(key, _)| *key == "app") {
                 object["metadata"]["labels"][key] = json!(value.replace("{{ .id }}", &self.id));
             }
@@ -141,12 +141,12 @@ impl<G: Ground> World<G> {
         Ok(())
     }
 
-    /// Waits for controllers, if there are any that may come between two passes.
+    /// Waits for controllers, on a ground where they may act between two passes.
     pub(crate) async fn settle(&mut self) -> anyhow::Result<()> {
         if self.ground.is_busy(&self.task) { self.collect_garbage().await } else { Ok(()) }
     }
 
-    /// I3: what was released no longer hangs on an owner.
+    /// Collects garbage, and checks I3: a disowned object is not deleted with its former owner.
     async fn collect_garbage(&mut self) -> anyhow::Result<()> {
         let before = self.objects().await?;
         let journal = Arc::clone(&self.journal);
@@ -154,15 +154,15 @@ impl<G: Ground> World<G> {
         let after = self.objects().await?;
         for object in before.iter().filter(|object| is_marked(object)) {
             if after.iter().all(|left| uid(left) != uid(object)) {
-                let what = format!("{} was released, and went with its owner", name(object));
-                self.violations.push(Violation { invariant: Invariant::ReleasedTouched, what });
+                let what = format!("{} was disowned, and was deleted with its former owner", name(object));
+                self.violations.push(Violation { invariant: Invariant::DisownedChanged, what });
             }
         }
         Ok(())
     }
 }
 
-/// The very object, in the version that it has.
+/// A target with the object's UID and resource version.
 pub(crate) fn target(object: &Value) -> Target {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Target {

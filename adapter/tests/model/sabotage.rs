@@ -1,13 +1,13 @@
-//! The model notices an adapter that is broken: each mistake of [`Tampering`] breaks the invariant that it should.
+//! Tests of the model itself: it notices each defect of [`Tampering`] as a violation of the right invariant.
 
 use crate::memory::first_to_break;
 use crate::oracle::Invariant;
 use crate::tamper::Tampering;
 
-/// Far more than any of them needs, so that another draw of sequences does not make a test fail.
+/// The maximum number of sequences per test. Far more than needed, so that another seed does not make a test fail.
 const SEQUENCES: u32 = 3000;
 
-fn breaks(tampering: Tampering, invariant: Invariant) {
+fn assert_breaks(tampering: Tampering, invariant: Invariant) {
     match first_to_break(invariant, SEQUENCES, tampering) {
         Ok(number) => eprintln!("{tampering:?} breaks {invariant:?} in sequence {number}"),
         Err(nothing) => panic!("{nothing}"),
@@ -15,66 +15,66 @@ fn breaks(tampering: Tampering, invariant: Invariant) {
 }
 
 #[test]
-fn without_a_fence_what_nobody_judged_is_deleted() {
-    breaks(Tampering::NoFence, Invariant::DeletedUntold);
+fn missing_fence_causes_unjustified_deletions() {
+    assert_breaks(Tampering::NoFence, Invariant::UnjustifiedDeletion);
 }
 
 #[test]
-fn who_takes_a_taken_name_for_free_deletes_for_nothing() {
-    breaks(Tampering::TakesTakenForFree, Invariant::DeletedUntold);
+fn ignoring_taken_names_causes_unjustified_deletions() {
+    assert_breaks(Tampering::IgnoresTakenNames, Invariant::UnjustifiedDeletion);
 }
 
 #[test]
-fn without_a_version_fence_what_was_released_is_touched() {
-    breaks(Tampering::NoVersionFence, Invariant::ReleasedTouched);
+fn missing_version_fence_changes_disowned_objects() {
+    assert_breaks(Tampering::NoVersionFence, Invariant::DisownedChanged);
 }
 
 #[test]
-fn without_a_version_fence_a_stale_generation_wins() {
-    breaks(Tampering::NoVersionFence, Invariant::StaleWon);
+fn missing_version_fence_lets_stale_events_win() {
+    assert_breaks(Tampering::NoVersionFence, Invariant::StaleWrite);
 }
 
 #[test]
-fn who_skips_what_was_released_creates_it_again() {
-    breaks(Tampering::SkipsReleased, Invariant::ReleasedTouched);
+fn skipping_disowned_objects_creates_them_again() {
+    assert_breaks(Tampering::SkipsDisowned, Invariant::DisownedChanged);
 }
 
 #[test]
-fn who_does_not_know_the_mark_touches_what_was_released() {
-    breaks(Tampering::BlindToMark, Invariant::ReleasedTouched);
+fn ignoring_the_mark_changes_disowned_objects() {
+    assert_breaks(Tampering::IgnoresMark, Invariant::DisownedChanged);
 }
 
 #[test]
-fn who_takes_every_generation_for_the_oldest_rolls_back() {
-    breaks(Tampering::StaleWins, Invariant::StaleWon);
+fn ignoring_live_generations_lets_stale_events_win() {
+    assert_breaks(Tampering::StaleWins, Invariant::StaleWrite);
 }
 
 #[test]
-fn who_prunes_the_newest_prunes_the_current() {
-    breaks(Tampering::PrunesCurrent, Invariant::CurrentPruned);
+fn pruning_the_newest_version_prunes_the_current_one() {
+    assert_breaks(Tampering::PrunesCurrent, Invariant::CurrentPruned);
 }
 
 #[test]
-fn who_takes_the_unread_for_absent_deletes_untold() {
-    breaks(Tampering::UnreadIsAbsent, Invariant::DeletedUntold);
+fn taking_unread_for_absent_causes_unjustified_deletions() {
+    assert_breaks(Tampering::UnreadIsAbsent, Invariant::UnjustifiedDeletion);
 }
 
 #[test]
-fn who_takes_the_unread_for_absent_writes_untold() {
-    breaks(Tampering::UnreadIsAbsent, Invariant::WrittenUntold);
+fn taking_unread_for_absent_causes_forbidden_writes() {
+    assert_breaks(Tampering::UnreadIsAbsent, Invariant::ForbiddenWrite);
 }
 
 #[test]
-fn who_forgets_generations_never_comes_to_rest() {
-    breaks(Tampering::ForgetsGenerations, Invariant::NotAtRest);
+fn hiding_generations_writes_on_every_event() {
+    assert_breaks(Tampering::ForgetsGenerations, Invariant::NotIdempotent);
 }
 
 #[test]
-fn an_empty_cache_creates_twice() {
-    breaks(Tampering::EmptyCache, Invariant::CreatedTwice);
+fn empty_cache_creates_duplicates() {
+    assert_breaks(Tampering::EmptyCache, Invariant::DuplicateCreation);
 }
 
 #[test]
-fn who_gives_up_is_not_healed() {
-    breaks(Tampering::GivesUp, Invariant::NotHealed);
+fn never_retrying_does_not_converge() {
+    assert_breaks(Tampering::GivesUp, Invariant::NotConverged);
 }

@@ -1,93 +1,93 @@
-//! What happens to a task: events, what other people do meanwhile, and faults.
+//! What happens to a task: events, acts of users, and faults.
 //!
-//! A [`Sequence`] is plain data, so that it can be generated, made smaller, printed and written down in a regression test.
+//! A [`Sequence`] is plain data, so that it can be generated, shrunk, printed, and copied into a regression test.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::shape::{Flag, TaskShape};
 
-/// One run of the model: a past of any kind, then one event that is disturbed until it is left in peace.
+/// One run of the model: a past, and one event that is delivered with disturbances and then without.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sequence {
     pub(crate) task: TaskShape,
     pub(crate) past: Vec<Step>,
     pub(crate) event: EventShape,
-    /// What the passes of `event` suffer before faults cease. Each is one pass.
+    /// The disturbed passes of `event`.
     pub(crate) disturbances: Vec<Delivery>,
 }
 
-/// Something that happens.
+/// A step of the past.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
-    /// An event comes. If `again`, it comes once more when its pass has ended.
+    /// An event is delivered, and if `again`, once more after its pass.
     Event { event: EventShape, delivery: Delivery, again: bool },
-    /// Somebody else does something.
+    /// A user or another program acts.
     Act(Act),
 }
 
-/// An event, relative to those before.
+/// An event, with its generation relative to earlier events.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventShape {
     pub(crate) age: Age,
     pub(crate) flags: Flags,
 }
 
-/// The values of the flags; what is not here is not in the event.
+/// The values of the event's flags; the event lacks flags that are not in the map.
 pub(crate) type Flags = BTreeMap<Flag, bool>;
 
 /// The generation of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
-    /// One generation later than the latest event so far.
+    /// One above the latest generation so far.
     Next,
-    /// Of the latest generation.
+    /// The latest generation.
     Same,
-    /// So many generations before the latest.
+    /// This many generations below the latest.
     Late(i64),
 }
 
-/// How an event is handled.
+/// The circumstances of one pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Delivery {
-    /// Which of the two replicas takes it.
+    /// The replica that handles the event, 0 or 1.
     pub(crate) replica: usize,
-    /// Only among the disturbances: what is delivered is an event that is so many generations older.
+    /// In a disturbance: the delivered event is this many generations older.
     pub(crate) late: i64,
-    /// What becomes of the calls of its pass, counted from 1.
+    /// The faults of the pass' calls, by the number of the call from 1.
     pub(crate) faults: BTreeMap<usize, Fault>,
-    /// Before which call the pass stands still, and what happens until it goes on.
+    /// The call before which the pass pauses, and what happens during the pause.
     pub(crate) pause: Option<(usize, Vec<Meanwhile>)>,
 }
 
-/// What happens while a pass stands still.
+/// Something that happens during a pause.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Meanwhile {
-    /// The other replica handles an event from beginning to end; none means the very same event.
+    /// The other replica handles an event completely; `None` means the same event.
     Event(Option<EventShape>, BTreeMap<usize, Fault>),
-    /// Somebody else does something.
+    /// A user or another program acts.
     Act(Act),
 }
 
-/// What becomes of one call.
+/// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The server refuses, and does nothing.
+    /// The server refuses the request.
     Refused(Refusal),
-    /// The connection breaks before the server has the request.
+    /// The connection breaks before the server has received the request.
     LostRequest,
-    /// The server does it, and the connection breaks before the answer.
+    /// The connection breaks after the server has carried the request out.
     LostAnswer,
-    /// There is no answer before the deadline; the server did it, or not.
+    /// No answer arrives before the deadline; `done` tells whether the server carried the request out.
     Silence { done: bool },
-    /// The process ends before the call, or right after it.
+    /// The process crashes before the call, or right after it if `done`.
     Crash { done: bool },
 }
 
-/// How a server refuses.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// 409: for a creation, that the name is taken; for other writes, that the object has changed.
+    /// 409: the name of a creation is taken, or the object of another write has changed.
     Conflict,
     /// 422.
     Invalid,
@@ -99,33 +99,34 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-/// What somebody else does. Objects are chosen by their place among those that are there.
+/// An act of a user or another program. A number chooses an object by its place among the existing ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
     Delete(usize),
     /// Adds a finalizer.
-    Hold(usize),
-    /// Takes it off.
-    LetGo(usize),
-    /// Changes a field that the manifest sets, and adds one that it does not.
+    AddFinalizer(usize),
+    /// Removes the finalizer.
+    RemoveFinalizer(usize),
+    /// Changes a field that the manifest sets, and adds a field that the manifest lacks.
     Edit(usize),
-    /// Writes another generation onto the object, or takes it off.
+    /// Sets or removes the generation annotation.
     SetGeneration(usize, Option<i64>),
-    /// Takes the adapter's labels off.
+    /// Removes the adapter's labels.
     StripLabels(usize),
-    /// Takes the owner references off.
+    /// Removes the owner references.
     DropOwners(usize),
-    /// Says in the status that the object is done, or is not.
+    /// Sets a phase in the status: done or busy.
     SetPhase(usize, bool),
-    /// Removes the mark of a released object.
+    /// Removes the mark of a disowned object.
     Reclaim(usize),
-    /// Creates a foreign object of the name that the entry wants for the latest generation, or for one that comes later.
+    /// Creates a foreign object with the name that the manifest renders for the latest generation, or for a
+    /// later one.
     Squat(usize, i64),
-    /// Creates an object as the Go adapter left it: found by the author's own label, without the adapter's.
+    /// Creates an object like one of the Go adapter: with the author's label, without the adapter's.
     Inherit(usize),
-    /// The garbage collector gets its turn.
+    /// Runs the garbage collector.
     CollectGarbage,
-    /// So many hours pass.
+    /// Lets this many hours pass.
     Wait(i64),
 }
 
@@ -140,7 +141,7 @@ impl fmt::Display for Sequence {
                 Step::Act(act) => writeln!(f, "{:>3}. somebody: {act:?}", number + 1)?,
             }
         }
-        writeln!(f, "then event {}, which comes", self.event)?;
+        writeln!(f, "then event {}, delivered", self.event)?;
         for delivery in &self.disturbances {
             let late =
                 if delivery.late > 0 { format!(" {} generations too late", delivery.late) } else { String::new() };

@@ -1,12 +1,13 @@
-//! The model against a real API server, through the fault proxy.
+//! Runs the model on a real API server, with faults injected by a proxy.
 //!
-//! An arena is a namespace, and two proxies before the server, one for each replica. An arena runs one sequence after the other,
-//! arenas run side by side. The proxy refuses, and breaks connections; crashes and pauses come from the transport that watches,
-//! as in memory, for a proxy does not know when a process ends.
+//! An arena is a namespace with two proxies of the server, one for each replica. An arena runs one sequence
+//! after another, and several arenas run concurrently. The proxy injects refusals and broken connections. As
+//! in memory, the watching transport injects crashes and pauses, because a proxy cannot end or pause a pass.
 //!
-//! What differs from the model in memory: nothing stays unanswered, which would take a deadline of real time; and the
-//! server's clock cannot be set, so that after [`Act::Wait`](crate::sequence::Act::Wait) all objects look that old.
-//! Controllers run: what they do to Jobs and to dependents of what is gone is waited for between two passes.
+//! There are two differences to the model in memory. No call stays unanswered, because the deadline would
+//! take real time. The server's clock cannot be set, so after [`Act::Wait`](crate::sequence::Act::Wait) all
+//! objects seem that much older. Controllers run: the model waits between two passes until they have
+//! processed Jobs and dependents of deleted owners.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,14 +41,14 @@ use crate::people::target;
 use crate::sequence::{Fault, Refusal, Sequence};
 use crate::shape::{ADAPTER, Kind, TaskShape};
 
-/// How many sequences run if nobody says otherwise.
+/// The number of sequences by default.
 const SEQUENCES: u32 = 200;
-/// How many run at the same time.
+/// The number of sequences that run concurrently.
 const ARENAS: usize = 8;
-/// How often a finding is tried to be made smaller.
+/// The maximum number of attempts to shrink a finding.
 const SHRINKS: usize = 60;
 
-/// What runs one sequence after the other.
+/// A namespace and proxies, for one sequence after another.
 struct Arena {
     namespace: TestNamespace,
     group: String,
@@ -55,10 +56,11 @@ struct Arena {
     replicas: [(Proxy, Arc<KubernetesTransport>); 2],
 }
 
-/// An arena, lent to one sequence.
+/// An arena during one sequence.
 struct Server {
     arena: Arc<Arena>,
-    /// Of each replica, how many requests it had made when its pass began, and at which of them there are faults.
+    /// For each replica: its number of requests at the beginning of the pass, and the numbers of the calls
+    /// with faults.
     injected: [Mutex<(usize, Vec<usize>)>; 2],
 }
 
@@ -75,7 +77,7 @@ impl Arena {
         Ok(Arc::new(Self { namespace, group: group.to_owned(), store, replicas }))
     }
 
-    /// Chooses the requests about the arena's objects.
+    /// Matches the requests about objects in the arena's namespace.
     fn requests(&self) -> When {
         let part = format!("/namespaces/{}/", self.namespace.name());
         When::any().and(move |request| request.path.contains(&part))
@@ -85,7 +87,7 @@ impl Arena {
         Server { arena: Arc::clone(self), injected: Default::default() }
     }
 
-    /// Runs sequence after sequence, until none is left or one is found that breaks an invariant.
+    /// Runs sequences until none is left, or one breaks an invariant.
     async fn take_turns(self: Arc<Self>, next: &AtomicU32, count: u32, seed: u32) -> Result<Coverage> {
         let mut covered = Coverage::default();
         loop {
@@ -103,7 +105,7 @@ impl Arena {
         }
     }
 
-    /// Runs a sequence, whose objects have names that no other one's have.
+    /// Runs a sequence with unique names of objects.
     async fn check(self: &Arc<Self>, sequence: &Sequence) -> Result<Coverage, Failure> {
         let start = Timestamp::from_second(Timestamp::now().as_second())?;
         let (disturbed, calm) = (unique("d"), unique("c"));
@@ -188,7 +190,7 @@ impl Server {
     }
 }
 
-/// What the proxy can do.
+/// The proxy's fault for a fault of the model; `None` if the proxy cannot inject it.
 fn of_the_proxy(fault: Fault) -> Option<fault::Fault> {
     Some(match fault {
         Fault::LostRequest => fault::Fault::ResetBefore,
@@ -202,7 +204,7 @@ fn of_the_proxy(fault: Fault) -> Option<fault::Fault> {
     })
 }
 
-/// Whether a controller is about to change the object.
+/// Whether a controller will still change the object.
 fn is_the_controllers(object: &Value, objects: &[Value]) -> bool {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
     let held_by_somebody = finalizers.is_some_and(|held| held.iter().any(|by| by == "example.com/hold"));
@@ -216,7 +218,7 @@ fn is_the_controllers(object: &Value, objects: &[Value]) -> bool {
     left_behind || is_new
 }
 
-/// The n-th sequence of a seed, with all that is smaller.
+/// The n-th sequence of a seed, with its smaller variants.
 fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
     let mut bytes = [1; 32];
     bytes[..4].copy_from_slice(&seed.to_le_bytes());
@@ -225,7 +227,7 @@ fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
     sequences(Profile::Server).new_tree(&mut runner).map_err(|reason| anyhow::anyhow!("{reason}"))
 }
 
-/// The smallest sequence near this one that still fails, as far as can be told in a minute or so.
+/// Shrinks a failing sequence, and returns the failure of the smallest one found; takes about a minute.
 async fn smallest(arena: &Arc<Arena>, seed: u32, number: u32, found: Failure) -> Result<Failure> {
     let mut tree = tree(seed, number)?;
     let mut smallest = found;
@@ -246,7 +248,7 @@ async fn smallest(arena: &Arc<Arena>, seed: u32, number: u32, found: Failure) ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn random_sequences_break_no_invariant_on_a_real_server() -> Result<()> {
+async fn random_sequences_keep_all_invariants_on_a_real_server() -> Result<()> {
     let (count, seed) = (setting("LIFECYCLE_MODEL_SERVER_SEQUENCES", SEQUENCES), setting("LIFECYCLE_MODEL_SEED", 0));
     let control_plane = ControlPlane::shared().await?;
     let group = format!("{}.example.com", unique("model"));

@@ -1,19 +1,19 @@
-//! What a task of the model can be.
+//! The shape of a task in the model.
 //!
-//! The engine gets it as a task file ([`TaskShape::yaml`]); the oracle has the same facts as values, from which it works
-//! things out on its own. A gate is a conjunction of [`Atom`]s, so that its truth follows from the event's flags and from the
-//! objects that were read, without the engine's expressions.
+//! The engine gets the shape as a task file ([`TaskShape::yaml`]); the oracle uses the shape itself. A gate
+//! is a conjunction of [`Atom`]s, so that the oracle can evaluate it from the event's flags and the objects,
+//! without the engine's CEL.
 
 mod yaml;
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::PropagationPolicy;
 
-/// The adapter of every model.
+/// The adapter's name.
 pub(crate) const ADAPTER: &str = "model";
-/// The label that every object of one sequence carries, whatever else it loses.
+/// The label that every object of a sequence has, which no act removes.
 pub(crate) const MARKER: &str = "model";
-/// The names of resources, by their place in the list.
+/// The names of resources, by their places in the list.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// A task.
@@ -22,13 +22,14 @@ pub(crate) struct TaskShape {
     pub(crate) resources: Vec<ResourceShape>,
 }
 
-/// One entry of `resources`; by default a `ConfigMap` of a fixed name, found by it, without gates.
+/// One resource of the task. The default is a `ConfigMap` with a fixed name, discovered by that name, without
+/// gates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ResourceShape {
     pub(crate) kind: Kind,
     pub(crate) naming: Naming,
     pub(crate) discovery: Discovery,
-    /// The place of an earlier entry.
+    /// The place of the owner, which is an earlier resource.
     pub(crate) owner: Option<usize>,
     pub(crate) retention: Option<Retention>,
     pub(crate) recreate_on_change: bool,
@@ -47,13 +48,13 @@ pub(crate) struct ResourceShape {
 pub(crate) enum Kind {
     #[default]
     ConfigMap,
-    /// A custom kind without schema and without subresources, so that a status can be written by anybody.
+    /// A custom kind without a schema and without subresources, so that any client can write its status.
     Widget,
-    /// Suspended, so that it makes no pods; its controller writes its status all the same.
+    /// A suspended Job, which creates no Pods. The Job controller still writes its status.
     Job,
 }
 
-/// How an entry's objects are named.
+/// How the names of a resource's objects are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Naming {
     #[default]
@@ -62,57 +63,57 @@ pub(crate) enum Naming {
     Clock,
 }
 
-/// How an entry's objects are found.
+/// How a resource's objects are discovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Discovery {
     #[default]
     Name,
-    /// By a label of the author's that only this entry writes.
+    /// By a label of the author that only this resource's objects have.
     OwnLabel,
-    /// By a label of the author's that all such entries write.
+    /// By a label of the author that the objects of all such resources have.
     SharedLabel,
-    /// By the labels that the adapter stamps for this entry.
+    /// By the adapter's labels for this resource.
     Managed,
-    /// By the labels that the adapter stamps for every entry.
+    /// By the adapter's labels that all resources have in common.
     ManagedShared,
 }
 
-/// What is kept of former versions; at least one limit.
+/// The limits of retention, at least one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
     pub(crate) history_limit: Option<usize>,
     pub(crate) ttl_hours: Option<i64>,
 }
 
-/// One entry of `lifecycle.patch`: it sets a field of its own to a value.
+/// One entry of `lifecycle.patch`, which sets a field of its own to a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Patch {
     pub(crate) when: Gate,
     pub(crate) value: &'static str,
 }
 
-/// All of these.
+/// A conjunction of atoms.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Gate(pub(crate) Vec<Atom>);
 
-/// A condition that the oracle can check by itself.
+/// A condition that the oracle can evaluate itself. Numbers are the places of resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atom {
-    /// The event's flag has this value. It has no answer if the event lacks the flag.
+    /// The event's flag has this value; undecided if the event lacks the flag.
     Flag(Flag, bool),
-    /// The entry has an object.
+    /// The resource has an object.
     There(usize),
-    /// The entry has none.
+    /// The resource has no object.
     Missing(usize),
-    /// The field that the entry's patch of this place sets does not have this value; not without an object.
+    /// The field that the resource's patch of this number sets does not have this value; false without an object.
     Differs(usize, usize, &'static str),
-    /// The entry's object is of a generation before the event's. It has no answer without an object.
+    /// The object's generation is below the event's; undecided without an object.
     Behind(usize),
-    /// The entry's object says that it is done. It has no answer without an object, or without a status.
+    /// The object's status is done; undecided without an object or a status.
     Done(usize),
 }
 
-/// What an event tells besides its generation. How likely each is to be set suits what it is mostly used for.
+/// Flags of an event. How often the generator sets each one suits the gates that mostly use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flag {
     Ready,
@@ -141,7 +142,7 @@ impl Flag {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Widget, Self::Job];
 
-    /// The kind as discovery names it; `group` is where the custom kind lives.
+    /// The group, version and kind; `group` is that of the custom kind.
     pub(crate) fn gvk(self, group: &str) -> GroupVersionKind {
         match self {
             Self::ConfigMap => GroupVersionKind::new("v1", "ConfigMap"),
@@ -152,14 +153,14 @@ impl Kind {
 }
 
 impl Discovery {
-    /// Whether it finds no other entry's objects.
+    /// Whether the discovery matches no object of other resources.
     pub(crate) fn is_exclusive(self) -> bool {
         !matches!(self, Self::SharedLabel | Self::ManagedShared)
     }
 }
 
 impl ResourceShape {
-    /// The labels by which discovery finds the entry's objects, as templates.
+    /// The label selector of the resource's discovery, as templates.
     pub(crate) fn selector(&self, place: usize) -> Vec<(&'static str, String)> {
         let name = NAMES[place];
         let id = || "{{ .id }}".to_owned();
@@ -178,7 +179,7 @@ impl ResourceShape {
 }
 
 impl Atom {
-    /// The entry that it reads.
+    /// The resource that the atom reads.
     pub(crate) fn reads(self) -> Option<usize> {
         match self {
             Self::Flag(..) => None,
@@ -191,7 +192,7 @@ impl Atom {
     }
 }
 
-/// The field that the patch of this place sets.
+/// The field that the patch of this number sets.
 pub(crate) fn patch_field(number: usize) -> String {
     format!("p{number}")
 }

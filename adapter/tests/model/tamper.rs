@@ -1,7 +1,7 @@
-//! Breaks the adapter on purpose, to see whether the model notices.
+//! Breaks the adapter on purpose, to check that the model notices.
 //!
-//! It stands between the engine and the transport that is watched: what the engine sends is changed on its way out, or what
-//! it is shown on its way in. Each [`Tampering`] is a mistake that an engine could make.
+//! The tampering transport stands between the engine and the watched transport. It changes requests on their
+//! way out and results on their way in. Each [`Tampering`] simulates a defect that an engine could have.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,34 +17,34 @@ use crate::object::{created, label, name};
 use crate::people::target;
 use crate::watch::Watched;
 
-/// A mistake.
+/// A simulated defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tampering {
-    /// Writes and deletes whatever version the object has by now.
+    /// Writes and deletes without the resource version that was read.
     NoVersionFence,
-    /// Writes and deletes whatever object has the name by now.
+    /// Writes and deletes the object that has the name now, also if its UID is another.
     NoFence,
-    /// Takes no notice of what was found by the mark of released objects.
-    SkipsReleased,
-    /// Does not know the mark.
-    BlindToMark,
-    /// Takes every live generation for the oldest.
+    /// Ignores disowned objects found by their mark.
+    SkipsDisowned,
+    /// Does not see the mark of disowned objects.
+    IgnoresMark,
+    /// Sees the generation 0 on every live object.
     StaleWins,
-    /// Deletes the newest version where it should delete another.
+    /// Deletes the newest version instead of the chosen one.
     PrunesCurrent,
-    /// Takes what could not be read for absent.
+    /// Treats a failed read as absence.
     UnreadIsAbsent,
     /// Sees no generation on any object.
     ForgetsGenerations,
-    /// Finds nothing by labels, as a cache that was not filled yet.
+    /// Finds no object by labels, like a cache that is not filled yet.
     EmptyCache,
-    /// Takes a taken name for free in a dry run of a creation.
-    TakesTakenForFree,
-    /// Believes that what failed once was done, and never does it again.
+    /// Treats a taken name as free in a dry run.
+    IgnoresTakenNames,
+    /// Treats a failed write as done, and never repeats it.
     GivesUp,
 }
 
-/// The transport of an engine that may be broken.
+/// The transport of an engine with or without a simulated defect.
 pub(crate) struct Tampered<T> {
     inner: Watched<T>,
     how: Option<Tampering>,
@@ -60,7 +60,7 @@ impl<T: Transport> Tampered<T> {
         self.how == Some(how)
     }
 
-    /// The target that is sent in the place of the one that was meant.
+    /// The target that is sent instead of the engine's.
     async fn redirected(&self, meant: &Target) -> Target {
         let mut sent = meant.clone();
         if self.is(Tampering::NoVersionFence) || self.is(Tampering::NoFence) {
@@ -76,7 +76,7 @@ impl<T: Transport> Tampered<T> {
         sent
     }
 
-    /// The newest object of the same resource.
+    /// The newest object of the same resource, as a target.
     async fn newest(&self, meant: &Target) -> Target {
         let live = self.inner.journal().objects().await.unwrap_or_default();
         let of = |object: &Value| label(object, "hyperfleet.io/resource").map(str::to_owned);
@@ -105,7 +105,7 @@ impl<T: Transport> Tampered<T> {
             (Some(Tampering::ForgetsGenerations), Some(annotations)) => {
                 annotations.remove("hyperfleet.io/generation");
             }
-            (Some(Tampering::BlindToMark), _) => {
+            (Some(Tampering::IgnoresMark), _) => {
                 if let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
                     labels.remove("hyperfleet.io/disowned");
                 }
@@ -125,7 +125,7 @@ impl<T: Transport> Transport for Tampered<T> {
         };
         let by_mark = labels.is_some_and(|labels| labels.contains_key("hyperfleet.io/disowned"));
         let is_hidden = match self.how {
-            Some(Tampering::SkipsReleased) => by_mark,
+            Some(Tampering::SkipsDisowned) => by_mark,
             Some(Tampering::EmptyCache) => labels.is_some(),
             Some(Tampering::UnreadIsAbsent) => found.is_err(),
             _ => false,
@@ -147,7 +147,7 @@ impl<T: Transport> Transport for Tampered<T> {
 
     async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
         match self.inner.dry_run_create(desired, destination).await {
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists && self.is(Tampering::TakesTakenForFree) => {
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists && self.is(Tampering::IgnoresTakenNames) => {
                 Ok(())
             }
             answer => answer,

@@ -1,7 +1,7 @@
-//! A transport between an engine and its server: it does what the fault plan says, and writes down every call.
+//! A transport between an engine and its server, which injects faults and records every call.
 //!
-//! In: the calls of one replica. Out: an [`Entry`] for each in the [`Journal`]. Calls are made one at a time, so that what
-//! changed between `before` and `after` is their doing (or a controller's).
+//! In: the calls of one replica. Out: an [`Entry`] in the [`Journal`] for each. Only one call is made at a
+//! time, so that each change between `before` and `after` is its effect (or a controller's).
 
 use std::future::pending;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::control::Control;
-use crate::journal::{Call, Entry, Journal, Told};
+use crate::journal::{Call, CallResult, Entry, Journal};
 use crate::sequence::{Fault, Refusal};
 
 /// The transport of one replica.
@@ -24,7 +24,7 @@ pub(crate) struct Watched<T> {
     control: Arc<Control>,
 }
 
-/// How a call ends for its caller.
+/// The end of a call, for its caller.
 enum End<R> {
     Answer(Result<R, WriteError>),
     Silence,
@@ -44,20 +44,20 @@ impl<T: Transport> Watched<T> {
         &self,
         call: Call,
         act: impl Future<Output = Result<R, WriteError>> + Send,
-        tell: fn(&R) -> Told,
+        record: fn(&R) -> CallResult,
     ) -> Result<R, WriteError> {
         let (pass, fault) = self.control.admit().await;
         let turn = self.journal.one_at_a_time.lock().await;
         let before = self.around(&call).await?;
         let end = self.end(fault, &call, act).await;
-        let told = match &end {
-            End::Answer(Ok(answer)) => tell(answer),
-            End::Answer(Err(error)) => Told::Refused(error.kind),
-            End::Silence => Told::Refused(WriteErrorKind::DeadlineExceeded),
-            End::Crash => Told::Crashed,
+        let result = match &end {
+            End::Answer(Ok(answer)) => record(answer),
+            End::Answer(Err(error)) => CallResult::Refused(error.kind),
+            End::Silence => CallResult::Refused(WriteErrorKind::DeadlineExceeded),
+            End::Crash => CallResult::Crashed,
         };
         let after = self.around(&call).await?;
-        self.journal.note(Entry { pass, call, told, before, after });
+        self.journal.note(Entry { pass, call, result, before, after });
         drop(turn);
         match end {
             End::Answer(answer) => answer,
@@ -69,12 +69,12 @@ impl<T: Transport> Watched<T> {
         }
     }
 
-    /// The objects that are there, if the call may change that.
+    /// All objects, if the call writes; else none.
     async fn around(&self, call: &Call) -> Result<Vec<Value>, WriteError> {
         if call.writes() { self.journal.objects().await } else { Ok(Vec::new()) }
     }
 
-    /// Has the server do it, or not, and the caller hear of it, or not.
+    /// Performs the call or not, and returns its result or an error, depending on the fault.
     async fn end<R>(
         &self,
         fault: Option<Fault>,
@@ -115,7 +115,7 @@ fn kind_of(refusal: Refusal, call: &Call) -> WriteErrorKind {
 impl<T: Transport> Transport for Watched<T> {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let act = self.wire.find(query);
-        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| Told::Found(found.clone())).await
+        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| CallResult::Found(found.clone())).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
@@ -123,8 +123,10 @@ impl<T: Transport> Transport for Watched<T> {
     }
 
     async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.make(Call::DryRun(desired.clone()), self.wire.dry_run_create(desired, destination), |()| Told::Nothing)
-            .await
+        self.make(Call::DryRun(desired.clone()), self.wire.dry_run_create(desired, destination), |()| {
+            CallResult::Nothing
+        })
+        .await
     }
 
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
@@ -134,20 +136,20 @@ impl<T: Transport> Transport for Watched<T> {
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let act = self.wire.patch(document, target);
-        let tell = |answer: &Option<Value>| answer.as_ref().map_or(Told::Nothing, object);
-        self.make(Call::Patch(document.clone(), target.clone()), act, tell).await
+        let record = |answer: &Option<Value>| answer.as_ref().map_or(CallResult::Nothing, object);
+        self.make(Call::Patch(document.clone(), target.clone()), act, record).await
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let act = self.wire.delete(target, propagation);
-        let tell = |answer: &Deletion| match answer {
-            Deletion::Gone => Told::Nothing,
-            Deletion::Pending(object) => Told::Object(object.clone()),
+        let record = |answer: &Deletion| match answer {
+            Deletion::Gone => CallResult::Nothing,
+            Deletion::Pending(object) => CallResult::Object(object.clone()),
         };
-        self.make(Call::Delete(target.clone()), act, tell).await
+        self.make(Call::Delete(target.clone()), act, record).await
     }
 }
 
-fn object(object: &Value) -> Told {
-    Told::Object(object.clone())
+fn object(object: &Value) -> CallResult {
+    CallResult::Object(object.clone())
 }

@@ -1,8 +1,8 @@
-//! A server, two replicas of one adapter, and everybody else.
+//! A server, two replicas of an adapter, and users.
 //!
-//! In: a task, and a [`Ground`], which is the server. Out: passes that were driven, broken and interleaved as a [`Delivery`]
-//! says, each judged by the oracle when it has ended. What happened is told in `log`. Time is the world's own: every pass
-//! begins a second after the one before.
+//! In: a task, and a [`Ground`], which is the server. Out: passes, with the faults and pauses of a
+//! [`Delivery`]; the oracle judges each when it has ended, and `log` describes it. Time is simulated: each
+//! pass begins one second after the one before.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::account;
 use crate::control::{Control, Signal};
 use crate::drive::Settings;
 use crate::ground::Ground;
@@ -31,13 +32,12 @@ use crate::oracle::{Event, View, Violation, judge};
 use crate::sequence::{Age, Delivery, EventShape, Meanwhile};
 use crate::shape::{ADAPTER, Kind, TaskShape};
 use crate::tamper::Tampered;
-use crate::tell;
 use crate::watch::Watched;
 
-/// How long a pass may take.
+/// The deadline of a pass.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// No task of the model calls an API.
+/// An API that is never called: the model's tasks call none.
 #[derive(Debug)]
 pub(crate) struct NoApi;
 
@@ -60,28 +60,28 @@ struct Replica<T> {
 /// A pass that has ended.
 pub(crate) struct Ended {
     pub(crate) event: Event,
-    /// What it reported; nothing if it crashed.
+    /// The report; none if the pass crashed.
     pub(crate) report: Option<PassReport>,
     pub(crate) calls: Vec<Entry>,
-    /// Whether a fault came true.
+    /// Whether a fault was hit.
     pub(crate) disturbed: bool,
 }
 
 impl Ended {
-    /// Whether nothing that it sent changed anything.
+    /// Whether the pass changed nothing.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.report.is_some() && self.calls.iter().all(|entry| entry.before == entry.after)
     }
 }
 
-/// See the module's doc.
+/// A server, two replicas of an adapter, and users; see the module's documentation.
 pub(crate) struct World<G: Ground> {
     pub(crate) ground: G,
     pub(crate) id: String,
     pub(crate) task: Arc<TaskShape>,
     pub(crate) journal: Arc<Journal<G::Transport>>,
     pub(crate) now: Timestamp,
-    /// The latest generation that an event told.
+    /// The latest generation of an event so far.
     pub(crate) latest: i64,
     pub(crate) log: String,
     pub(crate) violations: Vec<Violation>,
@@ -131,7 +131,7 @@ impl<G: Ground> World<G> {
         })
     }
 
-    /// The objects that are there.
+    /// All objects of the sequence.
     pub(crate) async fn objects(&self) -> anyhow::Result<Vec<Value>> {
         Ok(self.journal.objects().await?)
     }
@@ -142,12 +142,12 @@ impl<G: Ground> World<G> {
     }
 
     /// Adds a line to the log.
-    pub(crate) fn tell(&mut self, line: impl Into<String>) {
+    pub(crate) fn note(&mut self, line: impl Into<String>) {
         self.log += &line.into();
         self.log.push('\n');
     }
 
-    /// The generation of an event of this shape. One that is new is the latest from here on.
+    /// The generation of an event of this shape; a new generation becomes the latest.
     pub(crate) fn generation(&mut self, shape: &EventShape) -> i64 {
         match shape.age {
             Age::Next => self.latest += 1,
@@ -157,7 +157,7 @@ impl<G: Ground> World<G> {
         self.latest
     }
 
-    /// Takes an event through one pass, with all that comes in between.
+    /// Handles an event in one pass, with its faults and its pause.
     pub(crate) async fn deliver(
         &mut self,
         shape: &EventShape,
@@ -189,11 +189,11 @@ impl<G: Ground> World<G> {
             flags: shape.flags.clone(),
             now: self.now,
         };
-        let at_the_start = self.objects().await?;
+        let at_beginning = self.objects().await?;
         let faults = self.ground.inject(replica, delivery.faults.clone());
         let control = Arc::clone(&self.replicas[replica].control);
         control.begin(pass, faults, delivery.pause.as_ref().map(|(number, _)| *number));
-        self.tell(format!("pass {pass}: generation {generation} at replica {replica}, now {}", self.now));
+        self.note(format!("pass {pass}: generation {generation} at replica {replica}, now {}", self.now));
 
         let pipeline = Arc::clone(&self.replicas[replica].pipeline);
         let lifecycle_event = cloud_event(&event)?;
@@ -208,7 +208,7 @@ impl<G: Ground> World<G> {
             };
             match signal {
                 Some(Signal::Paused) => {
-                    let early = self.stand_still(run.as_mut(), shape, generation, delivery).await?;
+                    let early = self.run_pause(run.as_mut(), shape, generation, delivery).await?;
                     if early.is_some() {
                         break early;
                     }
@@ -220,25 +220,26 @@ impl<G: Ground> World<G> {
         drop(run);
         let disturbed = self.ground.heal(replica) + control.hits() > 0;
         let calls = self.journal.of(pass);
-        self.log += &tell::pass(pass, &calls, report.as_ref());
+        self.log += &account::pass(pass, &calls, report.as_ref());
         let view = View::new(&self.task, &event, &calls);
-        self.violations.extend(judge(&view, &calls, &at_the_start));
+        self.violations.extend(judge(&view, &calls, &at_beginning));
         Ok(Ended { event, report, calls, disturbed })
     }
 
-    /// Lets happen what happens while a pass stands still. Gives its report if it ended all the same, at its deadline.
-    async fn stand_still(
+    /// Performs what happens during a pause. Returns the report of the paused pass if it ended meanwhile,
+    /// because of its deadline.
+    async fn run_pause(
         &mut self,
         mut run: Pin<&mut impl Future<Output = PassReport>>,
         shape: &EventShape,
         generation: i64,
         delivery: &Delivery,
     ) -> anyhow::Result<Option<PassReport>> {
-        self.tell(format!("pass {} stands still", self.passes));
+        self.note(format!("pass {} pauses", self.passes));
         let mut early = None;
         let mut meanwhile = self.meanwhile(shape, generation, delivery);
         loop {
-            // Those of its calls that are under way have to end, or nobody else gets a turn.
+            // Poll the paused pass as well: its calls under way must end, because only one call is made at a time.
             tokio::select! {
                 biased;
                 done = &mut meanwhile => break done?,
@@ -246,11 +247,11 @@ impl<G: Ground> World<G> {
             }
         }
         drop(meanwhile);
-        self.tell("it goes on");
+        self.note("the pass goes on");
         Ok(early)
     }
 
-    /// What happens while a pass stands still. It may be a pass, which is why it is boxed.
+    /// Performs the steps of a pause. Boxed, because a step may be a pass, which may call this function again.
     fn meanwhile<'a>(
         &'a mut self,
         same: &'a EventShape,
@@ -281,7 +282,7 @@ fn compiled(task: &TaskShape, group: &str) -> anyhow::Result<Arc<Task>> {
     compiled.task.map(Arc::new).ok_or_else(|| anyhow::anyhow!("the task is refused: {}", compiled.diagnostics))
 }
 
-/// The event as a sender would send it.
+/// The event as a CloudEvent.
 fn cloud_event(event: &Event) -> anyhow::Result<LifecycleEvent> {
     let flags: BTreeMap<&str, bool> = event.flags.iter().map(|(flag, value)| (flag.name(), *value)).collect();
     let data = json!({

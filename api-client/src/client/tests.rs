@@ -15,7 +15,7 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
     pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
 }
 
-fn settings(base_url: String) -> Settings {
+pub(crate) fn settings(base_url: String) -> Settings {
     let delay = Duration::from_millis(1);
     Settings {
         base_url,
@@ -43,8 +43,8 @@ async fn call(client: &Client, request: &Request) -> Result<Answer, Failure> {
     client.call(request, None, &()).await
 }
 
-/// The number of attempts, and the whole chain of causes.
-fn told(failure: &Failure) -> (u32, String) {
+/// The number of attempts, and the last error with its causes.
+fn attempts_and_error(failure: &Failure) -> (u32, String) {
     (failure.attempts, Chain(&failure.error).to_string())
 }
 
@@ -55,7 +55,7 @@ fn redirect_to(location: &str) -> http::Response<Body> {
 }
 
 #[tokio::test]
-async fn probe_asks_where_relative_calls_go() {
+async fn probe_requests_the_root_of_relative_urls() {
     let cases = [
         ("a base at the root", "", "v1", "/api/hyperfleet/v1"),
         ("a base with a path", "/fleet/", "v2", "/fleet/api/hyperfleet/v2"),
@@ -71,7 +71,7 @@ async fn probe_asks_where_relative_calls_go() {
 }
 
 #[tokio::test]
-async fn sends_what_was_asked_for() {
+async fn request_is_sent_with_its_headers_and_the_defaults() {
     let server = Scripted::start([]).await.unwrap();
     let client = client(settings(server.url()));
     let put = Request {
@@ -98,7 +98,7 @@ async fn sends_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_request_may_bring_its_own_agent_and_type_and_a_get_has_no_body() {
+async fn request_headers_replace_defaults_and_get_sends_no_body() {
     let server = Scripted::start([]).await.unwrap();
     let client = client(settings(server.url()));
     let own = [("user-agent", "mine"), ("content-type", "application/merge-patch+json")];
@@ -116,7 +116,7 @@ async fn a_request_may_bring_its_own_agent_and_type_and_a_get_has_no_body() {
 }
 
 #[tokio::test]
-async fn credentials_stay_on_the_api() -> anyhow::Result<()> {
+async fn token_and_default_headers_are_sent_to_the_api_only() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("token");
     std::fs::write(&path, "secret\n")?;
@@ -127,9 +127,13 @@ async fn credentials_stay_on_the_api() -> anyhow::Result<()> {
 
     let faked = Request { headers: headers(&[("authorization", "Basic x")]), ..Request::get("x") };
     call(&client, &faked).await?;
-    assert_eq!(server.header(0, "authorization").as_deref(), Some("Bearer secret"), "the file's token wins");
+    assert_eq!(server.header(0, "authorization").as_deref(), Some("Bearer secret"), "the file's token replaces it");
     call(&client, &Request::get(format!("{}/api/x", server.url()))).await?;
-    assert_eq!(server.header(1, "authorization").as_deref(), Some("Bearer secret"), "spelt out");
+    assert_eq!(
+        server.header(1, "authorization").as_deref(),
+        Some("Bearer secret"),
+        "an absolute URL on the API's origin"
+    );
 
     call(&client, &Request::get(format!("{}/x", foreign.url()))).await?;
     for name in ["authorization", "x-default"] {
@@ -137,15 +141,15 @@ async fn credentials_stay_on_the_api() -> anyhow::Result<()> {
     }
     let away = call(&client, &Request::get("away")).await?;
     let seen = (away.status.as_u16(), away.redirected, foreign.asked().len());
-    assert_eq!(seen, (307, false, 1), "a redirect to others is not followed");
+    assert_eq!(seen, (307, false, 1), "a redirect to another origin is not followed");
     let around = call(&client, &Request::get("around")).await?;
     let seen = (around.status.as_u16(), around.redirected, server.asked().len());
-    assert_eq!(seen, (200, true, 5), "one at home is");
+    assert_eq!(seen, (200, true, 5), "a redirect within the origin is followed");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_refused_token_is_read_again_once() -> anyhow::Result<()> {
+async fn refused_token_is_retried_once_if_the_file_has_a_new_one() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("token");
     std::fs::write(&path, "old")?;
@@ -160,22 +164,22 @@ async fn a_refused_token_is_read_again_once() -> anyhow::Result<()> {
     assert_eq!(sent, ["Bearer old", "Bearer old", "Bearer new"]);
     let refused = call(&client, &get).await?;
     let seen = (refused.status.as_u16(), refused.attempts);
-    assert_eq!(seen, (401, 1), "the same token again is no reason to try again");
+    assert_eq!(seen, (401, 1), "the call is not retried with the same token");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_read_fails_the_call() {
+async fn call_without_a_readable_token_fails_unsent() {
     let server = Scripted::start([]).await.unwrap();
     let client = client(with_token(server.url(), Path::new("/nonexistent/token")));
-    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    let (attempts, message) = attempts_and_error(&call(&client, &Request::get("x")).await.unwrap_err());
     assert_eq!(attempts, 3);
     assert!(message.starts_with("reading token file /nonexistent/token: "), "{message}");
-    assert_eq!(server.asked().len(), 0, "nothing is sent without it");
+    assert_eq!(server.asked().len(), 0, "no request is sent without the token");
 }
 
 #[tokio::test]
-async fn answers_come_back_whatever_their_status() {
+async fn retries_end_with_the_last_answer_whatever_its_status() {
     let cases = [
         ("success", vec![201], None, (201, 1)),
         ("a refusal", vec![409], None, (409, 1)),
@@ -186,7 +190,7 @@ async fn answers_come_back_whatever_their_status() {
     for (name, script, attempts, expected) in cases {
         let server = Scripted::start(script.into_iter().map(status)).await.unwrap();
         let client = client(settings(server.url()));
-        // POST is retried like any other method.
+        // The client retries POST too: the API's writes are idempotent.
         let post = Request { method: Method::POST, attempts, ..Request::get("x") };
         let answer = call(&client, &post).await.unwrap();
         assert_eq!((answer.status.as_u16(), answer.attempts), expected, "{name}");
@@ -194,51 +198,51 @@ async fn answers_come_back_whatever_their_status() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_failure() {
+async fn refused_connection_is_a_failure_without_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let client = client(settings(format!("http://{address}")));
-    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    let (attempts, message) = attempts_and_error(&call(&client, &Request::get("x")).await.unwrap_err());
     assert_eq!(attempts, 3);
     assert!(message.contains("Connection refused"), "{message}");
-    assert!(!message.contains("http://"), "the URL stands elsewhere: {message}");
+    assert!(!message.contains("http://"), "a URL may hold credentials: {message}");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_given_up() {
-    // Connections are taken by the kernel; nobody reads them.
+async fn silent_server_ends_the_call_by_time_limit_or_deadline() {
+    // The kernel accepts connections on the listener's behalf; the test never reads from them.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let patient = client(settings(url.clone()));
     let get = |milliseconds| Request { timeout: Some(Duration::from_millis(milliseconds)), ..Request::get("x") };
     let failure = call(&patient, &get(20)).await.unwrap_err();
-    assert_eq!(told(&failure), (3, "no answer within 20ms".to_owned()));
+    assert_eq!(attempts_and_error(&failure), (3, "no answer within 20ms".to_owned()));
 
     let deadline = Some(Instant::now() + Duration::from_millis(30));
     let failure = patient.call(&get(60_000), deadline, &()).await.unwrap_err();
     assert_eq!(
-        told(&failure),
+        attempts_and_error(&failure),
         (1, "the deadline passed before there was an answer".to_owned()),
-        "the deadline ends the first attempt, and leaves no room for another one"
+        "the deadline ends the first attempt and prevents a second one"
     );
     let failure = patient.call(&get(60_000), deadline, &()).await.unwrap_err();
-    assert_eq!(told(&failure), (0, "the deadline has passed".to_owned()));
+    assert_eq!(attempts_and_error(&failure), (0, "the deadline has passed".to_owned()));
 
     let impatient = client(Settings { timeout: Duration::from_millis(10), ..settings(url) });
     let failure = call(&impatient, &get(60_000)).await.unwrap_err();
-    assert_eq!(told(&failure).1, "no answer within 10ms", "a call's own limit can only be shorter");
+    assert_eq!(attempts_and_error(&failure).1, "no answer within 10ms", "a call's own limit can only be shorter");
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_not_tried() {
+async fn url_of_another_scheme_is_not_called() {
     let client = client(settings("http://127.0.0.1:9".to_owned()));
     let failure = call(&client, &Request::get("ftp://user:hunter2@x/y")).await.unwrap_err();
-    assert_eq!(told(&failure), (0, "the URL is no http:// or https:// address".to_owned()));
+    assert_eq!(attempts_and_error(&failure), (0, "the URL is no http:// or https:// address".to_owned()));
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_no_answer() {
+async fn truncated_body_is_a_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = client(settings(format!("http://{}", listener.local_addr().unwrap())));
     tokio::spawn(async move {
@@ -248,13 +252,13 @@ async fn an_answer_that_breaks_off_is_no_answer() {
             drop(connection.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nhalf").await);
         }
     });
-    let (attempts, message) = told(&call(&client, &Request::get("x")).await.unwrap_err());
+    let (attempts, message) = attempts_and_error(&call(&client, &Request::get("x")).await.unwrap_err());
     assert_eq!(attempts, 3);
     assert!(message.starts_with("reading the response: "), "{message}");
 }
 
 #[tokio::test]
-async fn a_body_without_an_end_is_refused() {
+async fn body_above_the_size_limit_is_refused() {
     let endless = futures::stream::repeat_with(|| Ok::<_, std::convert::Infallible>(Bytes::from(vec![b'x'; 1 << 16])));
     let response = |body| http::Response::new(body);
     let declared = response(Body::from(vec![b'x'; BODY_LIMIT + 1]));
@@ -263,13 +267,13 @@ async fn a_body_without_an_end_is_refused() {
     let client = client(settings(server.url()));
     for name in ["streamed", "declared"] {
         let failure = call(&client, &Request::get("x")).await.unwrap_err();
-        assert_eq!(told(&failure), (1, "the response body is over 10485760 bytes".to_owned()), "{name}");
+        assert_eq!(attempts_and_error(&failure), (1, "the response body is over 10485760 bytes".to_owned()), "{name}");
     }
     assert_eq!(call(&client, &Request::get("x")).await.unwrap().body.len(), BODY_LIMIT);
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let server = Scripted::start([]).await.unwrap();
     let client = client(settings(server.url()));
     for _ in 0..5 {
@@ -280,7 +284,7 @@ async fn connections_are_used_again() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused() {
+fn unusable_base_url_is_refused_without_being_printed() {
     let base = "the base URL of the HyperFleet API is no base URL, expected http:// or https:// and a host";
     let cases = [
         ("no base URL", " ", "the base URL of the HyperFleet API is not configured"),

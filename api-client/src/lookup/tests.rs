@@ -1,20 +1,16 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::time::Duration;
-
-use http::{HeaderMap, HeaderValue};
 use lifecycle_e2e::api::FakeApi;
 use lifecycle_e2e::fault::{Fault, When};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::client::Settings;
-use crate::retry::RetryPolicy;
+use crate::client::tests::settings;
 
 const ID: &str = "0199c0de-0000-7000-8000-000000000001";
 
-/// The API's own answer for a resource that does not exist.
+/// The answer of the API for a resource that does not exist.
 fn gone() -> Answer {
     let problem = json!({
         "type": "https://api.hyperfleet.io/errors/not-found",
@@ -35,14 +31,14 @@ fn gone() -> Answer {
     }
 }
 
-/// The same with one member of the document replaced.
+/// The same answer with one member of its problem document replaced.
 fn gone_with(member: &str, value: Value) -> Answer {
     let mut problem: Value = serde_json::from_str(&gone().body).unwrap();
     problem[member] = value;
     Answer { body: problem.to_string(), ..gone() }
 }
 
-fn shown(lookup: &Lookup) -> String {
+fn text(lookup: &Lookup) -> String {
     match lookup {
         Lookup::Found(_) => "found".to_owned(),
         Lookup::NotFound => "not found".to_owned(),
@@ -51,7 +47,7 @@ fn shown(lookup: &Lookup) -> String {
 }
 
 #[test]
-fn only_the_apis_own_word_says_that_a_resource_does_not_exist() {
+fn not_found_requires_the_apis_own_problem_document() {
     let typed = |content_type: &str| Answer { content_type: Some(content_type.to_owned()), ..gone() };
     let with_body = |body: &str| Answer { body: body.to_owned(), ..gone() };
     let with_status = |status: u16| Answer { status: StatusCode::from_u16(status).unwrap(), ..gone() };
@@ -94,12 +90,12 @@ fn only_the_apis_own_word_says_that_a_resource_does_not_exist() {
         ("no content", with_status(204), "HTTP status 204 No Content"),
     ];
     for (name, answer, expected) in cases {
-        assert_eq!(shown(&judge(ID, &answer)), expected, "{name}");
+        assert_eq!(text(&judge(ID, &answer)), expected, "{name}");
     }
 }
 
 #[test]
-fn only_the_resource_itself_shows_that_it_exists() {
+fn found_requires_a_resource_with_the_id() {
     let cases = [
         ("the resource", json!({ "id": ID, "generation": 3 }).to_string(), true),
         ("another resource", json!({ "id": "x" }).to_string(), false),
@@ -116,28 +112,18 @@ fn only_the_resource_itself_shows_that_it_exists() {
 
 proptest! {
     #[test]
-    fn no_broken_answer_says_that_a_resource_does_not_exist(end in 0..gone().body.len()) {
+    fn truncated_problem_document_is_unknown(end in 0..gone().body.len()) {
         let answer = Answer { body: gone().body[..end].to_owned(), ..gone() };
-        prop_assert_eq!(shown(&judge(ID, &answer)), "HTTP status 404 without a problem document of the API");
+        prop_assert_eq!(text(&judge(ID, &answer)), "HTTP status 404 without a problem document of the API");
     }
 }
 
 fn client(base_url: String) -> Client {
-    let delay = Duration::from_millis(1);
-    Client::new(Settings {
-        base_url,
-        version: String::new(),
-        timeout: Duration::from_secs(10),
-        retry: RetryPolicy { base_delay: delay, max_delay: delay, ..RetryPolicy::default() },
-        default_headers: HeaderMap::new(),
-        token: None,
-        user_agent: HeaderValue::from_static("tests"),
-    })
-    .unwrap()
+    Client::new(settings(base_url)).unwrap()
 }
 
 #[tokio::test]
-async fn looks_resources_up_by_their_ids() -> anyhow::Result<()> {
+async fn look_up_finds_resources_by_escaped_ids() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     api.put("clusters/c-1", json!({ "id": "c-1", "kind": "Cluster", "generation": 3 }));
     api.respond("GET", "/api/hyperfleet/v1/clusters/listed", 404, json!({ "code": "HYPERFLEET-NTF-001" }));
@@ -150,12 +136,12 @@ async fn looks_resources_up_by_their_ids() -> anyhow::Result<()> {
         ("plain JSON with the code", "listed", "HTTP status 404 without a problem document of the API"),
     ];
     for (name, id, expected) in cases {
-        assert_eq!(shown(&client.look_up("clusters", id, None, &()).await), expected, "{name}");
+        assert_eq!(text(&client.look_up("clusters", id, None, &()).await), expected, "{name}");
     }
     api.inject(When::any().first(3), Fault::ResetBefore);
     let unreachable = client.look_up("clusters", "c-2", None, &()).await;
     assert!(matches!(unreachable, Lookup::Unknown(Unknown::NoAnswer(_))), "{unreachable:?}");
     api.heal();
-    assert_eq!(shown(&client.look_up("clusters", "c-2", None, &()).await), "not found", "back again");
+    assert_eq!(text(&client.look_up("clusters", "c-2", None, &()).await), "not found", "back again");
     Ok(())
 }

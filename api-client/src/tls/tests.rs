@@ -12,10 +12,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::*;
 
-/// Where the other process finds the server.
+/// The variable by which the test passes the server's URL to its child process.
 const URL: &str = "TLS_TEST_URL";
 
-/// An HTTPS server on loopback; gives its URL and the certificate of its authority.
+/// Starts an HTTPS server on localhost; returns its URL and the certificate of its authority.
 async fn server() -> (String, rcgen::Certificate) {
     let authority_key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -38,7 +38,7 @@ async fn server() -> (String, rcgen::Certificate) {
     tokio::spawn(async move {
         loop {
             let (connection, _) = listener.accept().await.unwrap();
-            // A client that does not trust us hangs up here.
+            // A client that does not trust the certificate aborts the handshake.
             let Ok(mut connection) = acceptor.accept(connection).await else { continue };
             let mut request = [0; 1024];
             drop(connection.read(&mut request).await);
@@ -51,13 +51,11 @@ async fn server() -> (String, rcgen::Certificate) {
 async fn call(url: &str, config: ClientConfig) -> Result<u16, String> {
     let client = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build().unwrap();
     let response = client.get(url).send().await;
-    response
-        .map(|response| response.status().as_u16())
-        .map_err(|error| lifecycle_service::logging::Chain(&error).to_string())
+    response.map(|response| response.status().as_u16()).map_err(|error| lifecycle_errors::Chain(&error).to_string())
 }
 
 #[tokio::test]
-async fn trusts_the_given_authorities_and_no_others() {
+async fn client_trusts_exactly_the_given_authorities() {
     let (url, authority) = server().await;
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(authority.der().to_vec())).unwrap();
@@ -66,9 +64,9 @@ async fn trusts_the_given_authorities_and_no_others() {
     assert!(refused.contains("UnknownIssuer"), "{refused}");
 }
 
-/// The environment can be set for another process only: this test runs itself there.
+/// The test runs itself in a child process, because a test must not change the environment of its own process.
 #[tokio::test]
-async fn trusts_the_bundle_that_the_system_names() {
+async fn client_trusts_the_bundle_of_the_system() {
     if let Ok(url) = std::env::var(URL) {
         let outcome = call(&url, client_config().unwrap()).await;
         assert_eq!(outcome, Ok(204));
@@ -81,7 +79,7 @@ async fn trusts_the_bundle_that_the_system_names() {
     let missing = folder.path().join("missing.pem");
     for (name, bundle, trusted) in [("the bundle", &bundle, true), ("no bundle at all", &missing, false)] {
         let status = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "tls::tests::trusts_the_bundle_that_the_system_names"])
+            .args(["--exact", "tls::tests::client_trusts_the_bundle_of_the_system"])
             .env(URL, &url)
             .env("SSL_CERT_FILE", bundle)
             .env("SSL_CERT_DIR", "")

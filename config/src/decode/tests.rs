@@ -34,7 +34,7 @@ fn read(text: &str, typing: Typing) -> (Option<Sample>, String) {
 }
 
 #[test]
-fn scalars_are_taken_as_the_type_that_is_wanted() {
+fn scalar_is_converted_only_to_a_matching_type() {
     let cases = [
         ("a number as text", "name: 1.0", "1.0", ""),
         ("a boolean as text", "name: yes", "yes", ""),
@@ -55,7 +55,7 @@ fn scalars_are_taken_as_the_type_that_is_wanted() {
 }
 
 #[test]
-fn integer_keys_take_whole_numbers_only() {
+fn integer_keys_accept_whole_numbers_only() {
     let cases = [
         ("a whole number", "1", Ok(1)),
         ("a whole number with a point", "3.0", Ok(3)),
@@ -75,14 +75,14 @@ fn integer_keys_take_whole_numbers_only() {
             let mut diagnostics = Diagnostics::default();
             let document = Document::parse("f.yaml", &format!("{{name: a, count: {written}}}")).unwrap();
             let sample: Option<Sample> = decode(&document, typing, &mut diagnostics);
-            let told = diagnostics.all().iter().map(|diagnostic| {
+            let reported = diagnostics.all().iter().map(|diagnostic| {
                 let help = diagnostic.help.iter().map(|help| format!("; {help}"));
                 std::iter::once(format!("{}: {}", diagnostic.path, diagnostic.message)).chain(help).collect::<String>()
             });
-            let told: Vec<String> = told.collect();
+            let reported: Vec<String> = reported.collect();
             match expected {
-                Ok(count) => assert_eq!((sample.unwrap().count, told), (Some(*count), vec![]), "{name} {typing:?}"),
-                Err(message) => assert_eq!(told, [*message], "{name} {typing:?}"),
+                Ok(count) => assert_eq!((sample.unwrap().count, reported), (Some(*count), vec![]), "{name} {typing:?}"),
+                Err(message) => assert_eq!(reported, [*message], "{name} {typing:?}"),
             }
         }
     }
@@ -96,11 +96,11 @@ fn integer_keys_take_whole_numbers_only() {
 }
 
 #[test]
-fn a_key_with_a_cure_must_have_a_value() {
+fn key_with_a_cure_must_not_be_empty() {
     for null in ["", "~", "null"] {
         assert_eq!(read(&format!("name: a\nsmall: {null}\n"), Typing::Strict).1, "small: has no value", "{null}");
     }
-    assert_eq!(read("{name: a, count: ~}", Typing::Strict).1, "", "null is \"not set\" elsewhere");
+    assert_eq!(read("{name: a, count: ~}", Typing::Strict).1, "", "null means \"not set\" for other keys");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn weak_typing_converts_text() {
 }
 
 #[test]
-fn text_from_outside_is_converted_to_what_the_key_wants() {
+fn flag_or_variable_text_is_converted_to_the_type_of_its_key() {
     let schema = schema_of::<Sample>();
     let cases = [
         ("text", "name", "7", Ok(json!("7"))),
@@ -128,17 +128,17 @@ fn text_from_outside_is_converted_to_what_the_key_wants() {
     for (name, key, text, expected) in cases {
         assert_eq!(coerce(&schema, &Path::of_keys(key), text), expected.map_err(str::to_owned), "{name}");
     }
-    assert!(coerce(&schema, &Path::of_keys("wait"), "5").is_err(), "a duration needs its unit here, too");
+    assert!(coerce(&schema, &Path::of_keys("wait"), "5").is_err(), "a duration needs a unit");
 }
 
 #[test]
-fn zeros_are_left_out_where_the_schema_knows_them() {
+fn without_zeros_removes_only_typed_zero_values() {
     let value = json!({"name": "", "enabled": false, "count": 0, "free": {"enabled": false, "x": null}, "items": []});
     assert_eq!(without_zeros(&schema_of::<Sample>(), &value), json!({"free": {"enabled": false, "x": null}}));
 }
 
 #[test]
-fn the_most_likely_word_is_suggested() {
+fn suggest_finds_the_word_with_the_fewest_typing_errors() {
     let known = ["discovery", "nested_discoveries", "recreate_on_change", "name"];
     let cases = [
         ("a letter too few", "discovry", Some("discovery")),

@@ -1,4 +1,4 @@
-//! Text as the value of a type.
+//! Converts text to a value of a type, and suggests corrections.
 
 use serde_json::{Number, Value};
 
@@ -7,19 +7,19 @@ use super::walk::{resolve, type_of};
 use crate::document::{Path, Scalar, Segment, Style};
 use crate::duration::{Units, parse_nanoseconds};
 
-/// How strictly the type of a scalar is taken.
+/// Which scalars are accepted for a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typing {
-    /// As the Go adapter reads the task file: text takes any scalar, the rest must be what is wanted.
+    /// As the Go adapter reads the task file: a text key accepts any scalar, every other key only its own type.
     Strict,
-    /// As the Go adapter reads the deployment file: text is converted, too.
+    /// As the Go adapter reads the deployment file: text is also converted to booleans and numbers.
     Weak,
 }
 
-/// Converts text that did not come from a file (a flag, an environment variable) to what `schema` wants at `path`.
+/// Converts the text of a flag or an environment variable to the type that `schema` has at `path`.
 ///
 /// # Errors
-/// The path is unknown, or the text is not what is wanted there.
+/// The schema has no such path, or the text is not a value of its type.
 pub fn coerce(schema: &Value, path: &Path, text: &str) -> Result<Value, String> {
     let at = non_null(schema, property(schema, path).ok_or("unknown key")?);
     let scalar = Scalar { text: text.to_owned(), style: Style::Quoted, tag: None };
@@ -35,7 +35,7 @@ pub fn coerce(schema: &Value, path: &Path, text: &str) -> Result<Value, String> 
     }
 }
 
-/// The schema of the value at a path of keys: its type, and its `description`.
+/// Returns the schema of the key at `path`, with its type and `description`.
 #[must_use]
 pub fn property<'s>(schema: &'s Value, path: &Path) -> Option<&'s Value> {
     let mut at = resolve(schema, schema);
@@ -87,11 +87,11 @@ pub(super) fn convert(scalar: &Scalar, wanted: &str, typing: Typing) -> Option<V
 }
 
 fn parse_go_bool(text: &str) -> Option<bool> {
-    // The decoder of Go's configurations takes the empty text for false.
+    // mapstructure, which decodes Go's configurations, reads an empty text as false.
     if text.is_empty() { Some(false) } else { crate::go::parse_boolean(text) }
 }
 
-/// Reads an integer as Go does where the notation tells the base: `16`, `0x10`, `0o20`, `020`, `0b1_0000`.
+/// Parses an integer as Go's `strconv.ParseInt` with base 0: `16`, `0x10`, `0o20`, `020`, `0b1_0000`.
 fn parse_go_integer(text: &str) -> Option<i64> {
     let (sign, digits) = match text.split_at_checked(1) {
         Some(("-", digits)) => ("-", digits),
@@ -106,7 +106,7 @@ fn parse_go_integer(text: &str) -> Option<i64> {
         Some(("b" | "B", rest)) => (2, rest),
         Some(_) => (8, &digits[1..]),
     };
-    // An underscore stands between two digits, or between the prefix and a digit.
+    // Go allows an underscore between two digits, and between the prefix and the first digit.
     let digits = if prefixed.is_some() { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
     let is_number = |group: &str| !group.is_empty() && group.chars().all(|digit| digit.is_digit(radix));
     if !digits.split('_').all(is_number) {
@@ -115,16 +115,17 @@ fn parse_go_integer(text: &str) -> Option<i64> {
     i64::from_str_radix(&format!("{sign}{}", digits.replace('_', "")), radix).ok()
 }
 
-/// The largest float that certainly stands for the integer that its author wrote.
+/// Below this bound (about 2^53) a float represents every integer exactly.
 const EXACT_FLOAT: f64 = 9e15;
 
-/// A number with a fraction is no integer: Go's YAML library cuts the fraction off, and a limit of 0.9 would become 0.
+/// Converts a number to an integer; `None` if it has a fraction. Go's YAML library would drop the fraction,
+/// and turn a limit of 0.9 into 0.
 fn to_integer(number: &Number) -> Option<i64> {
     let whole = |float: &f64| float.fract() == 0.0 && float.abs() < EXACT_FLOAT;
     number.as_i64().or_else(|| number.as_f64().filter(whole).map(|float| float as i64))
 }
 
-/// Why a number is no integer, and what to write instead.
+/// Explains why a number is not an integer; returns a message and a help.
 pub(super) fn no_integer(scalar: &Scalar) -> Option<(String, String)> {
     let Value::Number(number) = scalar.to_value() else { return None };
     let written = &scalar.text;
@@ -136,7 +137,7 @@ pub(super) fn no_integer(scalar: &Scalar) -> Option<(String, String)> {
     Some((format!("must be a whole number, but is {written}"), help))
 }
 
-/// What a number exceeds, and what to write instead.
+/// Checks a number against the bounds of its schema; returns a message and a help if it exceeds them.
 pub(super) fn out_of_range(value: &Value, schema: &Value) -> Option<(String, String)> {
     let number = value.as_f64()?;
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
@@ -165,12 +166,13 @@ pub(super) fn article(wanted: &str) -> &str {
     }
 }
 
-/// The longest key that is worth comparing with the known ones.
+/// Longer words get no suggestion; real keys are shorter, and the comparison takes quadratic time.
 const SUGGESTION_WIDTH: usize = 64;
-/// One slip of the keys is allowed for so many letters: a word that shares only its beginning is another word.
+/// A suggestion may differ in one typing error per this number of letters; more would match words that share
+/// only their beginning.
 const LETTERS_PER_SLIP: usize = 3;
 
-/// The known word that `written` most likely stands for.
+/// Returns the known word that `written` most likely misspells.
 #[must_use]
 pub fn suggest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     if written.len() > SUGGESTION_WIDTH {
@@ -181,7 +183,7 @@ pub fn suggest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let slips = |word: &&'k str| {
         let word = plain(word);
         let allowed = written.len().max(word.len()) / LETTERS_PER_SLIP;
-        // Words of too different lengths need not be compared.
+        // The length difference is a lower bound of the number of typing errors, and cheap to compute.
         let comparable = written.len().abs_diff(word.len()) <= allowed;
         comparable.then(|| strsim::osa_distance(&written, &word)).filter(|slips| *slips <= allowed)
     };

@@ -1,4 +1,4 @@
-//! The walk of a document along a schema.
+//! Walks a document along a schema, and reports what does not match.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) struct Walker<'w> {
     pub(super) diagnostics: &'w mut Diagnostics,
 }
 
-/// One value to be checked.
+/// The value that the walker checks.
 struct At<'w> {
     node: &'w Node,
     path: Path,
@@ -120,7 +120,8 @@ impl<'w> Walker<'w> {
         Value::Array(items.collect())
     }
 
-    /// A value that stands where null means "nothing was written".
+    /// Checks an item of a list or a value of a mapping. Null means an empty value there, except where any
+    /// value is allowed.
     fn present(&mut self, at: &At<'_>, schema: &'w Value) -> Value {
         let resolved = resolve(self.schema, schema);
         if !at.node.is_null() || is_any(resolved) {
@@ -148,7 +149,8 @@ impl<'w> Walker<'w> {
             };
             let child = At { node: &entry.value, path, lenient };
             if declared.is_some() && entry.value.is_null() {
-                // As in Go, null is "not set": the key keeps its default, or is reported as missing below.
+                // As in Go, a null value means that the key is not set: it keeps its default, or is reported
+                // below if required.
                 if let Some(cure) = cure(property).filter(|_| !is_required(schema, &entry.key)) {
                     let message = "has no value".to_owned();
                     self.report(Severity::Error, &child.path, entry.key_position, message, Some(cure));
@@ -167,7 +169,7 @@ impl<'w> Walker<'w> {
         let accepted = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         let is_word = entry.key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
         let help = match suggest(&entry.key, &known) {
-            // In `{expression: x in [a, b], y}` a comma ends the text.
+            // In `{expression: x in [a, b], y}`, YAML ends the text at a comma, and reads the rest as another key.
             None if known.contains(&"expression") && !is_word => QUOTES.to_owned(),
             Some(similar) => format!("did you mean `{similar}`? Accepted here: {accepted}"),
             None => format!("accepted here: {accepted}"),
@@ -202,7 +204,7 @@ impl<'w> Walker<'w> {
                 Content::Scalar(_) => wanted.is_none_or(|wanted| !matches!(wanted, "object" | "array" | "null")),
             }
         });
-        // `Option<T>` is "T or null": what fits neither is measured against T.
+        // The schema of `Option<T>` is "T or null": a value that is neither is reported as a wrong `T`.
         let only = || {
             let mut others = alternatives.iter().filter(|a| type_of(resolve(self.schema, a)) != Some("null"));
             others.next().filter(|_| others.next().is_none())
@@ -229,7 +231,7 @@ impl<'w> Walker<'w> {
     }
 }
 
-/// What to write where the value of a key is missing.
+/// The help for a missing value of a key, from its schema.
 fn cure(property: &Value) -> Option<String> {
     property.get(CURE).and_then(Value::as_str).map(str::to_owned)
 }
@@ -239,7 +241,8 @@ fn is_required(schema: &Value, key: &str) -> bool {
     required.any(|required| required.as_str() == Some(key))
 }
 
-/// What to write where text stands behind a key and YAML takes none of it: `!done` is a tag to YAML, `# …` a comment.
+/// Suggests quotes if the value of `key` is missing because YAML reads its text as a tag (`!done`), an anchor
+/// (`&x`) or a comment (`# …`).
 fn unquoted(document: &Document, node: &Node, key: &str) -> Option<String> {
     let Content::Map(entries) = &node.content else { return None };
     let entry = entries.iter().find(|entry| entry.key == key)?;
@@ -253,7 +256,7 @@ pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
 }
 
-/// The type that a schema wants; null beside another type is not told apart, since null is "not set".
+/// The type that a schema requires. Null as a second type is left out: null means "not set".
 pub(super) fn type_of(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::String(wanted) => Some(wanted),
@@ -274,7 +277,7 @@ fn choices(schema: &Value) -> Option<Vec<&str>> {
     variants.iter().map(|variant| variant.get("const").and_then(Value::as_str)).collect()
 }
 
-/// What stands in for a value that was reported, so that the rest can be checked.
+/// A value of the schema's type that replaces an invalid value, so that the rest of the document can be checked.
 fn placeholder(root: &Value, schema: &Value) -> Value {
     let schema = resolve(root, schema);
     if let Some(first) = choices(schema).and_then(|choices| choices.first().copied()) {
@@ -306,9 +309,10 @@ fn placeholder(root: &Value, schema: &Value) -> Value {
     }
 }
 
-/// A value of that schema without what says nothing.
+/// Returns `value` without keys that have the zero value of their type: false, zero, empty text, empty
+/// collections.
 ///
-/// That is false, zero, empty text and empty collections where the schema has a type for them. What an author wrote freely (manifests, defaults, payloads) stays as it is.
+/// Values without a type in the schema (manifests, defaults, payloads) stay unchanged.
 #[must_use]
 pub fn without_zeros(schema: &Value, value: &Value) -> Value {
     prune(schema, schema, value).unwrap_or_else(|| json!({}))

@@ -1,4 +1,4 @@
-//! From parser events to nodes: anchors, merge keys, duplicate keys, limits.
+//! Builds nodes from parser events: resolves anchors and merge keys, reports duplicate keys, enforces limits.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,22 @@ use super::scalar::Tag;
 use super::{Content, Entry, Node, Position, QUOTES, Scalar, Style};
 use crate::diagnostics::Severity;
 
-/// The largest file: twice what fits into a `ConfigMap`.
+/// The size limit of a file, in bytes: twice the limit of a Kubernetes `ConfigMap`.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
-/// The deepest nesting. Real files stay below 20; everything that walks the tree recurses.
+/// The nesting limit. Real files stay below 20 levels; a limit is needed because the code that walks the tree
+/// is recursive.
 const MAX_DEPTH: usize = 100;
-/// The most memory that a tree may take, in bytes of text and [`NODE_WEIGHT`] for each value, aliases expanded.
+/// The memory limit of a tree: bytes of text plus [`NODE_WEIGHT`] for each value, after the expansion of aliases.
 const MAX_WEIGHT: usize = 8 * 1024 * 1024;
-/// What a value weighs beside its text.
+/// The weight of a value in addition to its text, in bytes.
 const NODE_WEIGHT: usize = 8;
 
 type Report<'r> = dyn FnMut(Severity, Position, String, Option<String>) + 'r;
 
-/// Why composing stopped; the report was made where it was found.
+/// Parsing has stopped, after the reason was reported.
 struct Stop;
 
-/// Parses the first document; reports what is wrong with it, and yields nothing if it has no value.
+/// Parses the first document, and passes mistakes to `report`. Returns `None` if there is no value.
 pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
     let start = Position { line: 1, column: 1 };
     if text.len() > MAX_BYTES {
@@ -33,7 +34,8 @@ pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
     let mut options = granit_parser::options! {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
-        // A long template on one line is an ordinary value; Go's scanner has no such limit either.
+        // The parser limits the length of a key on one line by default, and applies this limit to values as
+        // well. Go's parser accepts long one-line templates, so the limit is raised.
         simple_key_max_lookahead: 1024,
     };
     options.set_emit_comments(false);
@@ -100,7 +102,7 @@ impl<'t> Composer<'t, '_> {
         }
     }
 
-    /// The next event; errors behind the first document are not reported, since nothing there is read.
+    /// Returns the next event, without reporting errors: the documents after the first are not used.
     fn next_quietly(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
         self.events.next_event().transpose().map_err(|_| Stop)
     }
@@ -206,7 +208,8 @@ impl<'t> Composer<'t, '_> {
             let key_scalar = match key.content {
                 Content::Scalar(scalar) => scalar,
                 Content::List(_) | Content::Map(_) => {
-                    // `name: {{ .clusterId }}` is a mapping whose key is a mapping.
+                    // YAML reads the unquoted template `name: {{ .clusterId }}` as a mapping whose key is a
+                    // mapping.
                     let is_template = matches!(key.content, Content::Map(_));
                     let help = is_template.then(|| TEMPLATE_QUOTES.to_owned());
                     (self.report)(Severity::Error, key_position, "a key must be a scalar".to_owned(), help);
@@ -232,7 +235,8 @@ impl<'t> Composer<'t, '_> {
         Ok(entries)
     }
 
-    /// `<<: *base`: the keys of `base` (or of several, the first one wins) where the mapping has none.
+    /// Collects the entries of a merge key: `<<: *base`, or `<<: [*one, *two]`, of which the first has
+    /// precedence. The mapping's own keys have precedence over merged ones.
     fn merge(&mut self, value: Node, position: Position, merged: &mut Vec<Entry>) -> Result<(), Stop> {
         let sources = match value.content {
             Content::List(items) => items,
@@ -249,11 +253,12 @@ impl<'t> Composer<'t, '_> {
     }
 }
 
-/// What to write where YAML takes the braces of a template for a mapping.
+/// The help for an unquoted template, whose braces YAML reads as a mapping.
 const TEMPLATE_QUOTES: &str = "put the template in quotes: `\"{{ … }}\"`";
 
-/// What to write where an expression or a template without quotes is probably why a line is not YAML. The parser may notice
-/// a line later.
+/// Suggests quotes if an unquoted expression or template is probably the reason for a syntax error in `line`.
+///
+/// Looks at the line before as well, because the parser may notice the error one line late.
 fn lacks_quotes(text: &str, line: usize) -> Option<&'static str> {
     let mut lines = text.lines().skip(line.saturating_sub(2)).take(2);
     lines.find_map(|line| {

@@ -1,40 +1,40 @@
-//! Where a value stands in a document, as a person would write it.
+//! Paths of values in a document, printed as `resources[0].name`.
 
 use std::fmt;
 
 /// One step from a collection to a value in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
-    /// Into a mapping.
+    /// A key of a mapping.
     Key(String),
-    /// Into a list, from 0.
+    /// An index into a list, from 0.
     Index(usize),
 }
 
-/// The steps from a document's root to a value: `resources[0].discovery.namespace`.
+/// The steps from a document's root to a value, such as `resources[0].discovery.namespace`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<Segment>);
 
 impl Path {
-    /// The document itself.
+    /// The path of the document's root.
     #[must_use]
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// A path of keys, split at dots.
+    /// A path of keys, written with dots: `clients.hyperfleet_api`.
     #[must_use]
     pub fn of_keys(dotted: &str) -> Self {
         Self(dotted.split('.').filter(|key| !key.is_empty()).map(|key| Segment::Key(key.to_owned())).collect())
     }
 
-    /// The value of a key below this one.
+    /// The path of a key below this path.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.with(Segment::Key(key.to_owned()))
     }
 
-    /// An item of the list here.
+    /// The path of an item below this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(Segment::Index(index))
@@ -52,7 +52,7 @@ impl Path {
         &self.0
     }
 
-    /// Whether this is the document itself.
+    /// Whether this is the path of the document's root.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

@@ -1,28 +1,30 @@
-//! The meaning of a scalar without quotes.
+//! Resolves the type and value of an unquoted (plain) scalar.
 //!
-//! In: its text, and which of the two YAML libraries of the Go adapter would read it. Out: null, a boolean, a number, a time
-//! or text. Both libraries are one resolver here, since they differ in two things only: `yes` and `on`, and dates.
-//! Nothing else decides the type of a plain scalar: files, rendered manifests, and scalars of inline manifests come here.
+//! In: the scalar's text, and which of the Go adapter's two YAML libraries would read it. Out: null, a
+//! boolean, a number, a time or text. The libraries differ only in `yes`, `on` and the like, and in dates, so
+//! one resolver covers both. All plain scalars are resolved here: of configuration files, of rendered
+//! manifests, and of manifests inline in a file.
 
 use jiff::civil::{Date, Time};
 use serde_json::{Number, Value};
 
 use crate::go::{float_text, through_json};
 
-/// Which of the Go adapter's two YAML libraries reads a text.
+/// The Go adapter's YAML library whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// yaml.v3, which reads configuration files: `yes` is text, `2026-01-02` is a time.
+    /// yaml.v3, which reads configuration files: `yes` is text, and `2026-01-02` is a time.
     File,
-    /// Kubernetes' YAML library, which reads rendered manifests: `yes` is true, `2026-01-02` is text.
+    /// sigs.k8s.io/yaml, which reads rendered manifests: `yes` is true, and `2026-01-02` is text.
     Manifest,
 }
 
-/// A plain scalar that has no counterpart in JSON: `.inf` and `.nan`; as a key also null, and an integer beyond 64 bits with a sign.
+/// A plain scalar that JSON cannot represent: `.inf` or `.nan`; as a key also null, or a signed integer
+/// beyond 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCounterpart;
 
-/// The meaning of a plain scalar.
+/// The resolved type and value of a plain scalar.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Plain {
     Null,
@@ -32,14 +34,14 @@ pub(super) enum Plain {
     Float(f64),
     /// `.inf` or `.nan`.
     NotFinite,
-    /// A time, as RFC 3339.
+    /// A time, in RFC 3339.
     Time(String),
     Text,
 }
 
-/// The value of a plain scalar of a configuration file, as Go holds it: `08` is a double.
+/// Returns the JSON value of a plain scalar in a configuration file. Numbers keep Go's type: `08` is a double.
 ///
-/// `None` if it has none in JSON.
+/// Returns `None` if JSON cannot represent it.
 #[must_use]
 pub(super) fn file_value(text: &str) -> Option<Value> {
     Some(match resolve(text, Dialect::File) {
@@ -54,10 +56,11 @@ pub(super) fn file_value(text: &str) -> Option<Value> {
     })
 }
 
-/// The value of a plain scalar of a manifest, as it is after JSON: `08` is the integer 8.
+/// Returns the JSON value of a plain scalar in a manifest, after the library's conversion to JSON: `08` is
+/// the integer 8.
 ///
 /// # Errors
-/// It is a number that JSON cannot carry.
+/// JSON cannot represent the number.
 pub fn manifest_value(text: &str) -> Result<Value, NoCounterpart> {
     Ok(match resolve(text, Dialect::Manifest) {
         Plain::Null => Value::Null,
@@ -70,10 +73,10 @@ pub fn manifest_value(text: &str) -> Result<Value, NoCounterpart> {
     })
 }
 
-/// The text of a plain scalar as the key of a mapping in a manifest, where JSON knows text only.
+/// Returns the text of a plain scalar as a mapping's key, because the keys of a JSON object are texts.
 ///
 /// # Errors
-/// It is null, which is no key, or a number that JSON cannot carry.
+/// The key is null, or a number that JSON cannot represent.
 pub fn key(text: &str, dialect: Dialect) -> Result<String, NoCounterpart> {
     match resolve(text, dialect) {
         Plain::Null | Plain::Unsigned(_) | Plain::NotFinite => Err(NoCounterpart),
@@ -85,14 +88,14 @@ pub fn key(text: &str, dialect: Dialect) -> Result<String, NoCounterpart> {
     }
 }
 
-/// Kubernetes' library writes a key that is a double with the precision of 32 bits.
+/// Prints a double as a key in Kubernetes' YAML library: with the precision of 32 bits.
 fn single_precision_text(float: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "as Go does")]
     let single = float as f32;
     float_text(single.to_string().parse().unwrap_or(float))
 }
 
-/// Whether a text is `.inf` or `.nan`, which JSON has no number for.
+/// Whether a text is `.inf` or `.nan`, for which JSON has no number.
 pub(super) fn is_not_finite(text: &str) -> bool {
     matches!(
         text,
@@ -118,7 +121,7 @@ pub(super) fn resolve(text: &str, dialect: Dialect) -> Plain {
     number(text).unwrap_or(Plain::Text)
 }
 
-/// The number that a text is, in Go's notations and with underscores between the digits.
+/// Parses a number in Go's notations, with underscores between the digits.
 pub(super) fn number(text: &str) -> Option<Plain> {
     let digits = text.replace('_', "");
     integer(&digits).or_else(|| float(&digits))
@@ -136,9 +139,9 @@ fn word(text: &str, dialect: Dialect) -> Option<Plain> {
     }
 }
 
-/// Reads an integer as Go's source code writes it: `0x` hexadecimal, `0o` or `0` octal, `0b` binary.
+/// Parses an integer literal of Go: `0x` hexadecimal, `0o` or `0` octal, `0b` binary.
 ///
-/// Above the signed integers it may be unsigned if it has no sign.
+/// An integer above the range of `i64` is unsigned, if it has no sign.
 fn integer(text: &str) -> Option<Plain> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let sign = &text[..text.len() - unsigned.len()];
@@ -159,7 +162,7 @@ fn integer(text: &str) -> Option<Plain> {
     if sign.is_empty() { u64::from_str_radix(digits, radix).map(Plain::Unsigned).ok() } else { None }
 }
 
-/// Reads `[+-](.digits | digits[.digits])[exponent]`.
+/// Parses `[+-](.digits | digits[.digits])[exponent]`.
 fn float(text: &str) -> Option<Plain> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_decimal = unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit())
@@ -170,7 +173,7 @@ fn float(text: &str) -> Option<Plain> {
     text.parse::<f64>().ok().filter(|float| float.is_finite()).map(Plain::Float)
 }
 
-/// Reads a date, or a date with a time of day, and writes it as Go writes a time into JSON.
+/// Parses a date, or a date and a time of day, and prints it as Go's `encoding/json` prints a time (RFC 3339).
 fn time(text: &str) -> Option<String> {
     let (year, rest) = text.split_once('-')?;
     if year.len() != 4 || !year.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -206,7 +209,7 @@ fn time(text: &str) -> Option<String> {
     Some(format!("{date}T{clock}{fraction}{zone}"))
 }
 
-/// One or two digits.
+/// Parses a number of one or two digits.
 fn short(text: &str) -> Option<i8> {
     let fits = matches!(text.len(), 1 | 2) && text.bytes().all(|digit| digit.is_ascii_digit());
     if fits { text.parse().ok() } else { None }
@@ -216,7 +219,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// `Z`, or a distance from UTC in hours and minutes.
+/// Parses the UTC offset of a time: `Z`, or hours and minutes such as `+02:00`.
 fn offset(text: &str) -> Option<&str> {
     if text == "Z" {
         return Some(text);

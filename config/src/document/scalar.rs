@@ -1,16 +1,16 @@
-//! Scalars, read as the Go adapter's YAML libraries read them.
+//! Scalars with their type and value, as the Go adapter's YAML libraries read them.
 //!
-//! Quotes and tags decide here; what plain text means is decided by [`plain`] alone. `yes` and `on` in a file
-//! are text, except where a boolean is wanted ([`Scalar::as_bool`]).
+//! This module applies quotes and tags; [`plain`] resolves unquoted text. In a configuration file, `yes` and
+//! `on` are text, except where the schema requires a boolean ([`Scalar::as_bool`]).
 
 use serde_json::{Number, Value};
 
 use super::plain::{self, Dialect, NoCounterpart, Plain};
 
-/// How a scalar was written.
+/// The notation of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Without quotes: its text decides its type.
+    /// Unquoted: the text determines the type.
     Plain,
     /// In single or double quotes.
     Quoted,
@@ -20,10 +20,10 @@ pub enum Style {
     Folded,
 }
 
-/// A tag of YAML's own that forces a type.
+/// A tag of YAML's core schema, which determines the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// `!!str`, and every tag that is not YAML's own.
+    /// `!!str`, or a tag outside of the core schema.
     Text,
     /// `!!null`.
     Null,
@@ -35,19 +35,19 @@ pub enum Tag {
     Float,
 }
 
-/// A scalar: its text, and what decides its type.
+/// A scalar: its text, notation and tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar {
-    /// The text, after the processing of escapes and folding.
+    /// The text, with escapes and folded lines resolved.
     pub text: String,
-    /// How it was written.
+    /// The notation.
     pub style: Style,
-    /// The tag before it.
+    /// The tag, if one is written before the scalar.
     pub tag: Option<Tag>,
 }
 
 impl Scalar {
-    /// The value that the text of a configuration file stands for where no type is asked for.
+    /// Returns the JSON value in a configuration file, for a key whose schema has no type.
     #[must_use]
     pub fn to_value(&self) -> Value {
         if self.is_plain() {
@@ -56,29 +56,29 @@ impl Scalar {
         self.tagged()
     }
 
-    /// The value that the text of a manifest stands for.
+    /// Returns the JSON value in a manifest.
     ///
     /// # Errors
-    /// It is a number that JSON cannot carry.
+    /// JSON cannot represent the number.
     pub fn to_manifest(&self) -> Result<Value, NoCounterpart> {
         if self.is_plain() { plain::manifest_value(&self.text) } else { Ok(self.tagged()) }
     }
 
-    /// The text that the scalar is as the key of a mapping whose keys are text.
+    /// Returns the text of the scalar as a mapping's key.
     ///
     /// # Errors
-    /// It is null, or a number that JSON cannot carry.
+    /// The key is null, or a number that JSON cannot represent.
     pub fn to_key(&self, dialect: Dialect) -> Result<String, NoCounterpart> {
         if self.is_plain() { plain::key(&self.text, dialect) } else { Ok(self.text.clone()) }
     }
 
-    /// Whether the text alone decides the type.
+    /// Whether the text alone determines the type: no quotes, no block, no tag.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.tag.is_none() && self.style == Style::Plain
     }
 
-    /// The value of a scalar with quotes, or with a tag.
+    /// The value of a quoted, block or tagged scalar.
     fn tagged(&self) -> Value {
         let text = || Value::String(self.text.clone());
         match self.tag {
@@ -96,7 +96,7 @@ impl Scalar {
         }
     }
 
-    /// The boolean that it stands for where one is wanted; `yes`, `on`, `y` and their opposites count.
+    /// Reads the scalar as a boolean, for a key of that type; accepts `yes`, `on`, `y` and their opposites.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if self.tag == Some(Tag::Text) || (self.tag.is_none() && self.style != Style::Plain) {
@@ -109,7 +109,7 @@ impl Scalar {
         }
     }
 
-    /// Whether it is `.inf` or `.nan`, which JSON has no number for.
+    /// Whether the scalar is an unquoted `.inf` or `.nan`, for which JSON has no number.
     #[must_use]
     pub fn is_not_finite(&self) -> bool {
         self.is_plain() && plain::is_not_finite(&self.text)

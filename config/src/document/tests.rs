@@ -14,7 +14,7 @@ fn diagnostics(text: &str) -> String {
 }
 
 #[test]
-fn scalars_have_the_types_of_gos_yaml() {
+fn scalars_have_the_types_of_gos_yaml_library() {
     let cases = [
         ("text", "abc", json!("abc")),
         ("a number", "12", json!(12)),
@@ -69,7 +69,7 @@ fn anchors_and_merge_keys_are_resolved() {
 }
 
 #[test]
-fn values_are_found_by_path() {
+fn locate_returns_the_position_of_a_path() {
     let text = "a:\n  - b: 1\n    \"c.d\": text\n  -\n    e: |\n\n      one\n        two\nf: \"quoted\"\n";
     let document = Document::parse("f.yaml", text).unwrap();
     let at = |line, column| Position { line, column };
@@ -109,7 +109,7 @@ fn unreadable_text_is_reported_with_its_place() {
 }
 
 #[test]
-fn text_that_lacks_quotes_is_told_to_get_them() {
+fn missing_quotes_are_suggested() {
     let cases = [
         ("a choice in a flow mapping", "a: {expression: x ? y : z}\n"),
         ("a list in a flow mapping", "a: {expression: x in [\"b\", \"c\"]}\n"),
@@ -129,7 +129,7 @@ fn text_that_lacks_quotes_is_told_to_get_them() {
 }
 
 #[test]
-fn hostile_text_ends_in_a_mistake() {
+fn hostile_text_ends_in_a_diagnostic() {
     let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0},*a{0},*a{0},*a{0},*a{0}]\n", n - 1)).collect();
     let cases = [
         ("aliases that multiply", format!("a0: &a0 [x,x,x,x,x]\n{bomb}"), "after the expansion of aliases"),
@@ -146,7 +146,7 @@ fn hostile_text_ends_in_a_mistake() {
 }
 
 #[test]
-fn a_long_text_is_a_value() {
+fn text_of_a_mebibyte_is_a_value() {
     let text = format!("a: \"{}\"\nb: 1\n", "x".repeat(1 << 20));
     assert_eq!(value(&text)["b"], json!(1));
 }
@@ -160,12 +160,12 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
-fn a_secret_file_is_never_quoted() {
+fn secret_file_is_never_quoted() {
     let diagnostic = Document::parse_secret("f.yaml", "url: amqp://u:hunter2@h\nurl: x\n").unwrap_err().to_string();
     assert!(diagnostic.contains("f.yaml:2:1") && !diagnostic.contains("hunter2"), "{diagnostic}");
 }
 
-/// Text that looks like YAML more often than chance.
+/// Random sequences of YAML syntax, which reach more of the parser than random characters.
 fn yaml_like() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("- "),
@@ -201,14 +201,14 @@ fn yaml_like() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in prop_oneof![yaml_like(), any::<String>()]) {
+    fn any_text_is_parsed_without_a_panic(text in prop_oneof![yaml_like(), any::<String>()]) {
         if let Ok(document) = Document::parse("f.yaml", &text) {
             let _ = document.root().to_value();
         }
     }
 
     #[test]
-    fn json_is_read_as_what_it_is(numbers: Vec<i64>, words in proptest::collection::btree_map("[a-z]{1,8}", "\\PC{0,12}", 0..6)) {
+    fn json_is_read_unchanged(numbers: Vec<i64>, words in proptest::collection::btree_map("[a-z]{1,8}", "\\PC{0,12}", 0..6)) {
         let json = json!({ "numbers": numbers, "words": words });
         prop_assert_eq!(value(&json.to_string()), json);
     }

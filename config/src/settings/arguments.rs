@@ -1,4 +1,4 @@
-//! The flags of a [`Table`] as arguments of a command line.
+//! Converts the flags of a [`Table`] to clap's command line arguments.
 
 use clap::{Arg, ArgMatches};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::{FileName, Flags, Table, Takes};
 use crate::decode::property;
 use crate::document::Path;
 
-/// An argument for each key that has a flag, with the key's description in the schema of the file.
+/// Returns an argument for each key with a flag; its help is the key's description in the schema.
 pub fn of_table(table: &Table, schema: &Value) -> impl Iterator<Item = Arg> {
     table.settings.iter().filter_map(|setting| {
         let flag = setting.flag?;
@@ -25,20 +25,20 @@ pub fn of_table(table: &Table, schema: &Value) -> impl Iterator<Item = Arg> {
     })
 }
 
-/// The argument that names a file.
+/// Returns the argument that names a configuration file.
 #[must_use]
 pub fn of_file(file: &FileName, what: &str) -> Arg {
     let FileName { flag, short, variable } = *file;
     Arg::new(flag).long(flag).short(short).value_name("FILE").help(format!("{what} [env: {variable}]"))
 }
 
-/// A flag as Go has it for booleans: `--name`, or `--name=false`; never `--name false`.
+/// Gives a flag the syntax of Go's boolean flags: `--name` or `--name=false`, but not `--name false`.
 #[must_use]
 pub fn switch(argument: Arg) -> Arg {
     argument.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
 }
 
-/// The flags of the table that were given.
+/// Returns the table's flags that are given on the command line.
 #[must_use]
 pub fn given(table: &Table, matches: &ArgMatches) -> Flags {
     let flags = table.settings.iter().filter_map(|setting| setting.flag);

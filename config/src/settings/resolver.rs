@@ -1,7 +1,7 @@
-//! Defaults and rules of keys, with each diagnostic where the value came from.
+//! Applies defaults and rules to keys, and reports each diagnostic at the source of the value.
 //!
-//! In: what the merged [`Settings`] hold at a key, as the program's type has it. Out: what the program runs with; the default
-//! where there is no value, or one that was reported.
+//! In: the text or number of a key, from the program's decoded settings. Out: the value that the program
+//! uses. Fails: with a diagnostic, and returns the default for a missing or invalid value.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::document::Path;
 use crate::duration::{Units, parse_nanoseconds};
 
-/// Reports on keys.
+/// Resolves the values of keys, and reports invalid ones.
 #[derive(Debug)]
 pub struct Resolver<'r> {
     settings: &'r Settings,
@@ -22,12 +22,12 @@ pub struct Resolver<'r> {
 }
 
 impl<'r> Resolver<'r> {
-    /// Reports on the keys of these settings.
+    /// Resolves the keys of `settings`, and adds diagnostics to `diagnostics`.
     pub fn new(settings: &'r Settings, diagnostics: &'r mut Diagnostics) -> Self {
         Self { settings, diagnostics }
     }
 
-    /// Reports on a key.
+    /// Reports a diagnostic about a key.
     pub fn report<'h>(
         &mut self,
         severity: Severity,
@@ -39,37 +39,37 @@ impl<'r> Resolver<'r> {
         self.diagnostics.push(self.settings.diagnostic(severity, &key.into(), message.into(), help));
     }
 
-    /// Refuses the value of a key.
+    /// Reports an error about a key.
     pub fn error<'h>(&mut self, key: impl Into<Path>, message: impl Into<String>, help: impl Into<Option<&'h str>>) {
         self.report(Severity::Error, key, message, help);
     }
 
-    /// Warns of the value of a key.
+    /// Reports a warning about a key.
     pub fn warn<'h>(&mut self, key: impl Into<Path>, message: impl Into<String>, help: impl Into<Option<&'h str>>) {
         self.report(Severity::Warning, key, message, help);
     }
 
-    /// Warns of a value that may hold a password: the line is not quoted.
+    /// Reports a warning about a value that may hold a password, without quoting its line.
     pub fn warn_of_secret(&mut self, key: &str, message: impl Into<String>, help: &str) {
         let help = Some(help.to_owned());
         let diagnostic = self.settings.diagnostic(Severity::Warning, &key.into(), message.into(), help);
         self.diagnostics.push(Diagnostic { snippet: None, ..diagnostic });
     }
 
-    /// Whether something was reported at a key of the file.
+    /// Whether the file has a diagnostic about this key.
     #[must_use]
     pub fn is_reported(&self, key: &Path) -> bool {
         let key = key.to_string();
         self.diagnostics.all().iter().any(|diagnostic| diagnostic.path == key)
     }
 
-    /// Where the value of a key came from.
+    /// The source of a key's value.
     #[must_use]
     pub fn source(&self, key: impl Into<Path>) -> Source {
         self.settings.source(&key.into())
     }
 
-    /// A duration, which must be above zero. Text that is no duration was reported when it was read.
+    /// Resolves a duration above zero. Decoding has already reported text that is not a duration.
     pub fn duration(&mut self, key: impl Into<Path>, text: Option<&str>, default: Duration) -> Duration {
         let key = key.into();
         let Some(nanoseconds) = text.and_then(|text| parse_nanoseconds(text, Units::Go).ok()) else { return default };
@@ -84,7 +84,7 @@ impl<'r> Resolver<'r> {
         }
     }
 
-    /// The address of a listener, if there is one.
+    /// Resolves a listen address; `None` if there is no text, or the text is reported as invalid.
     pub fn listen(&mut self, key: impl Into<Path>, text: Option<&str>) -> Option<SocketAddr> {
         let text = text.filter(|text| !text.is_empty())?;
         let address = address::parse(text);
@@ -95,7 +95,7 @@ impl<'r> Resolver<'r> {
         address
     }
 
-    /// One of a few words, exactly as it is written here; no text is the default.
+    /// Resolves one of the words in `choices`, case-sensitively; an empty text means the default.
     pub fn choice<T: Copy>(
         &mut self,
         key: impl Into<Path>,
@@ -112,7 +112,7 @@ impl<'r> Resolver<'r> {
         default
     }
 
-    /// A number within bounds.
+    /// Resolves a number within `range`.
     pub fn within<T: Copy + PartialOrd + Display>(
         &mut self,
         key: impl Into<Path>,

@@ -1,18 +1,18 @@
-//! Tables of the documentation: the keys of a schema, and what sets them from outside of the file.
+//! Generates the documentation's tables of keys, flags and variables.
 
 use serde_json::Value;
 
 use super::Setting;
 use crate::decode::DURATION;
 
-/// One key with what its row says.
+/// The row of a key.
 struct Key {
     path: String,
     kind: String,
     meaning: String,
 }
 
-/// A row for every key of a schema; `with_variables` adds the variable of each key that is not a mapping.
+/// Returns a table with a row for each key of a schema; `with_variables` adds a column with derived variables.
 #[must_use]
 pub fn keys(schema: &Value, with_variables: bool) -> String {
     let (header, rule) = if with_variables { (" Variable |", " --- |") } else { ("", "") };
@@ -28,7 +28,7 @@ pub fn keys(schema: &Value, with_variables: bool) -> String {
     table
 }
 
-/// A row for every flag and variable that sets a key.
+/// Returns a table with a row for each key that a flag or a listed variable sets.
 #[must_use]
 pub fn settings(settings: &[Setting]) -> String {
     let mut table = "| Key | Flag | Variable |\n| --- | --- | --- |\n".to_owned();
@@ -40,7 +40,7 @@ pub fn settings(settings: &[Setting]) -> String {
     table
 }
 
-/// The keys of a schema that are not mappings, outside of lists.
+/// Returns the paths of a schema's keys that hold scalars or lists, without keys inside of lists.
 pub(super) fn leaves(schema: &Value) -> Vec<String> {
     let keys = of_schema(schema).into_iter().filter(|key| key.kind != MAPPING && !key.path.contains("[]"));
     keys.map(|key| key.path).collect()
@@ -73,7 +73,7 @@ fn properties(root: &Value, schema: &Value, parent: &str, keys: &mut Vec<Key>) {
     }
 }
 
-/// What is inside of a value of this shape.
+/// Adds the keys inside of a value with this shape.
 fn below(root: &Value, shape: &Value, path: &str, keys: &mut Vec<Key>) {
     properties(root, shape, path, keys);
     if shape["items"].is_object() {
@@ -83,7 +83,7 @@ fn below(root: &Value, shape: &Value, path: &str, keys: &mut Vec<Key>) {
     }
 }
 
-/// The shapes that a value can have, references resolved, null left out.
+/// The types that a schema allows: references and alternatives resolved, null left out.
 fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     if let Some(target) = schema["$ref"].as_str().and_then(|path| root.pointer(path.trim_start_matches('#'))) {
         return shapes(root, target);

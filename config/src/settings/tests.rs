@@ -49,7 +49,7 @@ fn merged(
 }
 
 #[test]
-fn later_source_wins_and_is_known() {
+fn later_source_takes_precedence_and_is_recorded() {
     let key = Path::of_keys("server.port");
     let file = "{name: a, server: {port: 1}}";
     let cases = [
@@ -71,12 +71,12 @@ fn later_source_wins_and_is_known() {
 }
 
 #[test]
-fn variables_derived_from_keys_are_weaker_than_listed_ones() {
+fn listed_variables_take_precedence_over_derived_ones() {
     let file = "{name: a, server: {port: 1}}";
     let (settings, _) = merged(file, Derived::OfKeysInFile("APP"), &[("APP_SERVER_PORT", "2")], &[]);
     assert_eq!(settings.values()["server"]["port"], 2);
     let (settings, _) = merged("{name: a}", Derived::OfKeysInFile("APP"), &[("APP_SERVER_PORT", "2")], &[]);
-    assert!(settings.values()["server"]["port"].is_null(), "the file does not have the key");
+    assert!(settings.values()["server"]["port"].is_null(), "no derived variable for a key that the file lacks");
     let (settings, _) = merged("{name: a}", Derived::OfEveryKey, &[("SERVER_PORT", "2"), ("PORT", "3")], &[]);
     assert_eq!(settings.values()["server"]["port"], 3);
     let (settings, diagnostics) = merged("{}", Derived::OfEveryKey, &[("NAME", "b"), ("PACE", "FAST")], &[]);
@@ -100,19 +100,24 @@ fn diagnostic_names_the_line_the_variable_or_the_flag() {
         resolver.within("server.port", port, 80, &(80..=90));
         (chosen, diagnostics.to_string())
     };
-    let (chosen, told) = resolved("name: a\nserver:\n  pace: idle\n", &[], &[]);
+    let (chosen, reported) = resolved("name: a\nserver:\n  pace: idle\n", &[], &[]);
     assert!(
-        chosen == 0 && told.starts_with("f.yaml:3:9: error: server.pace: \"idle\" is invalid (allowed: fast, slow)"),
-        "{told}"
+        chosen == 0
+            && reported.starts_with("f.yaml:3:9: error: server.pace: \"idle\" is invalid (allowed: fast, slow)"),
+        "{reported}"
     );
-    let (chosen, told) = resolved("{name: a}", &[("PACE", "Idle")], &[("port", "7")]);
-    assert!(chosen == 0 && told.contains("environment: error: PACE: server.pace \"idle\" is invalid"), "{told}");
-    assert!(told.contains("command line: error: --port: server.port must be between 80 and 90, but is 7"), "{told}");
+    let (chosen, reported) = resolved("{name: a}", &[("PACE", "Idle")], &[("port", "7")]);
+    assert!(
+        chosen == 0 && reported.contains("environment: error: PACE: server.pace \"idle\" is invalid"),
+        "{reported}"
+    );
+    let out_of_range = "command line: error: --port: server.port must be between 80 and 90, but is 7";
+    assert!(reported.contains(out_of_range), "{reported}");
     assert_eq!(resolved("{name: a, server: {pace: slow}}", &[], &[]).0, 2);
 }
 
 #[test]
-fn file_is_named_by_the_flag_before_the_variable() {
+fn flag_takes_precedence_over_the_variable_of_a_file_name() {
     const FILE: FileName = FileName { flag: "config", short: 'c', variable: "CONFIG" };
     let variable = Environment::from([("CONFIG".to_owned(), "b".to_owned())]);
     let cases = [
@@ -128,7 +133,7 @@ fn file_is_named_by_the_flag_before_the_variable() {
 }
 
 #[test]
-fn tables_have_every_key_and_setting() {
+fn tables_list_every_key_and_setting() {
     let keys = "| Key | Value | Variable | Meaning |\n| --- | --- | --- | --- |\n\
                 | `name` | text | `NAME` | Required. Who it is. |\n\
                 | `server` | mapping | | The server. |\n\

@@ -27,9 +27,9 @@ use std::collections::BTreeSet;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
-use super::prospects::Own;
+use super::gate_values::Own;
 use super::{Recreate, Resource, Task};
-use crate::cel::{Expression, Presence, Prospect};
+use crate::cel::{Expression, Presence};
 
 /// Looks for what a sound task probably does not mean; `document` is the one that it was compiled from.
 #[must_use]
@@ -112,7 +112,7 @@ fn is_created(task: &Task, resource: &Resource) -> bool {
     let own = Own::of(task, resource);
     let gates = &resource.gates;
     let mut asked = [&gates.when, &gates.create, &gates.apply].into_iter().flatten();
-    asked.all(|gate| matches!(own.prospect(gate, Presence::Absent), Prospect::Open | Prospect::AlwaysHolds))
+    asked.all(|gate| own.possible(gate, Presence::Absent).can_hold())
 }
 
 /// Whether following the edges from `start` leads back to it.

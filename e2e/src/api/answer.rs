@@ -1,4 +1,4 @@
-//! The routes.
+//! The fake API's routes.
 
 use axum::body::{Body, to_bytes};
 use http::header::{ALLOW, CONTENT_TYPE};
@@ -26,7 +26,7 @@ pub(super) async fn answer(store: &Store, request: Request<Body>) -> anyhow::Res
         return Ok(not_found("there is no such endpoint", path));
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    // Plural and id alternate, so an even number of segments names a resource.
+    // Collections and ids alternate in a path, so an even number of segments is a resource.
     let is_item = rest.matches('/').count() % 2 == 1;
     Ok(match (rest.strip_suffix("/statuses"), method) {
         (Some(owner), "GET") => list_statuses(store, owner, path, parts.uri.query()),
@@ -48,7 +48,7 @@ fn get(store: &Store, path: &str, instance: &str) -> Response<Body> {
 
 fn list(store: &Store, collection: &str, query: Option<&str>) -> Response<Body> {
     let tables = store.tables();
-    // `clusters/c1/nodepools` and, flat, `nodepools`.
+    // Lists the nested collection `clusters/c1/nodepools` and the flat one `nodepools`, which spans all clusters.
     let belongs = |path: &str| {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         parent == collection || (!collection.contains('/') && parent.ends_with(&format!("/{collection}")))
@@ -115,7 +115,7 @@ fn not_found(detail: &str, instance: &str) -> Response<Body> {
     problem(404, detail, instance, &[])
 }
 
-/// The one error that is no problem document: the real server's library words it.
+/// The only error that is not a problem document: the real server's HTTP library produces it.
 fn not_allowed(allowed: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::from("Method Not Allowed\n"));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -1,4 +1,4 @@
-//! Errors in the API's format: RFC 9457 problem documents.
+//! Errors in the API's format: problem documents (RFC 9457).
 
 use axum::body::Body;
 use http::header::CONTENT_TYPE;
@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// A problem document; `fields` are the (field, message) pairs of a validation failure.
+/// Builds a problem document; `fields` are the (field, message) pairs of a validation failure.
 pub(super) fn problem(status: u16, detail: &str, instance: &str, fields: &[(String, String)]) -> Response<Body> {
     let (code, slug) = match status {
         400 | 422 => ("VAL-000", "validation-error"),
@@ -20,7 +20,7 @@ pub(super) fn problem(status: u16, detail: &str, instance: &str, fields: &[(Stri
         504 => ("SVC-002", "service-unavailable"),
         _ => ("INT-001", "internal-error"),
     };
-    // A number that is no status would be the test's mistake; 500 makes it visible.
+    // An invalid status is a mistake in the test; 500 makes the mistake visible.
     let http = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut document = json!({
         "type": format!("https://api.hyperfleet.io/errors/{slug}"),

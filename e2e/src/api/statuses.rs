@@ -1,7 +1,8 @@
-//! Which status reports the API stores, and which it lets go.
+//! Decides which status reports the API stores.
 //!
-//! In: a report's body, the resource's generation, the adapter's stored report, and the time. Out: what becomes of
-//! the report. The order of the questions is the API's, so an old *and* incomplete report is discarded, not refused.
+//! In: a report's body, the resource's generation, the adapter's stored report, and the time. Out: the
+//! [`Reception`] of the report. The checks have the same order as in the real API, so that a report which is
+//! both old and incomplete is discarded, not refused.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +12,22 @@ use serde_json::{Value, json};
 
 const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 const BEHIND: SignedDuration = SignedDuration::from_mins(30);
-/// The conditions that every report must have.
+/// The condition types that every report must contain.
 const MANDATORY: [&str; 3] = ["Available", "Applied", "Health"];
 
-/// What became of a report.
+/// The API's handling of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reception {
-    /// 201: it is now the adapter's report.
+    /// 201: the report is now the adapter's stored report.
     Stored,
-    /// 201, yet the old report stays: it was observed at the very same time.
+    /// 201, but the former report stays, because both have the same `observed_time`.
     Dropped,
-    /// 204: late, ahead of the resource, or `Unknown` from an adapter that knew better.
+    /// 204: the report is older than the stored one, has a generation above the resource's, or replaces a
+    /// known `Available` by `Unknown`.
     Discarded,
-    /// 400.
+    /// 400: the report is malformed or lacks a mandatory condition.
     Invalid,
-    /// 404.
+    /// 404: the resource does not exist.
     NoResource,
 }
 
@@ -52,7 +54,7 @@ struct Condition {
     last_transition_time: Timestamp,
 }
 
-/// An adapter's report that counts.
+/// The stored report of an adapter.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     body: Body,
@@ -65,7 +67,7 @@ impl Stored {
         &self.body.adapter
     }
 
-    /// The report as the API shows it.
+    /// The report as the API returns it.
     pub(super) fn document(&self) -> Value {
         let mut document = json!({
             "adapter": self.body.adapter,
@@ -84,7 +86,7 @@ impl Stored {
 
 type Fields = Vec<(String, String)>;
 
-/// Judges a report; returns the report to show and keep where there is one, and the faulty fields where there are any.
+/// Judges a report. Returns its reception, the report to return and store if there is one, and the invalid fields.
 pub(super) fn receive<'a>(
     body: &[u8],
     generation: Option<i64>,
@@ -167,7 +169,7 @@ fn is_unknown(body: &Body) -> bool {
     body.conditions.iter().any(|condition| condition.kind == "Available" && condition.status == "Unknown")
 }
 
-/// A condition keeps the time of its last transition while its status stays the same.
+/// Stores a report. A condition whose status is unchanged keeps its `last_transition_time`.
 fn merge(mut body: Body, observed: Timestamp, previous: Option<&Stored>) -> Stored {
     for condition in &mut body.conditions {
         let before = previous.and_then(|previous| {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_judged_in_the_apis_order() -> anyhow::Result<()> {
+    fn checks_run_in_the_order_of_the_real_api() -> anyhow::Result<()> {
         let first = report("True", 2, "2026-01-01T11:59:00Z");
         let (_, stored, _) = receive(first.to_string().as_bytes(), Some(3), |_| None, NOW.parse()?);
         assert!(stored.is_some());
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_keeps_its_transition_time_while_its_status_stays() -> anyhow::Result<()> {
+    fn condition_keeps_its_transition_time_while_its_status_stays() -> anyhow::Result<()> {
         let first = report("True", 1, "2026-01-01T11:58:00Z").to_string();
         let (_, stored, _) = receive(first.as_bytes(), Some(1), |_| None, NOW.parse()?);
         let second = report("False", 1, "2026-01-01T11:59:00Z").to_string();

@@ -1,4 +1,4 @@
-//! What the fake knows.
+//! The fake API's state: resources, reports, fixed answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::statuses::{Reception, Stored};
 
-/// A status report as it arrived.
+/// A status report as it arrived, with its reception.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The body.
     pub body: Value,
-    /// What became of it.
+    /// How the API handled the report.
     pub reception: Reception,
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Store {
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) resources: BTreeMap<String, Value>,
-    /// Per resource and adapter, the report that counts.
+    /// The stored report of each adapter about each resource.
     pub(super) stored: BTreeMap<(String, String), Stored>,
     pub(super) reports: BTreeMap<String, Vec<Report>>,
     pub(super) fixed: BTreeMap<(String, String), (u16, Value)>,
 }
 
 impl Tables {
-    /// The full path of a resource; a child is also found below its plural alone.
+    /// Returns the full path of a resource. A node pool is also found by its flat path, `nodepools/ID`.
     pub(super) fn resolve(&self, path: &str) -> Option<String> {
         if self.resources.contains_key(path) {
             return Some(path.to_owned());
@@ -67,7 +67,7 @@ impl Store {
         self.tables().reports.get(path).cloned().unwrap_or_default()
     }
 
-    /// A test that panicked elsewhere does not make the tables any worse.
+    /// Locks the state. Ignores poisoning: a panic of another test leaves the maps consistent.
     pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
-//! A door at which requests wait for the test.
+//! A gate at which chosen requests wait until the test releases them.
 
 use tokio::sync::watch;
 
-/// Holds requests back until the test lets them go on.
+/// Holds requests back until [`release`](Self::release).
 #[derive(Debug, Clone)]
 pub struct Gate {
     arrived: watch::Sender<usize>,
@@ -14,23 +14,23 @@ impl Gate {
         Self { arrived: watch::Sender::new(0), open: watch::Sender::new(false) }
     }
 
-    /// Waits until a request stands at the gate.
+    /// Waits until a request has arrived at the gate.
     pub async fn reached(&self) {
         self.reached_by(1).await;
     }
 
-    /// Waits until so many requests have come to the gate, whether or not it let them pass since.
+    /// Waits until this many requests have arrived at the gate, including those that it has let pass.
     pub async fn reached_by(&self, requests: usize) {
-        // The sender lives in `self`, so the channel cannot be closed.
+        // Cannot fail: `self` owns the sender, so the channel stays open.
         let _ = self.arrived.subscribe().wait_for(|arrived| *arrived >= requests).await;
     }
 
-    /// Lets all waiting requests go on, and later ones pass.
+    /// Lets all waiting and later requests pass.
     pub fn release(&self) {
         self.open.send_replace(true);
     }
 
-    /// Waits, as a request, to be let through.
+    /// Waits, on behalf of a request, until the gate is released.
     pub(super) async fn pass(&self) {
         self.arrived.send_modify(|arrived| *arrived += 1);
         let _ = self.open.subscribe().wait_for(|open| *open).await;

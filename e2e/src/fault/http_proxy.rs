@@ -1,4 +1,4 @@
-//! A proxy in front of an HTTP or HTTPS server.
+//! A proxy for an HTTP or HTTPS server.
 
 use std::fs;
 use std::ops::Deref;
@@ -25,9 +25,9 @@ use super::server::{Backend, Server};
 use crate::kube::Access;
 use crate::pki::Authority;
 
-/// A proxy whose rules ([`Faults`]) decide what reaches the server behind it.
+/// A proxy whose rules ([`Faults`]) decide which requests reach the upstream.
 ///
-/// It lives in the runtime of the test that made it, and its connections break when it is dropped.
+/// The proxy runs in the runtime of the test that started it. Dropping it closes its connections.
 pub struct Proxy {
     server: Server,
     url: String,
@@ -44,7 +44,7 @@ impl Deref for Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of a Kubernetes API server.
+    /// Starts a proxy for a Kubernetes API server.
     pub(crate) async fn before_kubernetes(upstream: &Access) -> anyhow::Result<Self> {
         anyhow::ensure!(!upstream.token.is_empty(), "only a control plane started by the tests can be proxied");
         let trusted = fs::read(&upstream.certificate_authority).context("failed to read the certificate authority")?;
@@ -66,7 +66,7 @@ impl Proxy {
         Ok(Self { server, url, access: Some(access), _files: Some(files) })
     }
 
-    /// Starts a proxy in front of a plain HTTP server, such as `http://127.0.0.1:8000`.
+    /// Starts a proxy for a plain HTTP server, such as `http://127.0.0.1:8000`.
     pub async fn before_http(upstream: &str) -> anyhow::Result<Self> {
         crate::init();
         let server = Server::start(Forward::to(upstream, None, Dialect::Plain)?, None).await?;
@@ -74,15 +74,15 @@ impl Proxy {
         Ok(Self { server, url, access: None, _files: None })
     }
 
-    /// The proxy's address, without a path.
+    /// The proxy's base URL, without a path.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// How to reach the API server through this proxy, as the user for whom it was made.
+    /// Access to the API server through this proxy, with the upstream's credentials.
     pub fn access(&self) -> anyhow::Result<&Access> {
-        self.access.as_ref().context("this proxy stands in front of no API server")
+        self.access.as_ref().context("this is not a proxy of an API server")
     }
 }
 
@@ -97,13 +97,13 @@ fn acceptor(authority: &Authority) -> anyhow::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// How the server behind a proxy words its errors.
+/// The format of injected errors, which is that of the upstream.
 enum Dialect {
     Kubernetes,
     Plain,
 }
 
-/// Passes requests on to another server.
+/// Forwards requests to the upstream.
 struct Forward {
     client: Client<HttpsConnector<HttpConnector>, Body>,
     scheme: Scheme,
@@ -145,7 +145,7 @@ impl Backend for Forward {
             Dialect::Plain => Body::from(format!("{status} by way of the proxy\n")),
         };
         let mut response = Response::new(body);
-        // A number that is no status would be the test's mistake; 500 makes it visible.
+        // An invalid status is a mistake in the test; 500 makes the mistake visible.
         *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         if matches!(self.dialect, Dialect::Kubernetes) {
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -154,7 +154,7 @@ impl Backend for Forward {
     }
 }
 
-/// The `Status` object with which an API server refuses.
+/// The `Status` object of an API server's refusal.
 fn kubernetes_status(code: u16, request: &rules::Request) -> String {
     let reason = match code {
         400 => "BadRequest",

@@ -1,4 +1,4 @@
-//! Which request meets which fault, and the record of all requests.
+//! Rules that choose a fault for a request, and the record of all requests.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use http::request::Parts;
 use super::gate::Gate;
 use crate::await_condition;
 
-/// One request as it arrived, before any fault.
+/// A request as it arrived, before any fault.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The method, in capitals.
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// The query, without its question mark; empty if there is none.
+    /// The query, without its question mark; empty if the URL has none.
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
@@ -44,7 +44,7 @@ impl fmt::Display for Request {
 
 type Predicate = Box<dyn Fn(&Request) -> bool + Send + Sync>;
 
-/// A choice of requests: all conditions must hold, and the occurrence must be among the chosen ones.
+/// Chooses requests: all conditions must match, and the number of the match must be in the chosen range.
 ///
 /// Without [`nth`](Self::nth) or [`first`](Self::first), every matching request is chosen.
 pub struct When {
@@ -73,7 +73,7 @@ impl When {
         self.and(move |request| request.path == path)
     }
 
-    /// Narrows the choice to paths that end so: `/configmaps/a` for any namespace.
+    /// Narrows the choice to paths with this end: `/configmaps/a` matches in any namespace.
     #[must_use]
     pub fn path_ends(self, end: impl Into<String>) -> Self {
         let end = end.into();
@@ -87,7 +87,7 @@ impl When {
         self.and(move |request| request.query.contains(&text))
     }
 
-    /// Narrows the choice by any predicate.
+    /// Narrows the choice to requests that satisfy a predicate.
     #[must_use]
     pub fn and(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.conditions.push(Box::new(condition));
@@ -113,23 +113,24 @@ impl When {
     }
 }
 
-/// What becomes of a chosen request.
+/// The fault for a chosen request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Answered with this status in the server's own format of errors; the server never sees it.
+    /// The proxy answers with this status, in the upstream's error format, and does not forward the request.
     Status(u16),
-    /// Answered with 429 and `Retry-After`; the server never sees it.
+    /// The proxy answers 429 with `Retry-After`, and does not forward the request.
     TooManyRequests {
-        /// The seconds to wait.
+        /// The value of `Retry-After`, in seconds.
         retry_after: u32,
     },
-    /// The connection breaks before the server sees the request.
+    /// The proxy resets the connection instead of forwarding the request.
     ResetBefore,
-    /// The server does what was asked, then the connection breaks: the client cannot know.
+    /// The proxy forwards the request, and resets the connection instead of returning the answer: the client
+    /// cannot know whether the request was carried out.
     ResetAfter,
-    /// Never answered, never forwarded; ends when the client gives up.
+    /// The proxy neither forwards nor answers the request; it ends when the client gives up.
     Silence,
-    /// Waits at the gate, then goes on to the server.
+    /// The request waits at the gate, and is then forwarded.
     Hold(Gate),
 }
 
@@ -145,19 +146,19 @@ struct State {
     requests: Vec<Request>,
 }
 
-/// The rules and the record of one proxy or fake; clones share both.
+/// The rules and the record of one proxy or fake; clones share them.
 #[derive(Clone, Default)]
 pub struct Faults {
     state: Arc<Mutex<State>>,
 }
 
 impl Faults {
-    /// Adds a rule. Counting starts now; of several rules that choose a request, the oldest decides.
+    /// Adds a rule, which counts its matches from now on. If several rules choose a request, the oldest applies.
     pub fn inject(&self, when: When, fault: Fault) {
         self.state().rules.push(Rule { when, fault, matched: 0 });
     }
 
-    /// Adds a rule that holds the chosen requests back until the returned gate is released.
+    /// Adds a rule that holds the chosen requests back, and returns the gate that releases them.
     #[must_use]
     pub fn hold(&self, when: When) -> Gate {
         let gate = Gate::closed();
@@ -165,24 +166,24 @@ impl Faults {
         gate
     }
 
-    /// Removes all rules; requests held at a gate stay there until it is released.
+    /// Removes all rules. Requests that wait at a gate stay there until the gate is released.
     pub fn heal(&self) {
         self.state().rules.clear();
     }
 
-    /// Every request so far, in the order of arrival.
+    /// All requests so far, in the order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.state().requests.clone()
     }
 
-    /// How many requests so far `when` matches, whichever occurrence it chooses.
+    /// The number of requests so far that match the conditions of `when`; its range of matches is ignored.
     #[must_use]
     pub fn count(&self, when: &When) -> usize {
         self.state().requests.iter().filter(|request| when.matches(request)).count()
     }
 
-    /// Waits until at least so many requests have matched.
+    /// Waits until at least `wanted` requests have matched.
     pub async fn await_count(&self, when: &When, wanted: usize, limit: Duration) -> anyhow::Result<()> {
         await_condition(&format!("{wanted} matching requests"), limit, async || {
             let count = self.count(when);
@@ -192,13 +193,13 @@ impl Faults {
         .await
     }
 
-    /// Every request so far as one line each, for messages and comparisons.
+    /// All requests so far, printed as one line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.state().requests.iter().map(Request::to_string).collect()
     }
 
-    /// Records a request and says what shall become of it.
+    /// Records a request, and returns the fault to apply to it.
     pub(super) fn admit(&self, request: Request) -> Option<Fault> {
         let mut state = self.state();
         let mut decided = None;
@@ -216,7 +217,7 @@ impl Faults {
         decided
     }
 
-    /// A test that panicked elsewhere does not make the record any worse.
+    /// Locks the state. Ignores poisoning: a panic of another test leaves the state consistent.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_counts_matching_requests_only_and_chooses_among_them() {
+    fn rule_counts_matching_requests_and_chooses_by_number() {
         let get = || When::method("GET");
         let cases = [
             ("every match without a count", get(), vec![1, 3, 4]),
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_rule_decides_and_the_others_count_on() {
+    fn oldest_matching_rule_applies_and_all_rules_count() {
         let faults = Faults::default();
         faults.inject(When::any().nth(1), Fault::Status(500));
         faults.inject(When::any().nth(2), Fault::Status(409));

@@ -1,4 +1,4 @@
-//! The HTTP server that applies the rules, whatever stands behind it.
+//! The HTTP server of proxies and fakes, which applies the rules before its backend answers.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,16 +21,16 @@ use tokio_util::task::AbortOnDropHandle;
 use super::rules::{self, Fault, Faults};
 use super::stream::{Ending, Stream};
 
-/// What stands behind the rules.
+/// The source of answers: an upstream or a fake.
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// Answers a request; an error breaks the client's connection.
+    /// Answers a request. An error resets the client's connection.
     fn answer(&self, request: Request<Body>) -> impl Future<Output = anyhow::Result<Response<Body>>> + Send;
 
-    /// An error in the format of the server that this one stands for.
+    /// Builds an error answer in the format of the real server.
     fn refusal(&self, status: u16, request: &rules::Request) -> Response<Body>;
 }
 
-/// A listening server; its connections break when it is dropped.
+/// A running server. Dropping it closes its connections.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) faults: Faults,
@@ -60,7 +60,7 @@ async fn accept<B: Backend>(listener: TcpListener, tls: Option<TlsAcceptor>, bac
             let stream = Stream::new(stream, ending.clone());
             match tls {
                 Some(tls) => {
-                    // A failed handshake is the client's to report.
+                    // The client reports a failed handshake.
                     if let Ok(stream) = tls.accept(stream).await {
                         serve(stream, ending, backend, faults).await;
                     }
@@ -79,7 +79,7 @@ async fn serve<B: Backend>(
     faults: Faults,
 ) {
     let service = service_fn(|request| answer(request, &ending, &*backend, &faults));
-    // An error is a broken connection: either one of ours or the client's, which knows better.
+    // An error here is a connection that a rule reset or that the client closed; the client reports it.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -91,7 +91,7 @@ async fn answer<B: Backend>(
 ) -> anyhow::Result<Response<Body>> {
     let (parts, body) = request.into_parts();
     let seen = rules::Request::of(&parts);
-    // Read whole, so that a refusal does not leave half a request in the connection.
+    // Read the whole request before answering, so that no rest of it stays in the connection.
     let body = to_bytes(Body::new(body), usize::MAX).await?;
     let request = Request::from_parts(parts, Body::from(body));
     match faults.admit(seen.clone()) {
@@ -105,7 +105,7 @@ async fn answer<B: Backend>(
         Some(Fault::ResetBefore) => return broken(ending),
         Some(Fault::ResetAfter) => {
             let response = backend.answer(request).await?;
-            // The server has done its work when it has sent its answer.
+            // Wait for the end of the answer, so that the upstream has carried the request out.
             to_bytes(response.into_body(), usize::MAX).await?;
             return broken(ending);
         }
@@ -121,5 +121,5 @@ async fn answer<B: Backend>(
 
 fn broken(ending: &Ending) -> anyhow::Result<Response<Body>> {
     ending.reset();
-    anyhow::bail!("the connection was to break")
+    anyhow::bail!("the connection is reset by a fault")
 }

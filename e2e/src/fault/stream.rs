@@ -1,4 +1,4 @@
-//! A TCP stream that can be made to end with a reset.
+//! A TCP stream that can be closed with a reset.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Says how a connection shall end; shared with whoever answers its requests.
+/// How a connection ends; shared between the stream and the code that answers its requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ending {
     reset: Arc<AtomicBool>,
@@ -26,7 +26,7 @@ impl Ending {
     }
 }
 
-/// The accepted side of a connection.
+/// The server's side of a connection.
 pub(super) struct Stream {
     inner: TcpStream,
     ending: Ending,
@@ -41,7 +41,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.ending.is_reset() {
-            // Without it the peer sees an orderly end, which is weaker but still a broken connection.
+            // If this fails, the connection ends with FIN, which also breaks it for the peer.
             let _ = self.inner.set_zero_linger();
         }
     }

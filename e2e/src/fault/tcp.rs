@@ -1,4 +1,4 @@
-//! A proxy in front of anything that speaks TCP.
+//! A proxy for any TCP protocol.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::stream::{Ending, Stream};
 
-/// Passes bytes on until the test cuts the line.
+/// Forwards bytes until the test cuts the connections.
 ///
-/// It lives in the runtime of the test that made it, and its connections break when it is dropped.
+/// The proxy runs in the runtime of the test that started it. Dropping it closes its connections.
 pub struct TcpProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -24,12 +24,13 @@ pub struct TcpProxy {
 
 struct Shared {
     upstream: String,
-    /// The current line; cutting it replaces it. `None` refuses.
+    /// The state of new connections; `None` refuses them. Each fault replaces it, so that it affects only
+    /// older ones.
     line: watch::Sender<Option<Line>>,
     accepted: watch::Sender<usize>,
 }
 
-/// What connections of one time share.
+/// Shared by the connections that were opened between two faults; a fault cancels one of its tokens.
 #[derive(Clone, Default)]
 struct Line {
     cut: CancellationToken,
@@ -37,7 +38,7 @@ struct Line {
 }
 
 impl TcpProxy {
-    /// Starts a proxy in front of `host:port`.
+    /// Starts a proxy for the upstream `host:port`.
     pub async fn before(upstream: &str) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("failed to listen")?;
         let address = listener.local_addr().context("failed to listen")?;
@@ -50,43 +51,44 @@ impl TcpProxy {
         Ok(Self { address, shared, _accepting: AbortOnDropHandle::new(accepting) })
     }
 
-    /// Where clients connect.
+    /// The address that clients connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Resets all connections; new ones pass.
+    /// Resets all connections. New connections are forwarded.
     pub fn cut(&self) {
         self.replace(Some(Line::default()));
     }
 
-    /// Passes nothing on any more on all connections, and leaves them open, as what has forgotten them does; new ones pass.
+    /// Stops forwarding on all connections without closing them, as a firewall that dropped its state does.
+    /// New connections are forwarded.
     pub fn mute(&self) {
         if let Some(old) = self.shared.line.send_replace(Some(Line::default())) {
             old.muted.cancel();
         }
     }
 
-    /// Resets all connections and every new one, until [`restore`](Self::restore).
+    /// Resets all connections and each new one, until [`restore`](Self::restore).
     pub fn refuse(&self) {
         self.replace(None);
     }
 
-    /// Lets new connections pass again.
+    /// Forwards new connections again.
     pub fn restore(&self) {
         self.replace(Some(Line::default()));
     }
 
-    /// How many connections came, refused ones included.
+    /// The number of connections so far, including refused ones.
     #[must_use]
     pub fn connections(&self) -> usize {
         *self.shared.accepted.borrow()
     }
 
-    /// Waits until so many connections have come, refused ones included.
+    /// Waits until this many connections have arrived, including refused ones.
     pub async fn await_connections(&self, wanted: usize) {
-        // The sender lives in `self`, so the channel cannot be closed.
+        // Cannot fail: `self` owns the sender, so the channel stays open.
         let _ = self.shared.accepted.subscribe().wait_for(|accepted| *accepted >= wanted).await;
     }
 
@@ -126,7 +128,7 @@ async fn pass(mut client: Stream, ending: Ending, shared: Arc<Shared>, line: Lin
     });
     match copied.await {
         Some(Ok(_)) => {}
-        // Cut, or broken on either side: the client is not to mistake it for an orderly end.
+        // Reset the client's connection, so that the client does not read an orderly end of the stream.
         Some(Err(_)) | None => ending.reset(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a client needs to reach an API server.
+//! The address and credentials of an API server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use serde_json::json;
 
 use crate::fault::TcpProxy;
 
-/// One way into an API server: its address, whom to trust, and as whom to come.
+/// The address of an API server, the authority to trust, and the credentials of one user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Access {
     /// The server's address, without a path.
     pub url: String,
-    /// The bearer token; empty if the kubeconfig has other means.
+    /// The bearer token; empty if the kubeconfig uses other credentials.
     pub token: String,
-    /// The certificate that signs the server's; empty if the kubeconfig has its own.
+    /// The certificate authority of the server; empty if the kubeconfig contains it.
     pub certificate_authority: PathBuf,
-    /// The user to impersonate, if not the token's own.
+    /// The user to impersonate; none for the token's own user.
     pub user: Option<String>,
-    /// All of the above as a kubeconfig file.
+    /// A kubeconfig file with these values.
     pub kubeconfig: PathBuf,
 }
 
 impl Access {
-    /// Describes a way in and writes its kubeconfig to the given file.
+    /// Writes a kubeconfig file with the given values.
     pub(crate) fn write(
         kubeconfig: PathBuf,
         url: String,
@@ -35,7 +35,7 @@ impl Access {
         token: String,
         user: Option<String>,
     ) -> anyhow::Result<Self> {
-        // JSON is YAML, and needs no second serializer.
+        // JSON is valid YAML, so no YAML serializer is needed.
         let document = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -49,7 +49,7 @@ impl Access {
         Ok(Self { url, token, certificate_authority, user, kubeconfig })
     }
 
-    /// The same way in by way of a proxy before it; the kubeconfig is written into `directory`.
+    /// Returns the same access through a proxy; writes its kubeconfig into `directory`.
     pub fn through(&self, proxy: &TcpProxy, directory: &Path) -> anyhow::Result<Self> {
         ensure!(!self.token.is_empty(), "only a control plane started by the tests can be proxied");
         let Self { certificate_authority, token, user, .. } = self.clone();
@@ -57,7 +57,7 @@ impl Access {
         Self::write(kubeconfig, format!("https://{}", proxy.address()), certificate_authority, token, user)
     }
 
-    /// Takes over a kubeconfig that exists.
+    /// Reads the access from an existing kubeconfig.
     pub(crate) async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
         let config = read(path).await?;
         Ok(Self {
@@ -69,15 +69,15 @@ impl Access {
         })
     }
 
-    /// A client for the calling runtime: one must not outlive the test that made it.
+    /// Builds a client for the current runtime; the client must not outlive it.
     ///
-    /// It does not repeat requests by itself, so that a test sees every refusal that it asked for.
+    /// The client does not retry, so that the test sees every injected error.
     pub async fn client(&self) -> anyhow::Result<Client> {
         crate::init();
         Client::try_from(self.config().await?).context("failed to make a Kubernetes client")
     }
 
-    /// The client configuration, for tests that set timeouts of their own.
+    /// The client's configuration, for tests that change its time limits.
     pub async fn config(&self) -> anyhow::Result<Config> {
         read(&self.kubeconfig).await
     }

@@ -1,4 +1,4 @@
-//! The kubelet's part in a Job's life.
+//! Ends Jobs in the place of a kubelet.
 
 use anyhow::Context;
 use k8s_openapi::api::batch::v1::Job;
@@ -10,12 +10,12 @@ use serde_json::json;
 use super::{ControlPlane, TestNamespace};
 use crate::{PATIENCE, await_condition};
 
-/// What became of a Job's Pod.
+/// How a Job's Pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEnd {
     /// Its containers ended with exit code 0; the Job becomes `Complete`.
     Succeeded,
-    /// A container failed; the Job becomes `Failed` once its `backoffLimit` is used up (set 0 for that).
+    /// A container failed; the Job becomes `Failed` after `backoffLimit` retries, so set this limit to 0.
     Failed,
 }
 
@@ -36,7 +36,8 @@ impl JobEnd {
 }
 
 impl ControlPlane {
-    /// Ends a Job: reports its Pod's end as a kubelet would and waits until the Job controller drew its conclusion.
+    /// Sets the phase of a Job's Pod as a kubelet would, and waits until the Job controller has set the Job's
+    /// condition.
     pub async fn finish_job(&self, namespace: &TestNamespace, name: &str, end: JobEnd) -> anyhow::Result<Job> {
         let pods: Api<Pod> = namespace.api().await?;
         let selected = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));

@@ -1,4 +1,4 @@
-//! A namespace per test, and users who may do less than everything.
+//! A namespace per test, and users with limited permissions.
 
 use std::thread;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use super::Access;
 use crate::{PATIENCE, await_condition, unique};
 
-/// How long a test's end may be held up by cleaning.
+/// Limits the time that the deletion of the namespace may take at the end of a test.
 const CLEANUP: Duration = Duration::from_secs(5);
 
-/// A namespace that one test has to itself; deleted, as far as possible, when dropped.
+/// A namespace for one test. Dropping it requests the namespace's deletion.
 #[derive(Debug)]
 pub struct TestNamespace {
     name: String,
@@ -44,7 +44,7 @@ impl TestNamespace {
         &self.name
     }
 
-    /// An administrator's view of one kind in this namespace.
+    /// An API client for one kind in this namespace, with all permissions.
     pub async fn api<K>(&self) -> anyhow::Result<Api<K>>
     where
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
@@ -53,9 +53,9 @@ impl TestNamespace {
         Ok(Api::namespaced(self.access.client().await?, &self.name))
     }
 
-    /// Makes a user who may do in this namespace what the rules say, and nothing anywhere else.
+    /// Creates a user with permissions by `rules` in this namespace, and none elsewhere.
     ///
-    /// Returns when the API server enforces the rules, which it learns with a short delay.
+    /// Waits until the API server enforces the rules, which takes a moment.
     pub async fn user(&self, rules: &[PolicyRule]) -> anyhow::Result<Access> {
         let user = unique("user");
         let client = self.access.client().await?;
@@ -73,8 +73,8 @@ impl TestNamespace {
 impl Drop for TestNamespace {
     fn drop(&mut self) {
         let (name, access) = (self.name.clone(), self.access.clone());
-        // The test's runtime may be about to end, so this one brings its own. A failure is of no consequence
-        // for the test, and the whole control plane goes at the end of the run.
+        // The test's runtime may be shutting down, so the deletion runs in its own. Its failure is ignored,
+        // because the control plane is removed at the end of the run anyway.
         let cleaner = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
             let delete = async {

@@ -1,4 +1,4 @@
-//! The three processes of a control plane, and the order in which they can start.
+//! Starts the three processes of a control plane, each after those that it needs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Access> {
     Ok(access)
 }
 
-/// The directory of the built programs, as `e2e/tools/build` names it.
+/// The directory of the built programs, which `e2e/tools/build` prints.
 fn tools() -> anyhow::Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/build");
     let output = Command::new(&script).args(["--where", "kube"]).output().context("failed to run `e2e/tools/build`")?;
@@ -36,7 +36,7 @@ fn tools() -> anyhow::Result<PathBuf> {
     Ok(directory)
 }
 
-/// The files that more than one process reads.
+/// The certificates, keys and tokens that the processes share.
 struct Files {
     authority: PathBuf,
     certificate: PathBuf,
@@ -82,7 +82,7 @@ async fn etcd(instance: &mut Instance, tools: &Path) -> anyhow::Result<u16> {
         format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
         format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
         format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
-        // Nothing in here has to survive a power cut.
+        // The data is deleted at the end of the run, so it need not survive a power failure.
         "--unsafe-no-fsync".to_owned(),
         "--log-level=warn".to_owned(),
     ];
@@ -100,7 +100,7 @@ async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u
         format!("--tls-cert-file={}", files.certificate.display()),
         format!("--tls-private-key-file={}", files.key.display()),
         "--bind-address=127.0.0.1".to_owned(),
-        // Otherwise it looks for a default route, which a test machine need not have.
+        // Without an address, the API server fails on a machine without a default route.
         "--advertise-address=127.0.0.1".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--secure-port={port}"),
@@ -110,9 +110,9 @@ async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u
         format!("--token-auth-file={}", files.tokens.display()),
         "--authorization-mode=RBAC".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // Pods would wait for a token volume that no kubelet mounts.
+        // This plugin adds a token volume to each Pod, and there is no kubelet to mount it.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
-        // Tests of a whole workspace in parallel are one user to fair queueing.
+        // Priority and fairness would throttle the tests, because all of them are one user to the API server.
         "--enable-priority-and-fairness=false".to_owned(),
     ];
     instance.spawn("kube-apiserver", &[], &argv)?;
@@ -148,7 +148,8 @@ async fn controller_manager(
         "--controllers=*".to_owned(),
         format!("--service-account-private-key-file={}", files.signing_key.display()),
         format!("--root-ca-file={}", files.authority.display()),
-        // No test reads the health or the metrics of the controller manager; one that is broken fails the tests of its controllers.
+        // Turn the controller-manager's own HTTPS server off; tests observe the effects of its controllers
+        // instead.
         "--secure-port=0".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),

@@ -1,4 +1,4 @@
-//! A server of one test's own, with settings of its own.
+//! A PostgreSQL server for one test, with its own settings.
 
 use std::fs::File;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use tempfile::TempDir;
 use super::{Server, start};
 use crate::run::{Instance, Lifetime, Run};
 
-/// A server that belongs to one test and ends with this value.
+/// A server for one test. Dropping it stops the server.
 pub struct PrivateServer {
     server: Server,
     instance: Instance,
-    /// The shared lock on it keeps the server running.
+    /// The supervisor stops the server when no process holds a shared lock on this file.
     lease: Option<File>,
     _directory: TempDir,
 }
 
 impl PrivateServer {
-    /// Starts a server; `settings` (`name=value`) win over those of the shared one.
+    /// Starts a server; `settings` (`name=value`) override those of the shared server.
     pub async fn start(settings: &[&str]) -> anyhow::Result<Self> {
         Self::supervise(async |instance| start::start_with(instance, settings).await).await
     }
 
-    /// Starts a hot standby of this one.
+    /// Starts a hot standby of this server.
     pub async fn standby(&self) -> anyhow::Result<Self> {
         Self::supervise(async |instance| start::start_standby(instance, &self.server).await).await
     }
@@ -56,7 +56,7 @@ impl PrivateServer {
 impl Drop for PrivateServer {
     fn drop(&mut self) {
         self.lease = None;
-        // The directory goes next, and the server must not write into it any more.
+        // Wait until the server has stopped writing into the directory, which is deleted next.
         let _ = self.instance.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server that shares nothing with any other on the machine.
+//! Starts a PostgreSQL server that shares no files and no port with any other.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,8 @@ use unprivileged::Unprivileged;
 use super::Server;
 use crate::run::{Instance, free_port};
 
-/// Debian keeps one directory for each major version; the wrappers in `/usr/bin` look for the system's clusters.
+/// Debian's directory of the installed major versions. The wrappers in `/usr/bin` would use the system's
+/// clusters instead.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Server> {
@@ -23,19 +24,19 @@ pub(super) async fn start_with(instance: &mut Instance, more: &[&str]) -> anyhow
     begin(instance, "initdb", &arguments, more).await
 }
 
-/// Starts a standby of a server: a copy that replays what the other writes.
+/// Starts a standby of a server: a copy that replays the server's changes.
 pub(super) async fn start_standby(instance: &mut Instance, primary: &Server) -> anyhow::Result<Server> {
     let primary = format!("--dbname={}", primary.url);
     let arguments = [&primary, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
     begin(instance, "pg_basebackup", &arguments, &[]).await
 }
 
-/// Makes the data by a program, and starts a server on it.
+/// Creates the data directory with the program `maker`, and starts a server on it.
 async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &[&str]) -> anyhow::Result<Server> {
     let programs = programs()?;
     let unprivileged = Unprivileged::choose()?;
     let data = instance.data("postgres")?;
-    // A copy leaves that to whoever made the directory, and the server refuses others.
+    // pg_basebackup keeps the directory's mode, and the server refuses a directory that others may read.
     std::fs::set_permissions(&data, Permissions::from_mode(0o700)).context("failed to close the data to others")?;
     unprivileged.own(&data)?;
     let directory = data.display().to_string();
@@ -45,9 +46,10 @@ async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &
     let settings = [
         "listen_addresses=127.0.0.1".to_owned(),
         format!("port={port}"),
-        // Tests use TCP alone; a socket's path would have to be short.
+        // Tests use TCP only, and the path of a socket in this directory could exceed the system's limit.
         "unix_socket_directories=".to_owned(),
-        // The data goes with the run, so no write has to survive a power cut. Nothing that tests look at changes.
+        // The data is deleted with the run, so it need not survive a power failure. These settings change
+        // only durability.
         "fsync=off".to_owned(),
         "full_page_writes=off".to_owned(),
         "max_connections=200".to_owned(),
@@ -87,7 +89,7 @@ fn make(
     Ok(())
 }
 
-/// Runs statements by the server's own client.
+/// Executes SQL statements with `psql`.
 pub(super) async fn psql(url: &str, sql: &str) -> anyhow::Result<()> {
     let output = tokio::process::Command::new(program(&programs()?, "psql"))
         .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", url, "--command", sql])
@@ -103,7 +105,7 @@ fn program(programs: &Path, name: &str) -> String {
     programs.join(name).display().to_string()
 }
 
-/// The programs of the newest version that is installed.
+/// The programs of the newest installed version.
 fn programs() -> anyhow::Result<PathBuf> {
     let versions = std::fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let newest = versions
@@ -115,20 +117,21 @@ fn programs() -> anyhow::Result<PathBuf> {
     Ok(Path::new(VERSIONS).join(newest.to_string()).join("bin"))
 }
 
-/// PostgreSQL refuses to run as root, which is who runs tests in many containers.
+/// PostgreSQL refuses to run as root, and in many containers root runs the tests.
 mod unprivileged {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
     use anyhow::{Context, bail, ensure};
 
-    /// What makes a process one that is not root's.
+    /// How a process drops root's privileges.
     pub(super) enum Unprivileged {
-        /// The tests do not run as root.
+        /// The tests do not run as root: nothing to drop.
         Same,
-        /// In a user namespace of its own: the files stay root's, so no directory has to be opened to others.
+        /// In its own user namespace: root owns the files, so no directory has to be made accessible to other
+        /// users.
         Namespace,
-        /// As the user of Debian's package, where namespaces are not allowed.
+        /// As the user `postgres` of Debian's package, where user namespaces are forbidden.
         User,
     }
 
@@ -146,9 +149,10 @@ mod unprivileged {
             bail!("PostgreSQL does not run as root, and neither `unshare --user` nor the user postgres is there")
         }
 
-        /// The words before the program's own.
+        /// The words of the command line before the program.
         pub(super) fn command(&self) -> Vec<String> {
-            // The last `setpriv` asks again for what the change of user took away: to end with the supervisor.
+            // Changing the user clears the parent-death signal, so set it again: the server must end with its
+            // supervisor.
             let words: &[&str] = match self {
                 Self::Same => &[],
                 Self::Namespace => &["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"],
@@ -158,7 +162,7 @@ mod unprivileged {
             words.iter().chain(&again).map(|&word| word.to_owned()).collect()
         }
 
-        /// Makes a directory this one's, and lets it get there.
+        /// Makes a directory accessible to the process, if it runs as another user.
         pub(super) fn own(&self, directory: &Path) -> anyhow::Result<()> {
             match self {
                 Self::Same | Self::Namespace => return Ok(()),
@@ -167,7 +171,7 @@ mod unprivileged {
             let path = directory.display().to_string();
             let owned = Command::new("chown").args(["postgres:postgres", &path]).status();
             ensure!(owned.is_ok_and(|status| status.success()), "failed to give {path} to the user postgres");
-            // data, the instance and the run: the three directories that the tests made.
+            // The data directory, the instance and the run: the parents that the tests created.
             for parent in directory.ancestors().skip(1).take(3) {
                 let parent = parent.display().to_string();
                 let opened = Command::new("chmod").args(["o+x", &parent]).status();

@@ -1,4 +1,4 @@
-//! A RabbitMQ node that shares nothing with any other on the machine.
+//! Starts a RabbitMQ node that shares no files and no ports with any other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use super::Broker;
 use super::tls::TlsListener;
 use crate::run::{Instance, free_port};
 
-/// Debian's own start script. `/usr/sbin/rabbitmq-server` is a wrapper that changes user and directory.
+/// The start script of Debian's package. `/usr/sbin/rabbitmq-server` is a wrapper that changes user and directory.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 
-/// What one node listens on, kept when it restarts.
+/// The ports of a node, which stay the same after a restart.
 pub(super) struct Listeners {
     amqp: u16,
     distribution: u16,
@@ -35,7 +35,7 @@ pub(super) async fn start(instance: &mut Instance, listeners: &Listeners) -> any
         "RabbitMQ is not installed; run `./test --setup` once, it installs the package rabbitmq-server"
     );
     let environment = environment(instance, listeners)?;
-    // Erlang would start a port mapper that outlives everybody; one that runs already prevents that.
+    // Start Erlang's port mapper here: otherwise the node starts one itself, which outlives the run.
     let argv = [epmd.display().to_string(), "-port".to_owned(), listeners.epmd.to_string()];
     instance.spawn("epmd", &environment, &argv)?;
     instance.await_port("epmd to listen", listeners.epmd).await?;
@@ -53,7 +53,7 @@ pub(super) async fn start(instance: &mut Instance, listeners: &Listeners) -> any
     Ok(broker)
 }
 
-/// Runs the administration tool against the node that `instance` runs.
+/// Runs `rabbitmqctl` for the node of `instance`.
 pub(super) async fn control(instance: &Instance, listeners: &Listeners, arguments: &[&str]) -> anyhow::Result<()> {
     let output = tokio::process::Command::new(CONTROL)
         .args(arguments)
@@ -92,7 +92,8 @@ fn environment(instance: &Instance, listeners: &Listeners) -> anyhow::Result<Vec
         listeners.tls.as_ref().map(TlsListener::configuration).unwrap_or_default(),
     );
     Ok(vec![
-        // Its name and its cookie (in HOME) make the node one that no other node or tool can mistake for its own.
+        // A name and a cookie (in HOME) of its own, so that no other node or tool on this machine connects to
+        // the node.
         ("RABBITMQ_NODENAME", format!("e2e-{}@localhost", listeners.amqp)),
         ("HOME", instance.data("home")?.display().to_string()),
         ("RABBITMQ_CONFIG_FILE", write("rabbitmq.conf", configuration)?),
@@ -108,10 +109,10 @@ fn environment(instance: &Instance, listeners: &Listeners) -> anyhow::Result<Vec
         ("ERL_EPMD_PORT", listeners.epmd.to_string()),
         (
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-            // Two schedulers that do not spin: other tests want the processor, too.
+            // Two scheduler threads that do not busy-wait, to leave the CPU to the tests.
             "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}".to_owned(),
         ),
-        // Makes the start script become the server instead of its parent, so that killing the one kills the other.
+        // Makes the start script `exec` the server, so that the supervisor's signal reaches the server.
         ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
     ])
 }

@@ -1,6 +1,6 @@
-//! A second listener of a private broker, which speaks TLS.
+//! A TLS listener of a private broker.
 //!
-//! Its certificate is signed by an authority of its own, so who trusts anything else does not trust this broker.
+//! Its certificate is signed by a new authority, so that a client must be configured to trust this broker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::Broker;
 use crate::pki::Authority;
 use crate::run::free_port;
 
-/// Where a broker speaks TLS, and whom a client has to trust for that.
+/// The port of a TLS listener, and the authority that a client must trust.
 #[derive(Debug, Clone)]
 pub struct Tls {
     port: u16,
@@ -19,20 +19,20 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// The broker as a client reaches it by this host name or address, over `amqps://`.
+    /// The broker under a host name or address, as an `amqps://` URL.
     #[must_use]
     pub fn broker(&self, host: &str) -> Broker {
         Broker { url: format!("amqps://guest:guest@{host}:{}/%2f", self.port) }
     }
 
-    /// The file with the certificate of the authority that signed the broker's, PEM.
+    /// The file with the certificate of the broker's authority (PEM).
     #[must_use]
     pub fn certificate_authority(&self) -> &Path {
         &self.certificate_authority
     }
 }
 
-/// The listener as the broker is told of it.
+/// The configuration of the listener on the broker's side.
 pub(super) struct TlsListener {
     pub(super) port: u16,
     files: [PathBuf; 3],
@@ -56,13 +56,13 @@ impl TlsListener {
         Ok(Self { port: free_port()?, files })
     }
 
-    /// What clients have to know.
+    /// The configuration on the client's side.
     pub(super) fn client_side(&self) -> Tls {
         let [certificate_authority, ..] = self.files.clone();
         Tls { port: self.port, certificate_authority }
     }
 
-    /// Its lines of `rabbitmq.conf`.
+    /// The listener's lines in `rabbitmq.conf`.
     pub(super) fn configuration(&self) -> String {
         let [authority, certificate, key] = self.files.each_ref().map(|path| path.display());
         format!(

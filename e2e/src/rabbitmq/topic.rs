@@ -1,4 +1,4 @@
-//! An exchange of a test's own, used as the Sentinel uses it.
+//! An exchange for one test, used as the Sentinel uses its exchange.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use super::Broker;
 use crate::await_condition;
 use crate::sentinel::Event;
 
-/// The header in which the Sentinel's publisher repeats the event's id.
+/// The header in which the Sentinel's publisher sets the message's id.
 const MESSAGE_UUID: &str = "_watermill_message_uuid";
 const PERSISTENT: u8 = 2;
 
-/// A durable topic exchange, and a connection for publishing to it.
+/// A durable topic exchange, with a connection for publishing.
 pub struct Topic {
     name: String,
     channel: Channel,
-    /// Closes its channels when dropped.
+    /// Dropping the connection closes the channel.
     _connection: Connection,
 }
 
@@ -31,16 +31,16 @@ pub struct Topic {
 pub struct Message {
     /// The body as it was published.
     pub body: Vec<u8>,
-    /// Headers and delivery mode.
+    /// The message's headers and delivery mode.
     pub properties: BasicProperties,
 }
 
 impl Topic {
-    /// Declares the exchange as the Sentinel's charts configure it: durable, of type topic.
+    /// Declares the exchange with the settings of the Sentinel's chart: durable, of type topic.
     pub(super) async fn declare(broker: &Broker, name: String) -> anyhow::Result<Self> {
         let connection = broker.connect().await?;
         let channel = connection.create_channel().await.context("failed to open a channel")?;
-        // The Sentinel publishes without confirms; a test wants to know that the broker has the message.
+        // Unlike the Sentinel, use publisher confirms: a test must know that the broker has the message.
         channel.confirm_select(ConfirmSelectOptions::default()).await.context("failed to ask for confirms")?;
         let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
         channel
@@ -50,19 +50,19 @@ impl Topic {
         Ok(Self { name, channel, _connection: connection })
     }
 
-    /// The exchange's name, which is the topic's.
+    /// The name of the exchange, which the Sentinel calls the topic.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name of the queue that a subscriber of this topic consumes.
+    /// The name of the queue from which a subscription of this topic consumes.
     #[must_use]
     pub fn queue_name(&self, subscription: &str) -> String {
         format!("{}-{subscription}", self.name)
     }
 
-    /// Declares and binds a subscriber's queue, so that events published before it connects are not lost.
+    /// Declares and binds the queue of a subscription, so that no event is lost before its consumer connects.
     pub async fn subscribe(&self, subscription: &str) -> anyhow::Result<String> {
         let queue = self.queue_name(subscription);
         let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
@@ -78,7 +78,7 @@ impl Topic {
         Ok(queue)
     }
 
-    /// Publishes an event exactly as the Sentinel does, and waits until the broker has it.
+    /// Publishes an event as the Sentinel does, and waits for the broker's confirm.
     pub async fn publish(&self, event: &Event) -> anyhow::Result<()> {
         let mut headers = FieldTable::default();
         headers.insert(MESSAGE_UUID.into(), AMQPValue::LongString(LongString::from(event.id.as_str())));
@@ -86,7 +86,7 @@ impl Topic {
         self.publish_raw(&event.to_bytes()?, properties).await
     }
 
-    /// Publishes any bytes with any properties: the messages that the Sentinel would never send.
+    /// Publishes any bytes with any properties, for messages that the Sentinel never sends.
     pub async fn publish_raw(&self, body: &[u8], properties: BasicProperties) -> anyhow::Result<()> {
         let options = BasicPublishOptions::default();
         let confirmation = self
@@ -100,7 +100,7 @@ impl Topic {
         Ok(())
     }
 
-    /// Takes the next message from a queue, waiting for one to arrive.
+    /// Takes the next message from a queue; waits until there is one.
     pub async fn take(&self, queue: &str, limit: Duration) -> anyhow::Result<Message> {
         await_condition(&format!("a message in queue {queue}"), limit, async || {
             let options = BasicGetOptions { no_ack: true };

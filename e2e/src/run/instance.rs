@@ -1,4 +1,4 @@
-//! The processes of one service instance and their supervisor.
+//! The servers of one service instance, and their supervisor.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -15,22 +15,23 @@ use serde::Serialize;
 use super::STATE;
 use crate::await_condition;
 
-/// A server needs three or four seconds on an idle machine.
+/// Limits the start of a server, which takes three or four seconds on an idle machine.
 const START: Duration = Duration::from_secs(120);
-/// A server that is just coming up may take a connection and never answer it; the next one it does.
+/// Limits one check. A server that is starting may accept a connection and never answer it, so a new one is
+/// opened.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// What ends an instance.
+/// When the supervisor stops an instance.
 pub(crate) struct Lifetime {
-    /// The file on which users hold a shared lock.
+    /// The file on which test processes hold a shared lock.
     pub(crate) lease: PathBuf,
-    /// How long the instance goes on without users.
+    /// How long the instance keeps running without such a lock.
     pub(crate) linger: Duration,
 }
 
 /// A directory, a supervisor, and the servers started so far.
 ///
-/// Dropped before [`publish`](Self::publish), it takes its servers along; afterwards the lease alone decides.
+/// Dropping it before [`publish`](Self::publish) stops the servers; afterwards only the lease does.
 pub(crate) struct Instance {
     directory: PathBuf,
     supervisor: Child,
@@ -50,7 +51,8 @@ impl Instance {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
-            // Control-C at the terminal ends the tests; the supervisor notices by itself.
+            // In its own process group, so that Control-C ends only the tests. The supervisor then notices
+            // that the lease is free.
             .process_group(0)
             .spawn()
             .context("failed to start the servers' supervisor (it needs bash, flock and setpriv)")?;
@@ -62,14 +64,14 @@ impl Instance {
         &self.directory
     }
 
-    /// A directory for a server's data, gone when the instance is.
+    /// Creates a directory for a server's data; it is deleted with the instance.
     pub(crate) fn data(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.directory.join("data").join(name);
         fs::create_dir_all(&path).with_context(|| format!("failed to create {}", path.display()))?;
         Ok(path)
     }
 
-    /// Starts a server, whose output goes to `<name>.log`.
+    /// Starts a server, and writes its output to `<name>.log`.
     pub(crate) fn spawn(&mut self, name: &str, environment: &[(&str, String)], argv: &[String]) -> anyhow::Result<()> {
         let mut line = String::from("exec setpriv --pdeathsig KILL -- env");
         for (key, value) in environment {
@@ -84,7 +86,7 @@ impl Instance {
         commands.write_all(line.as_bytes()).context("the servers' supervisor is gone")
     }
 
-    /// Waits until something listens on the port.
+    /// Waits until a server listens on the port.
     pub(crate) async fn await_port(&mut self, what: &str, port: u16) -> anyhow::Result<()> {
         self.await_up(what, async || {
             tokio::net::TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
@@ -93,7 +95,7 @@ impl Instance {
         .await
     }
 
-    /// Waits for a sign of life; gives up at once when a server has ended.
+    /// Waits until `probe` succeeds; fails at once if a server has ended.
     pub(crate) async fn await_up(
         &mut self,
         what: &str,
@@ -109,7 +111,7 @@ impl Instance {
         }
     }
 
-    /// Records the state for others and ends the start-up.
+    /// Writes the state for other processes, and ends the start-up phase.
     pub(crate) fn publish(&mut self, state: &impl Serialize) -> anyhow::Result<()> {
         let partial = self.directory.join("state.partial");
         fs::write(&partial, serde_json::to_vec_pretty(state)?).context("failed to write the instance's state")?;
@@ -118,7 +120,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Waits for the supervisor, and so for the servers, to end.
+    /// Waits until the supervisor, and so the servers, have ended.
     pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
         self.commands = None;
         let status = self.supervisor.wait().context("failed to wait for the servers' supervisor")?;
@@ -126,7 +128,7 @@ impl Instance {
         Ok(())
     }
 
-    /// The ends of all logs, for the error of a failed start.
+    /// The last lines of all logs, for the error of a failed start.
     pub(crate) fn last_words(&self) -> String {
         const LINES: usize = 8;
         let mut words = String::new();
@@ -148,7 +150,7 @@ impl Instance {
     }
 }
 
-/// One word for the shell, whatever it contains.
+/// Quotes text as one word of a shell command.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -158,7 +160,7 @@ mod tests {
     use super::quote;
 
     #[test]
-    fn a_quoted_word_reaches_the_program_as_it_was() -> anyhow::Result<()> {
+    fn quoted_word_reaches_the_program_unchanged() -> anyhow::Result<()> {
         let cases = ["plain", "two words", "it's", "$(touch x) `y` \\", "", "--flag=*"];
         for word in cases {
             let script = format!("printf %s {}", quote(word));

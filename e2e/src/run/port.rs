@@ -1,14 +1,14 @@
-//! Ports for servers that have to be told one.
+//! Free ports, for servers that cannot choose one themselves.
 
 use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::bail;
 
-/// Below the range from which the kernel serves `bind(0)` and outgoing connections, so that between the choice
-/// here and the server's own bind only another test run could take the port.
+/// Below the range from which the kernel assigns ports for `bind(0)` and outgoing connections. So only
+/// another test run can take the port before the server binds it.
 const RANGE: std::ops::Range<u16> = 15_000..32_000;
 
-/// Picks a port of the loopback interface on which nobody listens.
+/// Picks a random free port of the loopback interface.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     for _ in 0..100 {
         let [high, low, ..] = *uuid::Uuid::new_v4().as_bytes();

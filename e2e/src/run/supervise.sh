@@ -1,13 +1,14 @@
-# Keeps the servers of one instance alive for as long as somebody needs them. Run by bash with the arguments
+# Supervises the servers of one instance: starts them, and stops them after their last user. Arguments:
 #
-#   DIRECTORY  the instance: state.json says how to reach it, data/ is thrown away at the end
-#   LEASE      a file on which every user of the instance holds a shared lock
-#   LINGER     seconds to go on without users, so that the next test process finds the servers running
+#   DIRECTORY  the instance's directory: state.json has the servers' addresses, data/ is deleted at the end
+#   LEASE      a file on which each test process that uses the instance holds a shared lock
+#   LINGER     seconds to keep the servers running without users, for the next test process
 #
-# Standard input brings one command per line, each to be started at once; its end means "started up".
-# If DIRECTORY/keep exists at the end, the servers shut down cleanly and data/ stays; otherwise they are killed.
-# The instance stops when nobody holds the lease, when a server died, when state.json is gone, or when the
-# starter went away before it wrote state.json. A killed supervisor takes its servers along (pdeathsig).
+# Reads one command per line from standard input and starts each at once; the end of the input ends the start-up.
+# The instance stops when no process holds the lease, when a server has ended, when state.json is removed, or when
+# the input ends before state.json exists. Its servers are then killed and data/ is deleted; if DIRECTORY/keep
+# exists, they shut down cleanly and data/ is kept. If the supervisor itself is killed, the kernel kills the
+# servers (parent-death signal).
 set -u
 directory=$1 lease=$2 linger=$3
 children=()
@@ -23,7 +24,7 @@ any_alive() {
     return 1
 }
 wanted() { [ -e "$directory/state.json" ] && all_alive; }
-# Succeeds once nobody uses the instance; the lock is then held to the end, so that nobody joins any more.
+# Succeeds if no process uses the instance. Keeps the exclusive lock, so that no process joins while it stops.
 unused() {
     flock --exclusive --timeout 1 9 || return 1
     [ "$linger" = 0 ] && return 0
@@ -37,7 +38,7 @@ while :; do
         eval "$command" 9<&- &
         children+=("$!")
     elif [ $? -le 128 ] || ! all_alive; then
-        # The end of the input, or a server that could not start. Above 128 it is only the timeout.
+        # The input has ended, or a server has ended early. A status above 128 is only the time-out of `read`.
         break
     fi
 done

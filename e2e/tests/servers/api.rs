@@ -1,4 +1,4 @@
-//! The fake answers as the lifecycle API does.
+//! Tests that the fake answers as the HyperFleet API does.
 
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::api::{FakeApi, Reception};
@@ -27,7 +27,7 @@ fn report(available: &str, generation: i64) -> Value {
 }
 
 #[tokio::test]
-async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
+async fn resources_are_read_singly_and_in_lists() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     api.put_cluster("c1", 3);
     api.put_cluster("c2", 1);
@@ -39,7 +39,7 @@ async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
     let (_, nested) = get(&api, "clusters/c1/nodepools/n1").await?;
     assert_eq!(nested["owner_references"]["id"], "c1");
     let (_, flat) = get(&api, "nodepools/n1").await?;
-    assert_eq!(flat, nested, "a child is found below its plural alone, too");
+    assert_eq!(flat, nested, "a node pool has a flat path, too");
 
     for (path, expected) in [
         ("clusters", vec!["c1", "c2"]),
@@ -52,13 +52,13 @@ async fn resources_are_read_one_by_one_and_in_lists() -> anyhow::Result<()> {
         let items = list["items"].as_array().cloned().unwrap_or_default();
         let ids: Vec<&str> = items.iter().filter_map(|item| item["id"].as_str()).collect();
         assert_eq!(ids, expected, "{path}");
-        assert_eq!(list["size"], expected.len(), "{path}: the size is that of the page");
+        assert_eq!(list["size"], expected.len(), "{path}: `size` counts the items of the page");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_a_problem_document() -> anyhow::Result<()> {
+async fn missing_resource_is_a_404_problem_document() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     let response = client().get(format!("{}/api/hyperfleet/v1/clusters/none", api.url())).send().await?;
     assert_eq!(response.status(), 404);
@@ -73,7 +73,7 @@ async fn what_does_not_exist_is_a_problem_document() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_deleted_resource_is_readable_until_it_is_removed() -> anyhow::Result<()> {
+async fn deleted_resource_is_readable_until_removed() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 1);
     api.mark_deleted(&path)?;
@@ -86,7 +86,7 @@ async fn a_deleted_resource_is_readable_until_it_is_removed() -> anyhow::Result<
 }
 
 #[tokio::test]
-async fn reports_are_recorded_with_what_became_of_them() -> anyhow::Result<()> {
+async fn every_report_is_recorded_with_its_reception() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 2);
     assert_eq!(put_status(&api, &path, &report("True", 3)).await?, 204, "ahead of the resource");
@@ -104,7 +104,7 @@ async fn reports_are_recorded_with_what_became_of_them() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_fault_hits_the_chosen_request_and_no_other() -> anyhow::Result<()> {
+async fn fault_applies_to_the_chosen_request_only() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     let path = api.put_cluster("c1", 1);
     api.inject(When::method("PUT").path_ends("/statuses").nth(1), Fault::Status(503));
@@ -117,7 +117,7 @@ async fn a_fault_hits_the_chosen_request_and_no_other() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_fixed_answer_comes_before_all_others() -> anyhow::Result<()> {
+async fn fixed_answer_replaces_the_apis() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     api.respond("POST", "/hooks/done", 202, json!({"ok": true}));
     let response = client().post(format!("{}/hooks/done", api.url())).send().await?;

@@ -1,4 +1,4 @@
-//! Faults as a Kubernetes client, an AMQP client and a plain HTTP client see them.
+//! Tests of injected faults, as a Kubernetes client, an AMQP client and an HTTP client observe them.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use lifecycle_e2e::rabbitmq::Broker;
 use lifecycle_e2e::sentinel::Event;
 use serde_json::json;
 
-/// A namespace, a proxy, and the view of config maps that goes through it.
+/// A test namespace, a proxy of the API server, and a client for config maps that uses the proxy.
 async fn through_a_proxy() -> anyhow::Result<(TestNamespace, Proxy, Api<ConfigMap>)> {
     let control_plane = ControlPlane::shared().await?;
     let namespace = control_plane.namespace().await?;
@@ -29,7 +29,7 @@ fn config_map(name: &str) -> anyhow::Result<ConfigMap> {
 }
 
 #[tokio::test]
-async fn a_refused_request_looks_like_the_api_servers_own_refusal() -> anyhow::Result<()> {
+async fn injected_status_looks_like_the_api_servers_own() -> anyhow::Result<()> {
     let (_namespace, proxy, maps) = through_a_proxy().await?;
     let cases = [
         (409, "AlreadyExists"),
@@ -53,7 +53,7 @@ async fn a_refused_request_looks_like_the_api_servers_own_refusal() -> anyhow::R
 }
 
 #[tokio::test]
-async fn too_many_requests_says_when_to_come_back() -> anyhow::Result<()> {
+async fn injected_429_has_a_retry_after_header() -> anyhow::Result<()> {
     let (namespace, proxy, _) = through_a_proxy().await?;
     proxy.inject(When::any(), Fault::TooManyRequests { retry_after: 7 });
     let access = proxy.access()?;
@@ -69,7 +69,7 @@ async fn too_many_requests_says_when_to_come_back() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_reset_before_loses_the_request_and_a_reset_after_only_the_answer() -> anyhow::Result<()> {
+async fn reset_before_loses_the_request_and_reset_after_the_answer() -> anyhow::Result<()> {
     let (namespace, proxy, maps) = through_a_proxy().await?;
     let direct: Api<ConfigMap> = namespace.api().await?;
     for (name, fault, exists) in [("before", Fault::ResetBefore, false), ("after", Fault::ResetAfter, true)] {
@@ -83,7 +83,7 @@ async fn a_reset_before_loses_the_request_and_a_reset_after_only_the_answer() ->
 }
 
 #[tokio::test]
-async fn a_held_request_reaches_the_server_when_the_test_says_so() -> anyhow::Result<()> {
+async fn held_request_reaches_the_server_after_release() -> anyhow::Result<()> {
     let (namespace, proxy, maps) = through_a_proxy().await?;
     let direct: Api<ConfigMap> = namespace.api().await?;
     let gate = proxy.hold(When::method("POST"));
@@ -99,7 +99,7 @@ async fn a_held_request_reaches_the_server_when_the_test_says_so() -> anyhow::Re
 }
 
 #[tokio::test]
-async fn a_silent_server_keeps_its_client_waiting() -> anyhow::Result<()> {
+async fn silenced_request_gets_no_answer() -> anyhow::Result<()> {
     let (_namespace, proxy, maps) = through_a_proxy().await?;
     proxy.inject(When::method("GET").first(1), Fault::Silence);
     let (params, get) = (ListParams::default(), When::method("GET"));
@@ -113,7 +113,7 @@ async fn a_silent_server_keeps_its_client_waiting() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_watch_streams_through_the_proxy() -> anyhow::Result<()> {
+async fn watch_streams_through_the_proxy() -> anyhow::Result<()> {
     let (namespace, _proxy, maps) = through_a_proxy().await?;
     let direct: Api<ConfigMap> = namespace.api().await?;
     let version = maps.list(&ListParams::default()).await?.metadata.resource_version.unwrap_or_default();
@@ -129,7 +129,7 @@ async fn a_watch_streams_through_the_proxy() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_cut_line_breaks_the_connection_and_lets_the_next_one_pass() -> anyhow::Result<()> {
+async fn cut_resets_connections_and_accepts_new_ones() -> anyhow::Result<()> {
     let broker = Broker::shared().await?;
     let proxy = broker.proxy().await?;
     let seen = broker.through(&proxy)?;
@@ -147,7 +147,7 @@ async fn a_cut_line_breaks_the_connection_and_lets_the_next_one_pass() -> anyhow
 }
 
 #[tokio::test]
-async fn a_plain_server_can_be_proxied_too() -> anyhow::Result<()> {
+async fn plain_http_server_can_be_proxied() -> anyhow::Result<()> {
     let api = lifecycle_e2e::api::FakeApi::start().await?;
     api.put_cluster("c1", 1);
     let proxy = Proxy::before_http(&api.url()).await?;

@@ -1,4 +1,4 @@
-//! The control plane does what only a real one does.
+//! Tests that the control plane has the controllers and permissions of a real one.
 
 use anyhow::{Context, ensure};
 use k8s_openapi::api::batch::v1::Job;
@@ -11,7 +11,7 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::json;
 
 #[tokio::test]
-async fn an_object_is_created_applied_and_collected_with_its_owner() -> anyhow::Result<()> {
+async fn dependent_is_garbage_collected_with_its_owner() -> anyhow::Result<()> {
     let namespace = ControlPlane::shared().await?.namespace().await?;
     let maps: Api<ConfigMap> = namespace.api().await?;
     let owner = serde_json::from_value(json!({"metadata": {"name": "owner"}, "data": {"a": "1"}}))?;
@@ -39,7 +39,7 @@ async fn an_object_is_created_applied_and_collected_with_its_owner() -> anyhow::
 }
 
 #[tokio::test]
-async fn a_job_ends_as_its_pod_is_said_to_have_ended() -> anyhow::Result<()> {
+async fn job_gets_the_condition_of_its_pods_end() -> anyhow::Result<()> {
     let control_plane = ControlPlane::shared().await?;
     let namespace = control_plane.namespace().await?;
     let jobs: Api<Job> = namespace.api().await?;
@@ -61,7 +61,7 @@ async fn a_job_ends_as_its_pod_is_said_to_have_ended() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_test_namespace_goes_with_its_test_and_takes_its_objects_along() -> anyhow::Result<()> {
+async fn dropped_namespace_is_deleted_with_its_objects() -> anyhow::Result<()> {
     let control_plane = ControlPlane::shared().await?;
     let namespace = control_plane.namespace().await?;
     let maps: Api<ConfigMap> = namespace.api().await?;
@@ -79,7 +79,7 @@ async fn a_test_namespace_goes_with_its_test_and_takes_its_objects_along() -> an
 }
 
 #[tokio::test]
-async fn a_restricted_user_may_do_what_the_rules_say_and_no_more() -> anyhow::Result<()> {
+async fn restricted_user_has_the_permissions_of_its_rules() -> anyhow::Result<()> {
     let namespace = ControlPlane::shared().await?.namespace().await?;
     let rule = PolicyRule {
         api_groups: Some(vec![String::new()]),

@@ -1,4 +1,4 @@
-//! Servers are shared while somebody uses them, and gone when nobody does.
+//! Tests that servers are shared between test processes, and stop after the last of them.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -9,10 +9,11 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// This test again as a process with a run of its own: it starts the broker, says so, and stays until it is killed.
+/// The child process of the tests below: starts the broker in its own run, writes the broker's URL to a file,
+/// and waits to be killed.
 #[tokio::test]
 #[ignore = "run as a process by the tests below"]
-async fn starts_the_broker_and_stays() -> anyhow::Result<()> {
+async fn child_process_starts_the_broker_and_waits() -> anyhow::Result<()> {
     let report = std::env::var_os("LIFECYCLE_E2E_REPORT").context("LIFECYCLE_E2E_REPORT is not set")?;
     let broker = Broker::shared().await?;
     let partial = std::path::Path::new(&report).with_extension("partial");
@@ -21,7 +22,7 @@ async fn starts_the_broker_and_stays() -> anyhow::Result<()> {
     std::future::pending().await
 }
 
-/// Kills the process when a test fails in between.
+/// A child process that is killed when a test drops it.
 struct Process(Child);
 
 impl Drop for Process {
@@ -33,7 +34,7 @@ impl Drop for Process {
 
 fn another_process(run: &TempDir, number: usize) -> anyhow::Result<Process> {
     let child = Command::new(std::env::current_exe()?)
-        .args(["--exact", "lifetime::starts_the_broker_and_stays", "--include-ignored"])
+        .args(["--exact", "lifetime::child_process_starts_the_broker_and_waits", "--include-ignored"])
         .env("LIFECYCLE_E2E_RUN_DIR", run.path())
         .env("LIFECYCLE_E2E_REPORT", run.path().join(format!("report-{number}")))
         .env_remove("LIFECYCLE_E2E_AMQP_URL")
@@ -58,7 +59,7 @@ async fn await_silence(address: &str) -> anyhow::Result<()> {
     .await
 }
 
-/// The processes whose environment or arguments name the run.
+/// The command lines of all processes whose environment or arguments contain the run's directory.
 fn processes_of(run: &TempDir) -> anyhow::Result<Vec<String>> {
     let needle = run.path().to_string_lossy().into_owned();
     let mut found = Vec::new();
@@ -74,14 +75,14 @@ fn processes_of(run: &TempDir) -> anyhow::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn two_processes_share_a_broker_which_goes_when_both_were_killed() -> anyhow::Result<()> {
+async fn broker_is_shared_and_stops_when_its_users_are_killed() -> anyhow::Result<()> {
     let run = TempDir::new()?;
     let (first, second) = (another_process(&run, 1)?, another_process(&run, 2)?);
     let address = reported_address(&run, 1).await?;
-    assert_eq!(reported_address(&run, 2).await?, address, "the second joins what the first started");
+    assert_eq!(reported_address(&run, 2).await?, address, "the second process uses the first one's broker");
 
     drop(first);
-    TcpStream::connect(&address).await.context("one user is left, so the broker stays")?;
+    TcpStream::connect(&address).await.context("the broker keeps running for the second process")?;
     drop(second);
     await_silence(&address).await?;
     await_condition("every process of the run to end", PATIENCE, async || {
@@ -93,7 +94,7 @@ async fn two_processes_share_a_broker_which_goes_when_both_were_killed() -> anyh
 }
 
 #[tokio::test]
-async fn a_private_broker_is_gone_when_its_handle_is() -> anyhow::Result<()> {
+async fn private_broker_stops_when_dropped() -> anyhow::Result<()> {
     let private = PrivateBroker::start().await?;
     let url = private.broker().url().to_owned();
     let address = url.split_once('@').and_then(|(_, rest)| rest.split_once('/')).map(|(address, _)| address);

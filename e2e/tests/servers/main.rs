@@ -1,4 +1,4 @@
-//! Shows that every server really starts, answers, fails on demand and goes away again.
+//! Tests of the servers themselves: each starts, answers, fails on demand and stops.
 
 mod api;
 mod fault;

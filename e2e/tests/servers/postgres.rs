@@ -1,7 +1,7 @@
 use lifecycle_e2e::postgres::Server;
 
 #[tokio::test]
-async fn each_test_has_a_database_of_its_own() -> anyhow::Result<()> {
+async fn each_test_gets_a_separate_database() -> anyhow::Result<()> {
     let server = Server::shared().await?;
     let (one, other) = tokio::try_join!(server.database(), server.database())?;
     assert_ne!(one.url(), other.url());
@@ -11,7 +11,7 @@ async fn each_test_has_a_database_of_its_own() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_database_is_reached_through_a_proxy() -> anyhow::Result<()> {
+async fn database_is_reachable_through_a_proxy() -> anyhow::Result<()> {
     let database = Server::shared().await?.database().await?;
     let proxy = database.proxy().await?;
     database.through(&proxy)?.execute("SELECT 1").await

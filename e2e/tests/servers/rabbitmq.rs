@@ -1,4 +1,4 @@
-//! The broker carries the Sentinel's messages, and keeps them over a restart.
+//! Tests that the broker delivers the Sentinel's messages, and keeps them over a restart.
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, LongString};
@@ -7,7 +7,7 @@ use lifecycle_e2e::rabbitmq::{Broker, Depth, PrivateBroker};
 use lifecycle_e2e::sentinel::Event;
 
 #[tokio::test]
-async fn an_event_arrives_exactly_as_the_sentinel_sends_it() -> anyhow::Result<()> {
+async fn event_is_delivered_as_the_sentinel_sends_it() -> anyhow::Result<()> {
     let broker = Broker::shared().await?;
     let topic = broker.topic().await?;
     let queue = topic.subscribe("adapter").await?;
@@ -20,13 +20,13 @@ async fn an_event_arrives_exactly_as_the_sentinel_sends_it() -> anyhow::Result<(
     let mut headers = FieldTable::default();
     headers.insert("_watermill_message_uuid".into(), AMQPValue::LongString(LongString::from(event.id.as_str())));
     let expected = BasicProperties::default().with_delivery_mode(2).with_headers(headers);
-    assert_eq!(message.properties, expected, "nothing but the header and the delivery mode is set");
+    assert_eq!(message.properties, expected, "only the header and the delivery mode are set");
     assert_eq!(broker.depth(&queue).await?, Depth { ready: 0, consumers: 0 });
     Ok(())
 }
 
 #[tokio::test]
-async fn the_topics_of_two_tests_do_not_meet() -> anyhow::Result<()> {
+async fn topics_of_two_tests_are_separate() -> anyhow::Result<()> {
     let broker = Broker::shared().await?;
     let (mine, other) = (broker.topic().await?, broker.topic().await?);
     let queue = mine.subscribe("adapter").await?;
@@ -36,14 +36,14 @@ async fn the_topics_of_two_tests_do_not_meet() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn looking_at_a_queue_that_does_not_exist_fails_with_its_name() -> anyhow::Result<()> {
+async fn depth_of_a_missing_queue_is_an_error() -> anyhow::Result<()> {
     let error = Broker::shared().await?.depth("no-such-queue").await.err().map(|error| error.to_string());
     assert_eq!(error.as_deref(), Some("failed to look at queue `no-such-queue`"));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_private_broker_restarts_with_what_was_in_its_queues() -> anyhow::Result<()> {
+async fn private_broker_keeps_its_queues_over_a_restart() -> anyhow::Result<()> {
     let mut private = PrivateBroker::start().await?;
     let topic = private.broker().topic().await?;
     let queue = topic.subscribe("adapter").await?;

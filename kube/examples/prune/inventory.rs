@@ -1,4 +1,4 @@
-//! The labelled objects of a cluster, of every kind and without their content.
+//! Lists the labelled objects of every kind in a cluster, with their metadata only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,20 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_kube::{Cluster, Deletion, Error, Fence, Form};
 use serde_json::Value;
 
-/// What was found, and what could not be read.
+/// The listed objects, and the errors of kinds that could not be listed.
 pub(crate) struct Inventory {
     /// Each object's `apiVersion`, `kind` and `metadata`.
     pub(crate) objects: Vec<Value>,
-    /// Why objects may be missing: kinds that were not discovered, and lists that failed.
+    /// Errors that make the list incomplete: a group of kinds that was not discovered, or a kind whose list
+    /// failed.
     pub(crate) unread: Vec<Error>,
 }
 
-/// Lists every object that has all of these labels, of each kind that can be listed and deleted.
+/// Lists the objects that carry all of `labels`, of every kind that supports the verbs `list` and `delete`.
 ///
 /// # Errors
 ///
-/// The API groups cannot be read, or the labels are no labels.
+/// The API groups cannot be read, or `labels` are not valid Kubernetes labels.
 pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -> Result<Inventory, Error> {
     let discovery = cluster.discover().await?;
     let mut inventory = Inventory { objects: Vec::new(), unread: discovery.unread };
@@ -29,17 +30,18 @@ pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -
             Err(error) => inventory.unread.push(error),
         }
     }
-    // Two groups may serve one object, as the two of `Event` do: its UID tells.
+    // Two API groups may serve the same object (`Event` is in `v1` and in `events.k8s.io/v1`): keep one entry
+    // per UID.
     let mut seen = BTreeSet::new();
     inventory.objects.retain(|object| seen.insert(object["metadata"]["uid"].as_str().map(str::to_owned)));
     Ok(inventory)
 }
 
-/// Deletes the object in the version that the inventory holds, and no namesake.
+/// Deletes the object if its UID and resource version are still those of the inventory.
 ///
 /// # Errors
 ///
-/// The object changed since it was listed (`Conflict`), or the server refused for another reason.
+/// The object was changed or replaced since it was listed (`Conflict`), or the server refused for another reason.
 pub(crate) async fn delete(cluster: &Cluster, object: &Value) -> Result<Deletion, Error> {
     cluster.delete(&ObjectRef::of(object), Fence::of(object), PropagationPolicy::Background).await
 }

@@ -1,4 +1,4 @@
-//! Lists the objects of every kind that carry some labels, and deletes one of them.
+//! Lists the objects of every kind that carry given labels, and deletes one of them on request.
 //!
 //! ```console
 //! cargo run -p lifecycle-kube --example prune -- team=a
@@ -15,16 +15,16 @@ use clap::Parser;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Deletion, Settings, connect};
 
-/// Lists the objects of every kind that carry all of these labels, and deletes one of them.
+/// Lists the objects of every kind that carry all given labels, and with `--delete` deletes one of them.
 #[derive(Parser)]
 struct Arguments {
-    /// Labels that an object has to carry.
+    /// Labels that each listed object carries.
     #[arg(required = true, value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Deletes the object that the list shows by this name, such as `ConfigMap default/settings`.
+    /// Deletes this object; written as in the list, such as `ConfigMap default/settings`.
     #[arg(long, value_name = "OBJECT")]
     delete: Option<String>,
-    /// The kubeconfig file; the service account of the pod by default.
+    /// The kubeconfig file; without it, the service account of the pod is used.
     #[arg(long, env = "KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 }
@@ -52,7 +52,9 @@ async fn main() -> anyhow::Result<()> {
         let named = inventory.objects.iter().find(|object| ObjectRef::of(object).to_string() == name);
         match inventory::delete(&cluster, named.with_context(|| format!("the list has no {name}"))?).await? {
             Deletion::Gone => writeln!(out, "deleted {name}")?,
-            Deletion::Pending(_) => writeln!(out, "{name} is being deleted; finalizers or dependents hold it")?,
+            Deletion::Pending(_) => {
+                writeln!(out, "{name} is being deleted; finalizers or dependents delay its removal")?
+            }
         }
     }
     Ok(())

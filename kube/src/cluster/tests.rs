@@ -1,4 +1,4 @@
-//! The cluster against a server that answers as told. What the real API server answers is in `tests/`.
+//! Tests of [`Cluster`] against a fake API server. `tests/` holds those against the real one.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -22,7 +22,7 @@ use crate::fence::Fence;
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 
-/// A server that answers each request line by a function, and keeps the lines.
+/// A fake API server: `answers` maps each request line to a status and body; `lines` records the request lines.
 #[derive(Clone)]
 struct Server {
     answers: Arc<Answers>,
@@ -35,7 +35,7 @@ impl Server {
         Self::start_with_barrier(1, answers).await
     }
 
-    /// Holds back the answers to all but discovery until `together` requests have come.
+    /// Delays every answer except discovery's until `together` requests have arrived.
     async fn start_with_barrier(
         together: usize,
         answers: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static,
@@ -74,7 +74,7 @@ async fn answer(State(server): State<Server>, request: Request) -> (StatusCode, 
     (StatusCode::from_u16(status).unwrap(), body.to_string().into())
 }
 
-/// Goes through [`connect`], so that what it sets is what is tested.
+/// Builds the client through [`connect`], so that the tests cover its settings.
 async fn client(url: &str) -> Client {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let kubeconfig = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "x",
@@ -89,12 +89,12 @@ fn cluster(client: Client) -> Cluster {
     Cluster::new(client, "me", Settings::default())
 }
 
-/// A cluster that sends to a server that answers as told.
+/// A cluster client whose fake server answers with `answers`.
 async fn answering(answers: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> Cluster {
     cluster(Server::start(answers).await.1)
 }
 
-/// The address of a port where nobody listens.
+/// The URL of a port on which nothing listens.
 async fn nobody() -> String {
     format!("http://{}", TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap())
 }
@@ -157,11 +157,11 @@ async fn cut_connection_is_unreachable_and_the_request_is_sent_once() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unreachable_and_says_so() {
+async fn refused_connection_is_unreachable_with_each_cause_once() {
     let error = cluster(client(&nobody().await).await).create(&config_map()).await.unwrap_err();
     assert_eq!((error.kind, error.status), (ErrorKind::Unreachable, None));
     assert!(error.message.contains("Connection refused"), "{error}");
-    assert_eq!(error.message.matches("client error").count(), 1, "each cause is said once: {error}");
+    assert_eq!(error.message.matches("client error").count(), 1, "each cause is printed once: {error}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Writes: creations, server-side applies, merge patches, deletions, and the migration of managed fields.
 //!
-//! A creation is fenced by its name, which must be free. Every other write is fenced by a [`Fence`]; one without a UID is
-//! not sent.
+//! A creation needs no [`Fence`]: the server refuses it if the name is taken. Every other write needs a fence
+//! with a UID, and is not sent without.
 
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::PropagationPolicy;
@@ -13,30 +13,30 @@ use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
 use crate::{migration, request};
 
-/// What became of a deletion that the server accepted.
+/// The result of a deletion that the server accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deletion {
     /// The object is gone.
     Gone,
-    /// The object stays until its finalizers and dependents let it go.
+    /// The object is terminating: finalizers or dependents delay its removal. Holds the object.
     Pending(Value),
 }
 
 impl Cluster {
-    /// Creates the object (POST) and returns what the server made of it.
+    /// Creates the object (POST) and returns it as the server stored it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`] if the name is taken; otherwise the object may have been created or not.
+    /// [`ErrorKind::AlreadyExists`] if the name is taken. After any other error the object may exist or not.
     pub async fn create(&self, desired: &Value) -> Result<Value, Error> {
         self.post(Verb::Create, desired).await
     }
 
-    /// Asks what [`create`](Self::create) would answer, without writing (`dryRun=All`).
+    /// Sends the creation with `dryRun=All`: the server checks it as [`create`](Self::create) and stores nothing.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create).
+    /// Those of [`create`](Self::create).
     pub async fn dry_run_create(&self, desired: &Value) -> Result<(), Error> {
         self.post(Verb::DryRun, desired).await.map(drop)
     }
@@ -52,13 +52,15 @@ impl Cluster {
         created.map_err(|refusal| self.refused(&call, refusal))
     }
 
-    /// Applies a manifest onto the object, by force, and returns what the server made of it.
+    /// Applies a manifest to an existing object, with `force=true`, and returns the object as the server
+    /// stored it.
     ///
-    /// The path has the kind and version of the manifest, which may be newer than the version that was read.
+    /// The request's path has the kind and version of the manifest, which may differ from the version that
+    /// was read.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the fence does not hold.
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
     pub async fn apply(&self, desired: &Value, object: &ObjectRef, fence: Fence<'_>) -> Result<Value, Error> {
         let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
         let call = Call { verb: Verb::Apply, object: &object };
@@ -70,14 +72,17 @@ impl Cluster {
         applied.map_err(|refusal| self.refused(&call, refusal))
     }
 
-    /// Turns the entries of `managed_fields` that the field manager and its former names have written by other ways than
-    /// an apply into entries of its applies, so that its next apply removes what the manifest no longer names.
+    /// Moves the fields that the field manager, or one of its former names, wrote with the operation `Update`
+    /// to its operation `Apply`.
     ///
-    /// Returns the resource version that the object has then; none, and sends nothing, if there is nothing to migrate.
+    /// Without this migration, its next apply would keep fields that the manifest no longer contains.
+    ///
+    /// Returns the object's resource version after the migration; if nothing has to be migrated, sends
+    /// nothing and returns `None`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the fence does not hold, or the object has other managed fields.
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence, or has other `managedFields` by now.
     pub async fn migrate(
         &self,
         object: &ObjectRef,
@@ -88,8 +93,9 @@ impl Cluster {
             return Ok(None);
         };
         let call = Call { verb: Verb::Migrate, object };
-        // The answer's version is the next apply's fence, so nothing may have come before it: not every write shows in the
-        // managed fields, and a deletion that finalizers hold up never does.
+        // The next apply is fenced with the resource version of this answer, so this patch must fail after
+        // any other write. Testing `managedFields` alone is not enough: some writes, such as setting a
+        // deletionTimestamp, leave it unchanged.
         let mut patch = fence.in_json_patch().map_err(|message| call.invalid(message))?;
         patch.push(json!({ "op": "test", "path": "/metadata/managedFields", "value": managed_fields }));
         patch.push(json!({ "op": "replace", "path": "/metadata/managedFields", "value": migrated }));
@@ -107,14 +113,15 @@ impl Cluster {
         }
     }
 
-    /// Sends one JSON merge patch (RFC 7396), and returns what the server made of the object; none if it does not exist.
+    /// Sends one JSON merge patch (RFC 7396), and returns the object as the server stored it; `None` if it
+    /// does not exist.
     ///
-    /// The patch is written as the field manager `<name>-patch`: as the manager itself, the patched fields would go with
-    /// its next apply, which does not name them.
+    /// The field manager of the patch is `<name>-patch`: under the manager's own name, its next apply would
+    /// remove the patched fields, because the manifest does not contain them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the fence does not hold.
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
     pub async fn merge_patch(
         &self,
         patch: &Value,
@@ -134,11 +141,11 @@ impl Cluster {
         }
     }
 
-    /// Deletes the object. One that does not exist counts as gone.
+    /// Deletes the object. An object that does not exist counts as deleted.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the fence does not hold.
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
     pub async fn delete(
         &self,
         object: &ObjectRef,
@@ -157,9 +164,10 @@ impl Cluster {
     }
 }
 
-/// Reads the answer to a DELETE: a status, or the object as it was last.
+/// Reads the answer to a DELETE: a `Status`, or the object in its last state.
 ///
-/// Some kinds answer with the object even when it is gone at once; one that stays carries a deletionTimestamp.
+/// Some kinds answer with the object even if it is gone at once; only an object that still exists has a
+/// deletionTimestamp.
 pub(super) fn deletion(answer: Value) -> Deletion {
     let stays = answer.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null());
     if stays { Deletion::Pending(answer) } else { Deletion::Gone }

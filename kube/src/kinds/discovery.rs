@@ -1,7 +1,8 @@
-//! Every kind that a server serves.
+//! Lists every kind that the API server serves.
 //!
-//! In: the server's lists of groups and of kinds. Out: each kind once, and an error for each group and version whose kinds
-//! could not be read. One request for `/api`, one for `/apis`, and one for each group and version.
+//! In: the server's lists of groups and of kinds. Out: each kind once. Fails: with one error for each group
+//! and version whose kinds cannot be read; the others are returned. Sends one request for `/api`, one for
+//! `/apis`, and one for each group and version.
 
 use std::collections::BTreeSet;
 
@@ -18,24 +19,25 @@ use crate::error::{Error, ErrorKind};
 use crate::request;
 use crate::sender::Sender;
 
-/// How many groups and versions are read at the same time: few enough to be no burden, and a cluster has dozens.
+/// How many groups and versions are read concurrently. A cluster has dozens; eight requests at a time do not
+/// load it.
 const AT_ONCE: usize = 8;
 
-/// The kinds that a server serves.
+/// The result of a discovery: the kinds that the server serves, and the errors of those that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
-    /// Each kind once, in the version that the server prefers of those that have it. A kind that two groups have, such as
-    /// `Event`, stands here twice, with the same objects.
+    /// Each kind once, in the version that the server prefers among those with this kind. A kind that two
+    /// groups serve, such as `Event`, is listed for each group, and both list the same objects.
     pub kinds: Vec<ServedKind>,
     /// An error for each group and version whose kinds could not be read. Objects of these kinds may exist.
     pub unread: Vec<Error>,
 }
 
-/// Reads every group and version; `remember` is given each answer.
+/// Reads the kinds of every group and version, and passes each list to `remember`.
 ///
 /// # Errors
 ///
-/// The list of groups could not be read.
+/// The list of groups cannot be read.
 pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedKinds)) -> Result<Discovery, Error> {
     let mut group_versions = core_versions(sender).await?;
     group_versions.extend(named_versions(sender).await?);
@@ -87,7 +89,7 @@ struct GroupVersion {
     group_version: String,
 }
 
-/// The versions of each group, the preferred one first.
+/// Returns the versions of all named groups; of each group, the preferred version first.
 async fn named_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
     let list: Groups = read(sender, "/apis").await?;
     let versions = list.groups.into_iter().flat_map(|group| {
@@ -129,7 +131,7 @@ struct Resource {
 
 /// Reads the list of kinds of the group and version of `kind`.
 ///
-/// Subresources (`deployments/scale`) are listed beside their resources, with kinds of their own: they are left out.
+/// Leaves out subresources (`deployments/scale`), which the server lists beside the resources.
 pub(super) fn kinds_of(kind: &GroupVersionKind, list: Value) -> serde_json::Result<Vec<ServedKind>> {
     let list: ResourceList = serde_json::from_value(list)?;
     let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));

@@ -6,13 +6,13 @@ use tokio::time::sleep;
 use super::*;
 
 type Answer = Result<&'static str, &'static str>;
-/// How one request ends, and after how many seconds; no seconds is never.
+/// Seconds until a request ends (none: never), and how it ends.
 type Ending = (Option<u64>, Answer);
-/// A name, how both requests end, what comes out, after how many seconds, and how many requests that took.
+/// Name; ending of the first and of the second request; expected result, seconds until it, and number of requests.
 type Case = (&'static str, Ending, Ending, Answer, u64, usize);
 
 #[tokio::test(start_paused = true)]
-async fn a_lookup_is_sent_once_more_if_nothing_is_heard() {
+async fn lookup_is_sent_again_only_if_the_first_is_silent() {
     let never: Ending = (None, Err("never"));
     let cases: [Case; 6] = [
         ("answered in time", (Some(1), Ok("first")), never, Ok("first"), 1, 1),
@@ -24,7 +24,7 @@ async fn a_lookup_is_sent_once_more_if_nothing_is_heard() {
     ];
     for (name, first, second, expected, seconds, requests) in cases {
         let (asked, start) = (Cell::new(0), Instant::now());
-        let answer = insist(Duration::from_secs(3), || {
+        let answer = send_again_if_silent(Duration::from_secs(3), || {
             asked.set(asked.get() + 1);
             let (after, answer) = if asked.get() == 1 { first } else { second };
             async move {

@@ -17,7 +17,7 @@ fn with(mut entry: Value, key: &str, value: &str) -> Value {
 }
 
 #[test]
-fn entries_of_ours_become_one_applied_entry() {
+fn update_entries_are_merged_into_the_apply_entry() {
     let (early, late) = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z");
     let (x, y) = (json!({ "f:data": { "f:x": {} } }), json!({ "f:data": { "f:y": {} } }));
     let both = json!({ "f:data": { "f:x": {}, "f:y": {} } });
@@ -82,13 +82,13 @@ fn entries_of_ours_become_one_applied_entry() {
         let after = migrate(&before, "me", &FORMER);
         assert_eq!(after, expected, "{name}");
         if let Some(after) = after {
-            assert_eq!(migrate(&after, "me", &FORMER), None, "{name}: a second time changes nothing");
+            assert_eq!(migrate(&after, "me", &FORMER), None, "{name}: a second migration changes nothing");
         }
     }
 }
 
 #[test]
-fn sets_of_fields_are_united() {
+fn unite_adds_members_and_keeps_parents() {
     let cases = [
         ("disjoint", json!({ "f:a": {} }), json!({ "f:b": {} }), json!({ "f:a": {}, "f:b": {} })),
         (
@@ -121,7 +121,7 @@ fn united(left: &Value, right: &Value) -> Value {
     Value::Object(fields)
 }
 
-/// The members of a set, as paths.
+/// Collects the members of a field set as paths.
 fn members(node: &Value, path: &str, found: &mut Vec<String>) {
     let children = node.as_object().unwrap();
     if children.is_empty() {
@@ -147,11 +147,11 @@ fn set() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_union_has_the_members_of_both_and_no_others(left in set(), right in set()) {
+    fn union_has_exactly_the_members_of_both_sets(left in set(), right in set()) {
         let all = |sets: &[&Value]| {
             let mut found = Vec::new();
             for set in sets {
-                // An empty root is the empty set, not a member.
+                // A root without children is the empty set, unlike any other node without children.
                 if set.as_object().is_some_and(|set| !set.is_empty()) {
                     members(set, "", &mut found);
                 }

@@ -28,7 +28,7 @@ fn object_path(namespaced: bool, namespace: &str, name: &str) -> Result<String, 
 }
 
 #[test]
-fn an_object_has_one_path() {
+fn object_path_depends_on_scope_namespace_and_name() {
     let cases = [
         ("in a namespace", true, "team-a", "build", Ok("/apis/batch/v1/namespaces/team-a/jobs/build")),
         ("cluster-scoped", false, "", "build", Ok("/apis/batch/v1/jobs/build")),
@@ -55,13 +55,13 @@ fn an_object_has_one_path() {
 }
 
 #[test]
-fn the_core_group_has_a_path_of_its_own() {
+fn core_group_is_served_under_api_and_others_under_apis() {
     assert_eq!(group_version_path(&GroupVersionKind::new("v1", "Pod")), "/api/v1");
     assert_eq!(group_version_path(&GroupVersionKind::new("apps/v1", "Deployment")), "/apis/apps/v1");
 }
 
 #[test]
-fn a_selector_means_what_its_labels_say() {
+fn selector_requires_exactly_its_labels() {
     let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     };
@@ -79,7 +79,7 @@ fn a_selector_means_what_its_labels_say() {
 }
 
 #[test]
-fn writes_carry_manager_and_media_type() {
+fn write_requests_name_field_manager_and_media_type() {
     let object = json!({ "metadata": { "name": "a" } });
 
     let request = create("/x", "my adapter", true, &object);
@@ -116,7 +116,7 @@ fn page_of_a_list_has_selector_limit_token_and_form() {
 
 proptest! {
     #[test]
-    fn every_name_stays_one_segment_of_the_path(namespace in ".*", name in ".*") {
+    fn each_name_is_one_path_segment(namespace in ".*", name in ".*") {
         if let Ok(path) = object_path(true, &namespace, &name) {
             let uri: http::Uri = path.parse().unwrap();
             let segments: Vec<&str> = uri.path().split('/').collect();
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn a_selector_has_one_requirement_for_each_label(labels in proptest::collection::btree_map(".*", ".*", 1..4)) {
+    fn selector_has_one_requirement_for_each_label(labels in proptest::collection::btree_map(".*", ".*", 1..4)) {
         if let Ok(selector) = selector(&labels) {
             prop_assert_eq!(selector.split(',').count(), labels.len());
             prop_assert_eq!(selector.matches('=').count(), labels.len());

@@ -1,4 +1,4 @@
-//! A request's body as a whole.
+//! Reads the whole body of a request.
 
 use std::error::Error;
 use std::iter::successors;
@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use tower_http::timeout::TimeoutError;
 
-/// Reads a whole body, of at most as many bytes as the route's `DefaultBodyLimit` allows.
+/// Reads the whole body; the limit of its size is the route's `DefaultBodyLimit`.
 ///
 /// # Errors
-/// The answer to a client whose body was late (408), too large (413) or broken off (400).
+/// The answer for a body that is late (408), too large (413) or truncated (400).
 pub async fn whole_body(request: Request) -> Result<Bytes, Response> {
     Bytes::from_request(request, &()).await.map_err(|rejection| {
         if is_late(&rejection) {

@@ -12,9 +12,9 @@ use tracing::level_filters::LevelFilter;
 use super::*;
 use crate::logging::{Format, Identity, LogSettings, Output, subscriber_into};
 
-/// Long for a request over loopback, short for who waits for it to run out.
+/// A limit that a loopback request does not reach, and that a test can wait for.
 const SHORT: Duration = Duration::from_millis(200);
-/// Never reached unless something hangs; below hyper's own time-out of 30 s.
+/// A limit that only a hanging test reaches; below hyper's own time limit of 30 s.
 const LONG: Duration = Duration::from_secs(20);
 const UNHURRIED: Limits = Limits { head: LONG, body: LONG, answer: LONG, connections: 8 };
 const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -44,18 +44,18 @@ async fn send(server: &Server, text: &str) -> TcpStream {
     client
 }
 
-/// Everything until the server closes.
+/// Reads until the server closes the connection.
 async fn rest(mut client: TcpStream) -> String {
     let mut text = String::new();
     match tokio::time::timeout(LONG, client.read_to_string(&mut text)).await.unwrap() {
-        // So the system closes a connection that was not accepted, or not read to its end.
+        // The system resets a connection whose request was not accepted, or not read to its end.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
         closed => drop(closed.unwrap()),
     }
     text
 }
 
-/// One answer with the body `well`, on a connection that stays open.
+/// Reads one answer with the body `well`, and leaves the connection open.
 async fn is_well(client: &mut TcpStream) {
     let mut text = Vec::new();
     while !text.ends_with(b"well") {
@@ -68,7 +68,7 @@ fn body(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn server_gives_up_a_head_that_does_not_come() {
+async fn server_closes_a_connection_without_a_complete_head() {
     let server = serve(router(), Limits { head: SHORT, ..UNHURRIED }).await;
     for (name, sent) in [("nothing", ""), ("half a line", "GE"), ("half a head", "GET / HTTP/1.1\r\nhost: x\r\n")] {
         assert_eq!(rest(send(&server, sent).await).await, "", "{name}");
@@ -79,21 +79,22 @@ async fn server_gives_up_a_head_that_does_not_come() {
 }
 
 #[tokio::test]
-async fn server_answers_408_to_a_body_that_does_not_come() {
+async fn server_answers_408_to_an_incomplete_body() {
     let server = serve(router(), Limits { body: SHORT, ..UNHURRIED }).await;
     for (name, sent) in [("nothing", ""), ("half", "hal")] {
         let answer = rest(send(&server, &body(sent)).await).await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{name}: {answer}");
         assert!(answer.ends_with("the body did not arrive in time"), "{name}: {answer}");
     }
-    // Nobody reads this one: it is answered at once, and the rest of it is not waited for.
+    // This handler does not read the body, so the server answers without waiting for the rest of it.
     let unread = format!("{}GET", GET.replace("\r\n\r\n", "\r\ncontent-length: 6\r\n\r\n"));
     assert!(rest(send(&server, &unread).await).await.ends_with("well"));
 }
 
-/// A time limit for each piece would let such a client go on for ever.
+/// The body's time limit is for the whole body: a limit per chunk would let a slow client keep a connection
+/// for ever.
 #[tokio::test]
-async fn server_answers_408_to_a_body_that_dribbles() {
+async fn server_answers_408_to_a_body_sent_too_slowly() {
     let server = serve(router(), Limits { body: SHORT, ..UNHURRIED }).await;
     let client = send(&server, "POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
     let (mut answers, mut requests) = client.into_split();
@@ -119,21 +120,21 @@ async fn server_reads_bodies_up_to_their_limit() {
     assert!(rest(send(&server, large).await).await.starts_with("HTTP/1.1 413 "));
 }
 
-/// More than the system buffers for a client that reads nothing.
+/// Longer than the system's buffers for a connection, so that the server must wait for the client.
 const LONG_ANSWER: usize = 64 << 20;
 
 #[tokio::test]
-async fn server_gives_up_a_client_that_does_not_read() {
+async fn server_closes_a_connection_that_does_not_read() {
     let router = router().route("/long", get(async || vec![b'x'; LONG_ANSWER]));
     let server = serve(router, Limits { answer: SHORT, connections: 1, ..UNHURRIED }).await;
     let unread = send(&server, "GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    // The only connection: it is let in when the other one is gone.
+    // The limit is one connection, so this request is answered only after the unread one is closed.
     is_well(&mut send(&server, GET).await).await;
     let taken = rest(unread).await.len();
     assert!(taken < LONG_ANSWER, "{taken} bytes");
 }
 
-/// Each handler that was started waits for `gate`.
+/// A route whose handler announces itself with `entered`, and waits for `gate`.
 fn gated(gate: &Arc<Notify>, entered: &Arc<Notify>) -> Router {
     let (gate, entered) = (Arc::clone(gate), Arc::clone(entered));
     Router::new().route(
@@ -154,7 +155,8 @@ async fn connection_beyond_the_limit_waits() {
     let first = send(&server, &request).await;
     entered.notified().await;
     let second = send(&server, &request).await;
-    // The paused clock moves only when nothing else does.
+    // The paused clock advances only while every task waits, so the time-out proves that nothing accepts the
+    // second.
     assert!(tokio::time::timeout(SHORT, entered.notified()).await.is_err(), "the second one was accepted");
     gate.notify_one();
     assert!(rest(first).await.ends_with("well"));
@@ -211,7 +213,7 @@ async fn slow_client_does_not_delay_the_stop() {
 }
 
 #[tokio::test]
-async fn port_alone_means_all_interfaces() {
+async fn unspecified_address_accepts_ipv4_too() {
     let server = Listener::bind((Ipv6Addr::UNSPECIFIED, 0).into(), "tests").await.unwrap().serve(router(), UNHURRIED);
     assert!(server.address().ip().is_unspecified());
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, server.address().port())).await.unwrap();

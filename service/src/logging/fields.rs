@@ -1,15 +1,14 @@
-//! The fields of spans and entries, as values that either layout can write.
+//! Collects the fields of spans and events, for either layout.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use lifecycle_errors::Chain;
 use tracing::field::{Field, Visit};
 
-use super::Chain;
-
-/// One value.
+/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FieldValue {
     Bool(bool),
@@ -19,7 +18,7 @@ pub(super) enum FieldValue {
     Text(String),
 }
 
-/// Named values in order of their first appearance; a later value of a name replaces the earlier one.
+/// Named values in the order of their first appearance. A second value of a name replaces the first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FieldSet(Vec<(Cow<'static, str>, FieldValue)>);
 
@@ -40,9 +39,9 @@ impl FieldSet {
     }
 }
 
-/// The context of a span: its own fields and its ancestors'.
+/// The fields that a span adds to log lines: its own and its ancestors'.
 ///
-/// Shared until something is added: most spans add nothing to a log line.
+/// Shared with the parent until a field is added (copy on write), because most spans add none.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SpanFields(Arc<FieldSet>);
 
@@ -56,7 +55,7 @@ impl SpanFields {
     }
 }
 
-/// Collects an entry: its message apart from its fields.
+/// Collects the message and the fields of an event.
 #[derive(Debug, Default)]
 pub(super) struct EntryVisitor {
     pub(super) message: String,
@@ -67,14 +66,14 @@ impl EntryVisitor {
     fn set(&mut self, field: &Field, value: FieldValue) {
         match (field.name(), value) {
             ("message", FieldValue::Text(text)) => self.message = text,
-            // The bridge from the `log` crate adds its metadata as fields.
+            // Events of the `log` crate have their metadata as fields with this prefix; they are left out.
             (name, _) if name.starts_with("log.") => {}
             (name, value) => self.fields.set(Cow::Borrowed(name), value),
         }
     }
 }
 
-/// Collects what a span adds to log lines.
+/// Collects the fields that a span adds to log lines.
 pub(super) struct SpanVisitor<'a>(pub(super) &'a mut SpanFields);
 
 impl SpanVisitor<'_> {

@@ -1,4 +1,4 @@
-//! The `tracing` layer that turns entries into lines.
+//! The `tracing` layer that writes a line for each event.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use super::fields::{EntryVisitor, SpanFields, SpanVisitor};
 use super::line::LineWriter;
 use super::{Format, Identity};
 
-/// Takes one finished line, with its line feed.
+/// Receives each finished line, including its line feed.
 pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Writes each entry as one line.
+/// Writes each event as one line.
 pub(super) struct LogLayer {
     lines: LineWriter,
     clock: fn() -> Timestamp,

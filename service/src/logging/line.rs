@@ -1,8 +1,8 @@
-//! The two layouts of a line.
+//! Formats a log line, as JSON or as text.
 //!
-//! In: an entry with its context. Out: bytes ending in the only line feed. Nothing in an entry can break the
-//! line or forge a second one. Long messages and values are cut, and fields that would make the entry too
-//! long for a log collector are left out, with a mark.
+//! In: an event with the fields of its spans. Out: bytes that end in their only line feed. Control characters
+//! are escaped, so that no value can forge a second line. Long messages and values are cut, and fields that
+//! would make the line too long for a log collector are left out, with `truncated=true`.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -13,18 +13,19 @@ use tracing::Level;
 use super::fields::{EntryVisitor, FieldSet, FieldValue};
 use super::{Format, Identity};
 
-/// The logging standard's limit on messages.
+/// The limit of a message in bytes, from the logging standard.
 const MESSAGE_LIMIT: usize = 1024;
-/// A value over this is no identifier; a chain of causes still fits.
+/// The limit of a value in bytes. Long enough for an error with its causes.
 const VALUE_LIMIT: usize = 8 * 1024;
-/// Collectors cut or drop entries over 64 KiB; the rest is room for the mark and the closing brace.
+/// The limit of a line in bytes. Collectors cut or drop lines above 64 KiB; 64 bytes are left for `truncated`
+/// and the closing brace.
 const ENTRY_LIMIT: usize = 64 * 1024 - 64;
 
 const RESERVED: [&str; 6] = ["timestamp", "level", "message", "component", "version", "hostname"];
 
 pub(super) struct LineWriter {
     format: Format,
-    /// The part of every line that never changes.
+    /// The formatted fields of the program's [`Identity`], which are the same in each line.
     identity: Vec<u8>,
 }
 
@@ -86,7 +87,7 @@ impl LineWriter {
     }
 
     fn field(&self, line: &mut Vec<u8>, name: &str, value: &FieldValue) {
-        // A key must not appear twice in an object.
+        // Rename a field with a reserved name, because JSON keys must be unique.
         let renamed = RESERVED.contains(&name).then(|| format!("field_{name}"));
         let name = renamed.as_deref().unwrap_or(name);
         match self.format {
@@ -115,7 +116,7 @@ fn json_field(line: &mut Vec<u8>, name: &str, value: &FieldValue) {
         FieldValue::Signed(value) => put(line, format_args!("{value}")),
         FieldValue::Unsigned(value) => put(line, format_args!("{value}")),
         FieldValue::Float(value) if value.is_finite() => put(line, format_args!("{value}")),
-        // JSON has no infinity.
+        // JSON has no number for infinity and NaN: write them as text.
         FieldValue::Float(value) => put(line, format_args!("\"{value}\"")),
         FieldValue::Text(text) => json_text(line, &cut(text, VALUE_LIMIT)),
     }
@@ -140,11 +141,11 @@ fn text_field(line: &mut Vec<u8>, name: &str, value: &FieldValue) {
 }
 
 fn json_text(line: &mut Vec<u8>, text: &str) {
-    // Writing a string into memory cannot fail.
+    // Cannot fail: the target is memory, and every string has a JSON form.
     drop(serde_json::to_writer(line, text));
 }
 
-/// Writes text with its control characters made visible.
+/// Writes text with its control characters escaped.
 fn escaped(line: &mut Vec<u8>, text: &str) {
     for c in text.chars() {
         if c.is_control() {
@@ -156,11 +157,11 @@ fn escaped(line: &mut Vec<u8>, text: &str) {
 }
 
 fn put(line: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing into memory cannot fail.
+    // Cannot fail: the target is memory.
     drop(line.write_fmt(text));
 }
 
-/// Cuts text to at most `limit` bytes, at a character's boundary, and says so.
+/// Cuts text to at most `limit` bytes at a character boundary, and marks the cut with `…`.
 fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     const MARK: &str = "…";
     if text.len() <= limit {

@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use tracing::{debug, error, error_span, info, info_span, warn};
 
 use super::*;
 
-/// Runs `work` under a log at `level` with a fixed clock and gives the lines it wrote.
+/// Runs `work` with a log at `level` and a fixed clock, and returns the logged lines.
 fn logged(level: LevelFilter, format: Format, work: impl FnOnce()) -> Vec<String> {
     let written = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&written);
@@ -44,7 +45,7 @@ const PREFIX: &str = r#"{"timestamp":"2023-11-14T22:13:20.000500Z","#;
 const IDENTITY: &str = r#""component":"adapter-dns","version":"1.2.3","hostname":"pod-0""#;
 
 #[test]
-fn writes_flat_json() {
+fn json_line_has_flat_fields_of_event_and_spans() {
     let expected = [
         format!(
             r#"{PREFIX}"level":"info","message":"Processing event",{IDENTITY},"attempt":1,"event_id":"e-1","cluster_id":"c 1"}}"#
@@ -64,7 +65,7 @@ fn writes_flat_json() {
 }
 
 #[test]
-fn writes_text() {
+fn text_line_has_identity_message_and_fields() {
     let lines = logged(LevelFilter::INFO, Format::Text, entries);
     let expected = [
         "2023-11-14T22:13:20.000500Z INFO [adapter-dns] [1.2.3] [pod-0] Processing event attempt=1 event_id=e-1 cluster_id=\"c 1\"\n",
@@ -75,7 +76,7 @@ fn writes_text() {
 }
 
 #[test]
-fn an_error_carries_its_context_at_every_level() {
+fn error_entry_has_its_span_fields_at_every_level() {
     let lines = logged(LevelFilter::ERROR, Format::Json, entries);
     assert_eq!(lines.len(), 1);
     assert!(lines[0].contains(r#""event_id":"e-1""#), "{}", lines[0]);
@@ -107,7 +108,7 @@ fn levels_of_libraries_stop_at_warn() {
 }
 
 #[test]
-fn amqp_client_repeats_no_error_that_its_caller_logs() {
+fn amqp_clients_repeated_errors_are_not_logged() {
     let lines = logged(LevelFilter::DEBUG, Format::Json, || {
         error!(target: "lapin::channels", "Connection error");
         error!(target: "lapin::io_loop", "error doing IO");
@@ -118,7 +119,7 @@ fn amqp_client_repeats_no_error_that_its_caller_logs() {
 }
 
 #[test]
-fn spans_of_libraries_add_nothing() {
+fn library_spans_add_no_fields() {
     let lines = logged(LevelFilter::INFO, Format::Json, || {
         let ours = info_span!("ours", kept = "yes");
         let _ours = ours.enter();
@@ -129,11 +130,11 @@ fn spans_of_libraries_add_nothing() {
 }
 
 #[test]
-fn cuts_what_is_too_long() {
+fn long_messages_values_and_lines_are_cut() {
     let long = "ä".repeat(40_000);
     let lines = logged(LevelFilter::INFO, Format::Json, || {
         info!(a = long, "{long}");
-        // Twelve values of a control character, each six bytes on the line.
+        // Each control character takes six bytes on a JSON line, so these values exceed the limit of a line.
         let worst = "\u{1}".repeat(8000);
         info!(a = worst, b = worst, c = worst, "many");
     });
@@ -149,7 +150,7 @@ fn cuts_what_is_too_long() {
 }
 
 #[test]
-fn one_entry_is_one_line_whatever_it_holds() {
+fn any_event_is_written_as_one_line() {
     use proptest::prelude::*;
     proptest!(|(message in any::<String>(), value in any::<String>())| {
         for format in [Format::Json, Format::Text] {
@@ -165,7 +166,7 @@ fn one_entry_is_one_line_whatever_it_holds() {
 }
 
 #[test]
-fn the_host_has_a_name() {
+fn host_name_falls_back_to_the_pod_name() {
     let cases = [
         ("the kernel's", ["pod-0\n", "other"], "pod-0"),
         ("the pod's", ["\n", "pod-1"], "pod-1"),

@@ -1,8 +1,8 @@
-//! The two text formats of Prometheus.
+//! Writes metrics in one of Prometheus' two text formats.
 //!
-//! In: the registry, and what a scraper's `Accept` header asks for. Out: `OpenMetrics`, which the library writes, or
-//! the classic text format, converted from it. The classic one is the default, because it is what scrapers that say
-//! nothing understand; Prometheus asks for `OpenMetrics` by name.
+//! In: the registry, and the scraper's `Accept` header. Out: `OpenMetrics`, as the library writes it, or the
+//! classic text format, converted from `OpenMetrics`. Classic is the default, because scrapers without an
+//! `Accept` header understand it; Prometheus itself requests `OpenMetrics`.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// A text format; as an argument of a handler the one that the scraper asks for.
+/// A text format. As an axum extractor, it is the format that the request's `Accept` header prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
     /// The classic text format, version 0.0.4.
@@ -23,7 +23,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// The format that an `Accept` header prefers.
+    /// Chooses the format that an `Accept` header prefers.
     fn negotiate(accept: Option<&str>) -> Self {
         let quality = |wanted: &str| {
             let offers = accept.unwrap_or_default().split(',').filter_map(|offer| {
@@ -57,7 +57,7 @@ impl<S: Sync> FromRequestParts<S> for Exposition {
     }
 }
 
-/// Writes what is registered.
+/// Writes all metrics of a registry.
 #[must_use]
 pub fn write(registry: &Registry, format: Exposition) -> String {
     let mut text = String::new();
@@ -69,10 +69,11 @@ pub fn write(registry: &Registry, format: Exposition) -> String {
     }
 }
 
-/// Rewrites `OpenMetrics` as the classic format.
+/// Converts `OpenMetrics` text to the classic format.
 ///
-/// Samples are the same but for the bounds of buckets (`1.0` there, `1` here: a series must keep its labels). A
-/// counter's family is named as its samples are, with `_total`; units and the end mark have no counterpart.
+/// A counter's metadata get the name of its samples, with `_total`. `UNIT` and `EOF` lines are dropped,
+/// because the classic format has none. Bucket bounds lose their `.0`: `1.0` becomes `1`, which other client
+/// libraries write, so that a series keeps its labels.
 fn to_classic(open: &str) -> String {
     let mut classic = String::with_capacity(open.len());
     let mut help = None;
@@ -99,7 +100,7 @@ fn to_classic(open: &str) -> String {
 }
 
 fn with_short_bound(sample: &str) -> Cow<'_, str> {
-    // Quotes inside of label values are escaped, so that this can only be the label.
+    // Quotes in label values are escaped, so this text cannot be part of a value: it is the label `le`.
     let bound = ["{le=\"", ",le=\""].iter().find_map(|label| sample.find(label).map(|at| at + label.len()));
     let Some((before, rest)) = bound.and_then(|start| sample.split_at_checked(start)) else {
         return Cow::Borrowed(sample);
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_scrapers_what_they_ask_for() {
+    fn exposition_follows_the_accept_header() {
         let prometheus_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,\
                             text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
         let cases = [
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn rewrites_names_types_and_bounds() {
+    fn classic_format_differs_in_names_types_and_bounds() {
         let open = "# HELP jobs Jobs done.\n# TYPE jobs counter\njobs_total{a=\"x,le=\\\"1.0\\\"\"} 1\n\
                     # HELP wait_seconds Wait.\n# TYPE wait_seconds histogram\n# UNIT wait_seconds seconds\n\
                     wait_seconds_bucket{le=\"0.5\"} 1\nwait_seconds_bucket{a=\"b\",le=\"10.0\"} 2\n\

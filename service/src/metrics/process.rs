@@ -1,7 +1,7 @@
-//! The process' own metrics, read from `/proc` at each scrape.
+//! Collects the metrics of the process from `/proc` at each scrape.
 //!
-//! In: the kernel's text files. Out: the `process_*` series that every Prometheus client library exposes. A value that
-//! cannot be read is left out; a scrape never fails over it.
+//! In: the kernel's text files. Out: the `process_*` series that every Prometheus client library has. Fails:
+//! never; a value that cannot be read is left out.
 
 use std::fs;
 
@@ -10,14 +10,14 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// The kernel's unit of time towards user space (`USER_HZ`): 100 on every architecture that Linux containers run on.
+/// Ticks of the kernel's clock per second (`USER_HZ`): 100 on every architecture that Linux containers run on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Reads and encodes them.
+/// Reads and encodes the metrics of this process.
 #[derive(Debug)]
 pub struct ProcessCollector;
 
-/// What the kernel says about this process.
+/// The values that the kernel reports for this process.
 #[derive(Debug, Default, PartialEq)]
 struct Process {
     cpu_seconds: Option<f64>,
@@ -64,13 +64,14 @@ impl Process {
             &text("/proc/self/limits"),
             &text("/proc/stat"),
         );
-        // Reading the folder opens one more.
+        // Reading the directory opens a descriptor of its own, which is subtracted.
         process.open_fds = fs::read_dir("/proc/self/fd").ok().map(|entries| entries.count().saturating_sub(1) as f64);
         process
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str) -> Self {
-        // The second field is the command's name in brackets, and can hold anything; fields count from it.
+        // The second field is the command's name in parentheses and may contain spaces, so fields are counted
+        // after it.
         let after_name: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
         let ticks = |index: usize| after_name.get(index).and_then(|text| text.parse::<f64>().ok());
         let boot = line(system, "btime").and_then(|rest| rest.trim().parse::<f64>().ok());
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_the_kernel_writes() {
+    fn kernel_files_are_parsed() {
         let stat = "42 (a (odd) name) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 4 0 1000 999 77 1";
         let status = "Name:\tx\nVmSize:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t4\n";
         let limits =
@@ -121,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_it_cannot_read() {
+    fn unreadable_values_are_left_out() {
         let nothing = Process::parse("garbage", "VmRSS: many kB", "Max open files unlimited", "");
         assert_eq!(nothing, Process::default());
     }
 
     #[test]
-    fn knows_this_very_process() {
+    fn metrics_of_this_process_are_plausible() {
         let process = Process::read();
         let now = jiff::Timestamp::now().as_duration().as_secs_f64();
         assert!(process.start_time_seconds.is_some_and(|at| at > now - 86_400.0 && at < now + 5.0), "{process:?}");

@@ -9,7 +9,7 @@ use google_cloud_gax::error::rpc::Code;
 use google_cloud_pubsub::Error;
 use google_cloud_pubsub::client::{SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription};
-use lifecycle_service::logging::Chain;
+use lifecycle_errors::Chain;
 
 use super::PubSubOptions;
 

@@ -1,7 +1,7 @@
-//! Random tasks.
+//! Strategies for random tasks.
 //!
-//! Four in five are *tame*: their gates are such as an author would write, so that I5 says something about them. The others
-//! have gates that read whatever there is, in any combination.
+//! Four of five tasks are *tame*: they have gates that an author would write, so that I5 applies to most of
+//! them. The others have gates that read any resource in any combination.
 
 use lifecycle_core::task::PropagationPolicy;
 use proptest::collection::vec;
@@ -11,14 +11,14 @@ use proptest::sample::select;
 
 use crate::shape::{Atom, Discovery, Flag, Gate, Kind, Naming, Patch, ResourceShape, Retention, TaskShape};
 
-// Where a gate reads, until its entry has its place in the list.
+// The target of a gate's atom before the resource has its place in the list.
 const ITSELF: usize = 0;
 const NEXT: usize = 1;
 const PREVIOUS: usize = 2;
-/// From here on: any entry.
+/// This value and those above select any resource.
 const ANY: usize = 3;
 
-/// Any task that makes sense to the compiler.
+/// Tasks that compile.
 pub(crate) fn tasks() -> impl Strategy<Value = TaskShape> {
     let tame = vec(resource(false), 1..=3);
     let wild = vec(resource(true), 1..=3);
@@ -29,13 +29,13 @@ pub(crate) fn tasks() -> impl Strategy<Value = TaskShape> {
         }
         let count = resources.len();
         for (place, resource) in resources.iter_mut().enumerate() {
-            resource.settle_in(place, count);
+            resource.resolve_targets(place, count);
         }
         TaskShape { resources }
     })
 }
 
-/// Takes out what an author would not combine.
+/// Removes combinations that an author would not write.
 fn tamed(mut resources: Vec<ResourceShape>) -> Vec<ResourceShape> {
     for place in 0..resources.len() {
         let resource = &mut resources[place];
@@ -54,10 +54,10 @@ fn tamed(mut resources: Vec<ResourceShape>) -> Vec<ResourceShape> {
     resources
 }
 
-/// Whether the order in which a task's gates say what they say does not matter: see the crate's documentation, I5.
+/// Whether the final state is independent of when each gate is evaluated; see I5 in the crate's documentation.
 pub(crate) fn is_confluent(task: &TaskShape) -> bool {
     task.resources.iter().enumerate().all(|(place, resource)| {
-        // What a shared label finds of other entries is visible, too, and comes and goes with those.
+        // A shared label also matches objects of other resources, which appear and disappear with those resources.
         let sees_its_own = |atom: Atom| atom.reads().is_none_or(|place| task.resources[place].discovery.is_exclusive());
         let allows = |gate: &Option<Gate>, allowed: &dyn Fn(Atom) -> bool| {
             let atoms = gate.iter().flat_map(|gate| &gate.0).copied();
@@ -72,7 +72,7 @@ pub(crate) fn is_confluent(task: &TaskShape) -> bool {
             let gate = task.resources[place].delete.iter().flat_map(|gate| &gate.0);
             gate.filter(|atom| matches!(atom, Atom::Flag(..))).collect()
         };
-        // Under a name of the clock, it is created once more whenever its owner is another object.
+        // Under a name with the clock, the resource is created again whenever its owner is replaced.
         let keeps_its_owner = resource.naming != Naming::Clock
             || resource.owner.is_none_or(|owner| {
                 let owner = &task.resources[owner];
@@ -83,25 +83,25 @@ pub(crate) fn is_confluent(task: &TaskShape) -> bool {
             && keeps_its_owner
             && allows(&resource.when, &|_| false)
             && allows(&resource.create, &|atom| {
-                // What is created after another one: the other one stays.
+                // A creation after another resource's: the other one must stay.
                 let stays = |other: usize| task.resources[other].delete.is_none() && task.resources[other].orphan.is_none();
                 matches!(atom, Atom::There(other) if other < place && stays(other))
             })
             && allows(&resource.apply, &|atom| atom == Atom::Missing(place))
-            // A replacement does not ask it. If it is interrupted when the former object is gone, a creation is left, which does.
+            // A replacement does not evaluate `apply`. After an interruption a creation is left to do, which does.
             && !(resource.replaces() && resource.apply.is_some())
             && resource.recreate.as_ref().is_none_or(|gate| holds_once(gate, Atom::Behind(place)))
             && allows(&resource.recreate, &|atom| atom == Atom::Behind(place))
-            // What is not there yet is created first, and then released: what it owns has to be created in between.
+            // An absent object is created before it is disowned, and its dependents must be created in between.
             && allows(&resource.orphan, &|atom| atom == Atom::There(place) && !owns(place))
-            // What waits for another one to go: the other one goes on the same word.
+            // A deletion that waits for another resource: both must be deleted for the same flags.
             && allows(&resource.delete, &|atom| {
                 matches!(atom, Atom::Missing(other) if other != place && words(other) == words(place))
             })
     })
 }
 
-/// Whether an event that comes too late leaves no trace once the latest has come.
+/// Whether a late event leaves no trace after the latest event was handled.
 pub(crate) fn takes_late_events(task: &TaskShape) -> bool {
     task.resources.iter().enumerate().all(|(place, resource)| {
         let creates_only = resource.apply.as_ref().is_some_and(|gate| gate.0.contains(&Atom::Missing(place)));
@@ -111,25 +111,25 @@ pub(crate) fn takes_late_events(task: &TaskShape) -> bool {
 }
 
 impl ResourceShape {
-    /// Whether its objects are deleted to make room for others.
+    /// Whether the resource's objects are deleted to be replaced.
     fn replaces(&self) -> bool {
         self.retention.is_none() && (self.recreate_on_change || self.recreate.is_some())
     }
 
-    /// Turns where gates read into places of the list. What would read an entry that there is not is left out.
-    fn settle_in(&mut self, place: usize, count: usize) {
+    /// Resolves the targets of atoms to places in the list. Removes atoms whose target does not exist.
+    fn resolve_targets(&mut self, place: usize, count: usize) {
         let gates =
             [&mut self.when, &mut self.create, &mut self.apply, &mut self.recreate, &mut self.orphan, &mut self.delete];
         for gate in gates {
             if let Some(atoms) = gate {
-                atoms.0.retain_mut(|atom| settle_in(atom, place, count));
+                atoms.0.retain_mut(|atom| resolve_targets(atom, place, count));
                 if atoms.0.is_empty() {
                     *gate = None;
                 }
             }
         }
         for (number, patch) in self.patches.iter_mut().enumerate() {
-            patch.when.0.retain_mut(|atom| settle_in(atom, place, count));
+            patch.when.0.retain_mut(|atom| resolve_targets(atom, place, count));
             for atom in &mut patch.when.0 {
                 if let Atom::Differs(of, field, _) = atom
                     && *of == place
@@ -142,7 +142,7 @@ impl ResourceShape {
     }
 }
 
-fn settle_in(atom: &mut Atom, place: usize, count: usize) -> bool {
+fn resolve_targets(atom: &mut Atom, place: usize, count: usize) -> bool {
     let target = match atom {
         Atom::Flag(..) => return true,
         Atom::There(of) | Atom::Missing(of) | Atom::Differs(of, ..) | Atom::Behind(of) | Atom::Done(of) => of,
@@ -190,7 +190,7 @@ fn resource(wild: bool) -> impl Strategy<Value = ResourceShape> {
         let (kind, mut naming, discovery, owner, mut retention, recreate_on_change, propagation) = shape;
         let (when, create, apply, patches, recreate, orphan, delete) = gates;
         if discovery == Discovery::Name {
-            // Versions have several names; and no later event finds a name that has the clock in it.
+            // Versions need several names, and discovery by name never finds a name that contains the clock.
             retention = None;
             if naming == Naming::Clock {
                 naming = Naming::Generation;
@@ -219,7 +219,7 @@ fn resource(wild: bool) -> impl Strategy<Value = ResourceShape> {
     })
 }
 
-/// A patch compares what is live with what it sets; a wild one may do anything.
+/// A patch whose gate compares the live value with the patch's; in a wild task the gate is arbitrary.
 fn patch(wild: bool) -> impl Strategy<Value = Patch> {
     let compares = Atom::Differs(ITSELF, 0, "on");
     let tame = weighted(0.5, flag(&[Flag::Tweak, Flag::Ready]))
@@ -240,7 +240,7 @@ fn flag(flags: &[Flag]) -> BoxedStrategy<Atom> {
     select(flags.to_vec()).prop_map(|flag| Atom::Flag(flag, true)).boxed()
 }
 
-/// A flag, and perhaps something about live objects.
+/// A gate with a flag of the event, and perhaps an atom about live objects.
 fn gate(wild: bool, flags: &[Flag], live: Vec<Atom>) -> BoxedStrategy<Gate> {
     let first = flag(flags);
     if wild {

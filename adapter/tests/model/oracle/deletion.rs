@@ -1,10 +1,10 @@
-//! Who told the pass to delete an object.
+//! Checks deletions: each needs a reason.
 
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::belonging::{current, rendered_name};
+use super::ownership::{current, rendered_name};
 use super::truth::Truth;
 use super::view::Shown;
 use super::{Invariant, Judge, written_for};
@@ -12,7 +12,7 @@ use crate::journal::Entry;
 use crate::object::{created, generation, is_marked, is_terminating, kind, name, uid, version};
 use crate::shape::Retention;
 
-/// Why a deletion was right.
+/// The reason for a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mandate {
     DeleteGate,
@@ -21,14 +21,14 @@ enum Mandate {
 }
 
 impl Judge<'_, '_> {
-    /// I1, I3, I4 and I7.
+    /// Checks I1, I3, I4 and I7 for a deletion.
     pub(super) fn deletion(&mut self, number: usize, entry: &Entry) {
         let Some(target) = entry.call.target() else { return };
         let (name, uid_of_target) = (&target.name, target.uid.as_str());
         let places = written_for(self.view, number, &entry.call);
         if places.is_empty() {
-            let what = format!("deletes {name}, which it was not shown as a version of any resource");
-            return self.broken(Invariant::DeletedUntold, what);
+            let what = format!("deletes {name}, which it has not read as a version of a resource");
+            return self.broken(Invariant::UnjustifiedDeletion, what);
         }
         let mandate = places.iter().find_map(|place| Some((*place, self.mandate(*place, number, uid_of_target)?)));
         let Some((place, mandate)) = mandate else {
@@ -40,17 +40,21 @@ impl Judge<'_, '_> {
             return if places.iter().any(is_spared) {
                 self.broken(Invariant::CurrentPruned, format!("deletes {name}, the current version, without a gate"))
             } else {
-                self.broken(Invariant::DeletedUntold, format!("deletes {name}, though no gate and no limit says so"))
+                self.broken(
+                    Invariant::UnjustifiedDeletion,
+                    format!("deletes {name}, though no gate holds and no limit is exceeded"),
+                )
             };
         };
         if mandate == Mandate::Recreation && self.is_held_by_a_stranger(place, entry) {
-            let what = format!("deletes {name} to recreate it under a name that a foreign object has held all along");
-            self.broken(Invariant::DeletedUntold, what);
+            let what =
+                format!("deletes {name} to recreate it under a name that a foreign object has had from the beginning");
+            self.broken(Invariant::UnjustifiedDeletion, what);
         }
         let versions = self.view.versions(place, number);
         if mandate == Mandate::Recreation && self.is_stale(&versions) {
             let what = format!("deletes {name} to recreate it, though a newer generation is live");
-            self.broken(Invariant::StaleWon, what);
+            self.broken(Invariant::StaleWrite, what);
         }
         let [before, after] = entry.subject().map(|object| object.filter(|object| uid(object) == uid_of_target));
         let Some(before) = before.filter(|before| !is_terminating(before)) else { return };
@@ -60,14 +64,15 @@ impl Judge<'_, '_> {
         let judged = versions.iter().find(|version| uid(version) == uid_of_target).map(version);
         if judged != Some(version(before)) {
             let what = format!("deletes {name} as version {}, but judged it as version {judged:?}", version(before));
-            self.broken(Invariant::DeletedUntold, what);
+            self.broken(Invariant::UnjustifiedDeletion, what);
         }
         if is_marked(before) {
-            self.broken(Invariant::ReleasedTouched, format!("deletes {name}, which was released"));
+            self.broken(Invariant::DisownedChanged, format!("deletes {name}, which was disowned"));
         }
     }
 
-    /// Whether an object that no deletion of the entry's versions frees had the rendered name when the pass began, and has it.
+    /// Whether a foreign object, which no deletion of the resource's versions removes, has had the rendered
+    /// name since the beginning of the pass.
     fn is_held_by_a_stranger(&self, place: usize, entry: &Entry) -> bool {
         let resource = &self.view.task.resources[place];
         let wanted = rendered_name(resource, place, self.view.event);
@@ -76,18 +81,18 @@ impl Judge<'_, '_> {
             let is_it = |known: &Value| uid(known) == uid(object);
             name(object) == wanted
                 && Some(kind(object)) == entry.call.place().map(|(kind, _)| kind)
-                && self.at_the_start.iter().any(is_it)
+                && self.at_beginning.iter().any(is_it)
                 && !shown.iter().any(is_it)
         })
     }
 
-    /// Who told the pass to delete this object of the entry, if anybody did.
+    /// The reason for the deletion of this object, if there is one.
     fn mandate(&self, place: usize, number: usize, target: &str) -> Option<Mandate> {
         let resource = &self.view.task.resources[place];
         let versions = self.view.versions(place, number);
-        let is_released = resource.orphan.as_ref().is_some_and(|gate| self.view.truths(gate, number) == [Truth::Yes]);
-        // Release wins over every deletion.
-        if is_released || versions.iter().any(is_marked) {
+        let is_disowned = resource.orphan.as_ref().is_some_and(|gate| self.view.truths(gate, number) == [Truth::Yes]);
+        // Disowning wins over every deletion.
+        if is_disowned || versions.iter().any(is_marked) {
             return None;
         }
         if self.view.may_hold(resource.delete.as_ref(), false, number) {
@@ -105,13 +110,13 @@ impl Judge<'_, '_> {
         (recreates && may_create).then_some(Mandate::Recreation)
     }
 
-    /// The version that retention has to spare: the one that the pass has created, else the current one.
+    /// The version that retention must keep: the one that the pass created, else the current one.
     fn spared<'s>(&self, place: usize, number: usize, versions: &'s [Value]) -> Option<&'s str> {
         let made = versions.iter().find(|version| self.view.has_created(place, number, version));
         made.or_else(|| current(versions, self.view.event.generation)).map(uid)
     }
 
-    /// Whether the object is a former version that is too old, or has too many newer ones.
+    /// Whether the object is a former version beyond the age or the number that retention keeps.
     fn is_expired(&self, retention: Retention, versions: &[Value], spared: &str, target: &str) -> bool {
         let event = self.view.event;
         let mut former: Vec<&Value> = versions

@@ -1,4 +1,4 @@
-//! A state, without what no two runs share.
+//! Normalizes a state, so that the states of two runs can be compared.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use crate::object::{created, is_terminating, kind, metadata, name, uid};
 use crate::shape::NAMES;
 
-/// The objects by kind and name. UIDs, versions and times are left out, the sequence's id is a constant, a name that contains
-/// the clock is told by its rank, and an owner by its name and whether it is that very object.
+/// The objects by kind and name, without UIDs, versions and times.
+///
+/// The sequence's id becomes a constant; a name with the clock is replaced by its rank; an owner reference is replaced by the
+/// owner's name, or by `gone`.
 pub(crate) fn normal(objects: &[Value], id: &str) -> BTreeMap<String, Value> {
     let names = anonymous_names(objects, id);
     let called = |object: &Value| names.get(name(object)).cloned().unwrap_or_else(|| name(object).replace(id, "ID"));
@@ -16,7 +18,7 @@ pub(crate) fn normal(objects: &[Value], id: &str) -> BTreeMap<String, Value> {
     for object in objects {
         let key = format!("{} {}", kind(object), called(object));
         if is_terminating(object) {
-            // Nothing is written into what is on its way out: what it was like no longer matters.
+            // The engine writes nothing into a terminating object, so its content does not matter.
             state.insert(key, json!("terminating"));
             continue;
         }
@@ -44,7 +46,7 @@ pub(crate) fn normal(objects: &[Value], id: &str) -> BTreeMap<String, Value> {
     state
 }
 
-/// The objects from the oldest to the newest, as the adapter takes them.
+/// The names of the objects in the order of creation, oldest first.
 pub(crate) fn order(objects: &[Value], id: &str) -> Vec<String> {
     let names = anonymous_names(objects, id);
     let mut objects: Vec<&Value> = objects.iter().collect();
@@ -55,7 +57,7 @@ pub(crate) fn order(objects: &[Value], id: &str) -> Vec<String> {
         .collect()
 }
 
-/// The names that end in a reading of the clock, in the order of those.
+/// Maps the names that end in the clock to their rank.
 fn anonymous_names(objects: &[Value], id: &str) -> BTreeMap<String, String> {
     let mut anonymous = BTreeMap::new();
     for resource in NAMES {

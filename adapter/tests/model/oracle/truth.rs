@@ -1,4 +1,4 @@
-//! What gates said, from the event's flags and the objects that the pass was shown.
+//! Evaluates gates independently of the engine, from the event's flags and the objects that the pass read.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::view::{Shown, View};
 use crate::object::generation;
 use crate::shape::{Atom, Gate, patch_field};
 
-/// What a question came to. In this order, a conjunction is the least of its parts.
+/// The result of a gate or an atom. The order makes the result of a conjunction the minimum of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Truth {
     No,
@@ -15,9 +15,9 @@ pub(crate) enum Truth {
 }
 
 impl View<'_> {
-    /// Every answer that a gate may have given when it was asked before the call `before`.
+    /// All possible results of a gate that is evaluated before the call `before`.
     pub(crate) fn truths(&self, gate: &Gate, before: usize) -> Vec<Truth> {
-        // What could not be read is not absent: it leaves no answer, whatever else is asked.
+        // An unread resource is not absent: a gate that reads it is undecided, whatever its other atoms are.
         if gate.0.iter().filter_map(|atom| atom.reads()).any(|place| *self.shown(place) == Shown::Unknown) {
             return vec![Truth::NoAnswer];
         }
@@ -31,7 +31,7 @@ impl View<'_> {
         truths
     }
 
-    /// Whether a gate may have held. One that is not there gives `otherwise`.
+    /// Whether a gate may hold. `otherwise` is the result for a missing gate.
     pub(crate) fn may_hold(&self, gate: Option<&Gate>, otherwise: bool, before: usize) -> bool {
         gate.map_or(otherwise, |gate| self.truths(gate, before).contains(&Truth::Yes))
     }
@@ -51,7 +51,7 @@ impl View<'_> {
     }
 }
 
-/// What an atom says, if this is the object that it is about, or if there is none; `desired` is the event's generation.
+/// The result of an atom for this object, or for no object; `desired` is the event's generation.
 fn truth_of(atom: Atom, object: Option<&Value>, desired: i64) -> Truth {
     match (atom, object) {
         (Atom::There(_), object) => Truth::of(object.is_some()),

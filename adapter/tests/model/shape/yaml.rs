@@ -1,11 +1,11 @@
-//! A task's shape as the file that its author would write.
+//! Writes a task's shape as a task file.
 
 use std::fmt::{self, Write as _};
 
 use super::{Atom, Discovery, Gate, Kind, MARKER, NAMES, Naming, ResourceShape, TaskShape, patch_field};
 
 impl TaskShape {
-    /// The task file; `group` is where the custom kind lives.
+    /// The task file; `group` is that of the custom kind.
     pub(crate) fn yaml(&self, group: &str) -> String {
         let mut text =
             "params:\n  - { name: id, source: event.id }\n  - { name: namespace, source: event.namespace }\n  \
@@ -21,7 +21,7 @@ impl TaskShape {
 }
 
 impl ResourceShape {
-    /// The template of the name.
+    /// The template of the object's name.
     fn name(&self, place: usize) -> String {
         let name = NAMES[place];
         match self.naming {
@@ -129,7 +129,7 @@ impl Gate {
 }
 
 impl fmt::Display for Atom {
-    /// As CEL spells it.
+    /// Writes the atom as CEL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Flag(flag, true) => write!(f, "flags.{}", flag.name()),

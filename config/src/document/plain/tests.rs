@@ -1,4 +1,4 @@
-//! What plain scalars mean, against what Go's two YAML libraries made of them.
+//! Compares the resolved values of plain scalars with those of Go's two YAML libraries.
 
 #![expect(clippy::panic, reason = "tests")]
 
@@ -8,11 +8,13 @@ use super::super::Document;
 use super::is_not_finite;
 use crate::go::float_json;
 
-/// A scalar, then what Go makes of it: as a value of a file, with Go's type; as a value and as a key of a manifest; as a key of an
-/// inline manifest in a file. `ERR` is an error. Written by yaml.v3 3.0.1 and sigs.k8s.io/yaml 1.6.0.
+/// A table with one scalar per row, written by yaml.v3 3.0.1 and sigs.k8s.io/yaml 1.6.0.
+///
+/// Its columns: the scalar; its value in a file and Go's type of it; its value and its text as a key in a
+/// manifest; its text as a key of a manifest inline in a file. `ERR` is an error.
 const GOLDEN: &str = include_str!("golden.tsv");
 
-/// JSON as Go writes it, as far as a row of the table needs it.
+/// Prints JSON as Go prints it, for the values that the table contains.
 fn go_json(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => number.as_f64().map(float_json).unwrap_or_default(),
@@ -41,7 +43,7 @@ fn in_manifest(text: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn plain_scalars_mean_what_they_mean_in_go() {
+fn plain_scalars_resolve_as_in_go() {
     let mut differences = Vec::new();
     for row in GOLDEN.lines() {
         let columns: Vec<&str> = row.split('\t').collect();
@@ -62,13 +64,13 @@ fn plain_scalars_mean_what_they_mean_in_go() {
         if is_double != (kind == "float64" && file != "ERR") {
             differences.push(format!("{scalar}: {kind} in a file"));
         }
-        // A key that is null, or beyond 64 bits with a sign, stays text in a file: Go refuses the manifest.
+        // A null key, and a signed integer key beyond 64 bits, stay text in a file, where Go refuses the manifest.
         let key = whole(in_file(&format!("k: {{{scalar}: 1}}\n")).map(|value| value["k"].clone()));
         if inline_key != "ERR" && key != inline_key && !scalar.starts_with(['.', '+', '-']) {
             differences.push(format!("{scalar} as a key of a file: {key}, in Go {inline_key}"));
         }
         for (place, here, in_go) in cases {
-            // An infinite key is refused as an infinite value is: nobody means it.
+            // This parser refuses `.inf` and `.nan` as keys, and Go accepts them: no author means such a key.
             let is_infinite_key = is_not_finite(scalar) && here == "ERR";
             if here != in_go && !is_infinite_key {
                 differences.push(format!("{scalar} {place}: {here}, in Go {in_go}"));
@@ -79,7 +81,7 @@ fn plain_scalars_mean_what_they_mean_in_go() {
 }
 
 #[test]
-fn quotes_and_tags_decide_before_the_text_does() {
+fn quotes_and_tags_override_the_type_of_the_text() {
     let manifest = "a: 'yes'\n'on': \"08\"\nc: !!str 08\nd: |\n  yes\n!!str no: 1\n";
     let expected = json!({"a": "yes", "on": "08", "c": "08", "d": "yes\n", "no": 1});
     assert_eq!(in_manifest(manifest), Ok(expected));

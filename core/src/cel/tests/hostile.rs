@@ -244,7 +244,7 @@ fn what_would_fill_memory_or_run_for_minutes_fails() {
     for source in expressions {
         let expression = Expression::parse(&source).unwrap();
         // What is looked at before there is an event comes to an end, too.
-        let _ = expression.prospect(&|_| Presence::Absent);
+        let _ = expression.abstract_value(&|_| Presence::Absent, &|_| None).possible();
         let error = expression.evaluate(&scope).expect_err(&source);
         assert_eq!(error.message, BYTES, "{source}");
         assert_eq!(error.kind, EvaluationErrorKind::Other, "{source}");

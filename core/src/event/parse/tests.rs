@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_errors::Chain;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -19,17 +20,6 @@ fn envelope(data: &Value) -> Value {
 
 fn parse(event: &Value) -> Result<LifecycleEvent, EventError> {
     LifecycleEvent::from_structured(event.to_string().as_bytes(), MAX_EVENT_BYTES)
-}
-
-/// Returns the error with all its causes, as an operator reads it in the log.
-fn chain(error: &EventError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[test]
@@ -145,7 +135,7 @@ fn error_names_the_faulty_member_and_the_cure() {
     for (changes, expected) in cases {
         let error = parse(&changed(&envelope(&json!({})), &changes)).unwrap_err();
         let expected: String = expected;
-        assert_eq!(chain(&error), expected);
+        assert_eq!(Chain(&error).to_string(), expected);
     }
 }
 
@@ -181,7 +171,11 @@ fn binary_mode_ignores_the_case_of_attribute_names() {
     let event = LifecycleEvent::from_binary(attributes, br#"{"id":"c","generation":1}"#, MAX_EVENT_BYTES).unwrap();
     assert_eq!((event.event_id.as_str(), event.resource_id.as_str()), ("e", "c"));
     let error = LifecycleEvent::from_binary(attributes, b"nonsense", MAX_EVENT_BYTES).unwrap_err();
-    assert!(chain(&error).starts_with("failed to parse event data: data is not valid JSON"), "{}", chain(&error));
+    assert!(
+        Chain(&error).to_string().starts_with("failed to parse event data: data is not valid JSON"),
+        "{}",
+        Chain(&error).to_string()
+    );
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

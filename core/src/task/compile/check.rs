@@ -10,7 +10,7 @@ use lifecycle_config::duration::{Units, parse_nanoseconds};
 use super::Surroundings;
 use super::members;
 use super::names::{Known, is_name, is_reserved};
-use crate::api_call::{self, ApiCall, Backoff, Method};
+use crate::api_call::{self, ApiCall, Method, RetryBackoff};
 use crate::cel::{Expression, ExpressionError, ResourceReads, UnknownName};
 use crate::field::FieldPath;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
@@ -400,16 +400,16 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn backoff(&mut self, place: &Place<'_>, text: &str) -> Option<Backoff> {
+    fn backoff(&mut self, place: &Place<'_>, text: &str) -> Option<RetryBackoff> {
         match text {
             "" => None,
-            "exponential" => Some(Backoff::Exponential),
-            "linear" => Some(Backoff::Linear),
-            "constant" => Some(Backoff::Constant),
+            "exponential" => Some(RetryBackoff::Exponential),
+            "linear" => Some(RetryBackoff::Linear),
+            "constant" => Some(RetryBackoff::Constant),
             other => {
                 let message = format!("\"{other}\" is unknown and is taken as constant");
                 self.warn(place, message, Some("write exponential, linear or constant".to_owned()));
-                Some(Backoff::Constant)
+                Some(RetryBackoff::Constant)
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
-use crate::cel::{Presence, Prospect, Relation};
+use crate::cel::{Presence, Relation};
 use crate::task::DiscoverBy;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -44,16 +44,12 @@ pub(super) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
 
 /// Both gates can hold while there is an object.
 fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &Gate<'_>) {
-    let can_hold = |gate: &Gate<'_>| {
-        let prospect = own.prospect(gate.expression, Presence::Present);
-        matches!(prospect, Prospect::Open | Prospect::AlwaysHolds)
-    };
-    if !can_hold(orphan) || !can_hold(delete) {
+    let [of_orphan, of_delete] = [orphan, delete].map(|gate| own.value(gate.expression, Presence::Present));
+    if ![&of_orphan, &of_delete].iter().all(|value| value.possible().can_hold()) {
         return;
     }
-    let formula = |gate: &Gate<'_>| own.formula(gate.expression, Presence::Present);
     let name = &own.resource.name;
-    let message = match formula(orphan).relation(&formula(delete)) {
+    let message = match of_orphan.relation(&of_delete) {
         Relation::Apart | Relation::Unrelated => return,
         Relation::Same => {
             let message =

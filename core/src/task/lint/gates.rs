@@ -3,9 +3,9 @@
 use lifecycle_config::document::Path;
 
 use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, literals, resources};
-use crate::cel::{Expression, Key, Presence, Prospect};
+use crate::cel::{Expression, Key, Possible, Presence};
 use crate::keys;
-use crate::task::prospects::prospect;
+use crate::task::gate_values::abstract_value;
 use crate::task::{Check, DiscoverBy, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -42,13 +42,13 @@ fn at_when(path: &Path) -> Path {
 
 /// A condition that is false or fails whatever it reads.
 fn condition(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
-    let message = match prospect(linter.task, expression, &|_| Presence::Unknown) {
-        Prospect::Open | Prospect::AlwaysHolds => return false,
-        Prospect::NeverHolds => format!("can never hold, whatever the event brings: {effect}"),
-        Prospect::AlwaysFails => format!("always fails, whatever the event brings: {effect}"),
-    };
-    linter.warn(path, message, "mend the expression, or remove what it guards".to_owned());
-    true
+    let possible = abstract_value(linter.task, expression, &|_| Presence::Unknown).possible();
+    let verb = if possible.always_fails() { "always fails" } else { "can never hold" };
+    if !possible.can_hold() {
+        let help = "mend the expression, or remove what it guards".to_owned();
+        linter.warn(path, format!("{verb}, whatever the event brings: {effect}"), help);
+    }
+    !possible.can_hold()
 }
 
 fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
@@ -72,22 +72,11 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
         if condition(linter, &gate.path, gate.expression, &effect) {
             continue;
         }
-        match gate.kind {
-            Kind::When | Kind::Apply => {
-                own.permission(linter, gate);
-                own.question_about_nothing(linter, gate);
-            }
-            Kind::Create => own.creation(linter, gate),
-            Kind::Patch | Kind::Recreate => own.act(linter, gate, &effect),
-            Kind::Orphan | Kind::Delete => {
-                own.act(linter, gate, &effect);
-                own.question_about_nothing(linter, gate);
-            }
-        }
+        own.while_absent(linter, gate);
+        own.while_present(linter, gate, &effect);
     }
     own.recreation(linter, &gates);
     own.resurrection(linter, &gates);
-    own.hidden(linter, &gates);
 }
 
 /// A resource whose gates are looked at.
@@ -103,97 +92,71 @@ impl Gated<'_> {
         gate.expression.source() == "false" && (!gates.patches.is_empty() || gates.orphan.is_some())
     }
 
-    /// What the prospect of a gate is called; none if it may hold.
-    fn verb(&self, gate: &Gate<'_>, presence: Presence) -> Option<&'static str> {
-        match self.own.prospect(gate.expression, presence) {
-            Prospect::Open | Prospect::AlwaysHolds => None,
-            Prospect::NeverHolds => Some("cannot hold"),
-            Prospect::AlwaysFails => Some("always fails"),
-        }
+    fn possible(&self, gate: &Gate<'_>, presence: Presence) -> Possible {
+        self.own.possible(gate.expression, presence)
     }
 
-    /// The create gate is asked only while there is no object.
-    fn creation(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
-        let name = &self.resource.name;
-        let verb = match self.own.prospect(gate.expression, Presence::Absent) {
-            Prospect::Open | Prospect::AlwaysHolds => return,
-            Prospect::NeverHolds => "does not hold",
-            Prospect::AlwaysFails => "fails",
-        };
-        let message = match &self.resource.discovery.by {
-            DiscoverBy::Name(_) => {
-                format!(
-                    "can never hold: it is asked while `{name}` is absent, and {verb} then; `{name}` is never created"
-                )
+    /// Every gate but `patch` and `recreate` is evaluated while there is no object: the object is not created unless `when`,
+    /// `create` and `apply` hold then, and none fails.
+    fn while_absent(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
+        let possible = self.possible(gate, Presence::Absent);
+        let (verb, is_refused) = match gate.kind {
+            _ if possible.can_hold() => return,
+            Kind::When | Kind::Create | Kind::Apply | Kind::Orphan | Kind::Delete if possible.always_fails() => {
+                ("always fails", false)
             }
-            // What a selector finds is visible even if it is another one's.
-            DiscoverBy::Labels(_) => format!(
-                "{verb} while `resources.{name}` is absent: `{name}` is not created unless its selector finds another one's object"
-            ),
+            Kind::When | Kind::Create | Kind::Apply => ("cannot hold", true),
+            Kind::Patch | Kind::Recreate | Kind::Orphan | Kind::Delete => return,
         };
-        let help = format!("ask for what `{name}` waits for, not for `{name}` itself");
-        linter.warn(&gate.path, message, help);
-    }
-
-    /// `when` and `apply` are asked whether there is an object or not.
-    fn permission(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
         let name = &self.resource.name;
-        if self.own.prospect(gate.expression, Presence::Present) == Prospect::AlwaysFails {
-            let message =
-                format!("always fails while `{name}` is there: it is never updated, and each event reports a failure");
-            linter.warn(&gate.path, message, format!("read what may be missing in `{name}` as an optional"));
-        }
-        if self.own.prospect(gate.expression, Presence::Absent) != Prospect::NeverHolds {
-            return;
-        }
-        let message = match &self.resource.discovery.by {
-            DiscoverBy::Name(_) => {
-                format!("cannot hold while `{name}` is absent, where it is asked as well: `{name}` is never created")
-            }
-            DiscoverBy::Labels(_) => format!(
-                "cannot hold while `resources.{name}` is absent, where it is asked as well: `{name}` is not created unless its selector finds \
-                 another one's object"
-            ),
+        let unless = match &self.resource.discovery.by {
+            DiscoverBy::Name(_) => "",
+            // A selector makes an object of another resource visible, too.
+            DiscoverBy::Labels(_) => " unless its selector finds another one's object",
         };
-        linter.warn(&gate.path, message, format!("let it hold then: `!resources.?{name}.hasValue() || …`"));
-    }
-
-    /// The other gates act on an object that is there.
-    fn act(&self, linter: &mut Linter<'_>, gate: &Gate<'_>, effect: &str) {
-        let name = &self.resource.name;
-        let Some(verb) = self.verb(gate, Presence::Present) else { return };
-        let message = format!("{verb} while `{name}` is there: {effect}");
-        let help = format!("do not demand that `resources.{name}` is absent: what is absent needs no gate");
-        linter.warn(&gate.path, message, help);
-    }
-
-    /// Some gates are asked also while there is nothing: if they fail then, nothing is created.
-    fn question_about_nothing(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
-        if self.own.prospect(gate.expression, Presence::Absent) != Prospect::AlwaysFails {
-            return;
-        }
-        let name = &self.resource.name;
         let message = format!(
-            "always fails while `resources.{name}` is absent, where it is asked as well: `{name}` is not created then"
+            "{verb} while `resources.{name}` is absent, and the adapter evaluates it then: `{name}` is not created{unless}"
         );
-        let help = format!("read it as an optional: `resources.?{name}.?…orValue(…)`");
+        let help = match (is_refused, gate.kind) {
+            (false, _) => format!("read it as an optional: `resources.?{name}.?…orValue(…)`"),
+            (true, Kind::Create) => format!("ask for what `{name}` waits for, not for `{name}` itself"),
+            (true, _) => format!("let it hold then: `!resources.?{name}.hasValue() || …`"),
+        };
         linter.warn(&gate.path, message, help);
     }
 
-    /// What may not be created is not recreated, and what is recreated whenever it is there never comes to rest.
+    /// Gates that act on an object have to hold while it is there; the others must not fail.
+    fn while_present(&self, linter: &mut Linter<'_>, gate: &Gate<'_>, effect: &str) {
+        let possible = self.possible(gate, Presence::Present);
+        let name = &self.resource.name;
+        let verb = if possible.always_fails() { "always fails" } else { "cannot hold" };
+        match gate.kind {
+            _ if possible.can_hold() => {}
+            Kind::Create => {}
+            Kind::When | Kind::Apply if possible.always_fails() => {
+                let message =
+                    format!("{verb} while `{name}` is there: it is never updated, and each event reports a failure");
+                linter.warn(&gate.path, message, format!("read what may be missing in `{name}` as an optional"));
+            }
+            Kind::When | Kind::Apply => {}
+            Kind::Patch | Kind::Recreate | Kind::Orphan | Kind::Delete => {
+                let message = format!("{verb} while `{name}` is there: {effect}");
+                let help = format!("do not demand that `resources.{name}` is absent: what is absent needs no gate");
+                linter.warn(&gate.path, message, help);
+            }
+        }
+    }
+
+    /// A recreation that nothing holds back never comes to rest.
     fn recreation(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
         let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
         let Some(recreate) = gate(Kind::Recreate) else { return };
-        let name = &self.resource.name;
-        let restraint = [Kind::When, Kind::Create].into_iter().find_map(gate);
-        let create = gate(Kind::Create).filter(|_| self.resource.retention.is_none());
-        if let Some(verb) = create.and_then(|create| self.verb(create, Presence::Present)) {
-            let message = format!("is of no use: `create` is asked, too, and {verb} while `{name}` is there");
-            linter.warn(&recreate.path, message, format!("let `create` hold while `{name}` is there"));
-        } else if restraint.is_none()
+        let is_held_back = gate(Kind::When).is_some() || gate(Kind::Create).is_some();
+        if !is_held_back
             && !literals::is_value(recreate.expression)
-            && self.own.prospect(recreate.expression, Presence::Present) == Prospect::AlwaysHolds
+            && self.possible(recreate, Presence::Present).always_holds()
         {
+            let name = &self.resource.name;
             let message = format!("always holds while `{name}` is there: each event makes a new object");
             let help = format!("ask for what a new `{name}` is needed for, or limit how often with `when`");
             linter.warn(&recreate.path, message, help);
@@ -207,13 +170,15 @@ impl Gated<'_> {
         let is_held_back = !linter.task.preconditions.is_empty()
             || gates.iter().any(|gate| matches!(gate.kind, Kind::When | Kind::Create | Kind::Apply));
         let places =
-            |gate: &Gate<'_>| self.own.formula(gate.expression, Presence::Present).places_in(&self.resource.name);
+            |gate: &Gate<'_>| self.own.value(gate.expression, Presence::Present).places_in(&self.resource.name);
         // The marks that the adapter sets are on every object of its own: to ask for them is to ask whether it is there.
         let looks_into = |gate: &Gate<'_>| places(gate).is_none_or(|places| !places.iter().all(|it| is_mark(it)));
         let demands_it = |gate: &Gate<'_>| {
-            self.verb(gate, Presence::Present).is_none()
+            let absent = self.possible(gate, Presence::Absent);
+            self.possible(gate, Presence::Present).can_hold()
                 && !looks_into(gate)
-                && self.own.prospect(gate.expression, Presence::Absent) == Prospect::NeverHolds
+                && !absent.can_hold()
+                && !absent.always_fails()
         };
         if is_held_back || !letting_go().all(demands_it) {
             return;
@@ -233,19 +198,6 @@ impl Gated<'_> {
                      not ask for labels that every object of this adapter has"
                 ),
             };
-            linter.warn(&gate.path, message, help);
-        }
-    }
-
-    /// Gates that are never asked, because `when` comes first.
-    fn hidden(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
-        let Some(when) = gates.iter().find(|gate| gate.kind == Kind::When) else { return };
-        let never = self.own.prospect(when.expression, Presence::Present) == Prospect::NeverHolds
-            && prospect(linter.task, when.expression, &|_| Presence::Unknown) != Prospect::NeverHolds;
-        let name = &self.resource.name;
-        for gate in gates.iter().filter(|gate| never && matches!(gate.kind, Kind::Patch | Kind::Recreate)) {
-            let message = format!("is never asked: `when` comes first, and cannot hold while `{name}` is there");
-            let help = "use `lifecycle.apply` instead of `when`: it is asked after patches and recreation".to_owned();
             linter.warn(&gate.path, message, help);
         }
     }

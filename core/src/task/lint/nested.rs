@@ -1,22 +1,23 @@
 //! Gates about what is inside of a resource's own object.
 
 use super::{Kind, Linter, Own, gates_of, resources};
-use crate::cel::{Presence, Prospect};
+use crate::cel::Presence;
 use crate::task::Resource;
-use crate::task::prospects::prospect;
+use crate::task::gate_values::abstract_value;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     for (path, resource) in resources(task) {
         for gate in gates_of(linter, &path, resource).iter().filter(|gate| gate.kind == Kind::Delete) {
             let name = &resource.name;
-            let asked = Own::of(task, resource).prospect(gate.expression, Presence::Present);
+            if !Own::of(task, resource).possible(gate.expression, Presence::Present).can_hold() {
+                continue;
+            }
             let Some(inner) = resource.nested.iter().map(|nested| &nested.name).find(|inner| {
                 let entry =
                     |entry: &str| if entry == *inner || entry == name { Presence::Present } else { Presence::Unknown };
                 is_the_only(task.resources.iter(), inner)
-                    && !matches!(asked, Prospect::NeverHolds | Prospect::AlwaysFails)
-                    && prospect(task, gate.expression, &entry) == Prospect::NeverHolds
+                    && !abstract_value(task, gate.expression, &entry).possible().can_hold()
             }) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use lifecycle_config::document::Path;
 
 use super::{Linter, Own, entry, resources};
-use crate::cel::{Expression, Presence, Prospect};
+use crate::cel::{Expression, Presence};
 use crate::task::{Recreate, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -18,8 +18,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 fn can_hold(linter: &Linter<'_>, resource: &Resource, gate: &Expression) -> bool {
-    let prospect = Own::of(linter.task, resource).prospect(gate, Presence::Present);
-    matches!(prospect, Prospect::Open | Prospect::AlwaysHolds)
+    Own::of(linter.task, resource).possible(gate, Presence::Present).can_hold()
 }
 
 fn recreated(linter: &mut Linter<'_>, owner: &Resource, index: usize, resource: &Resource, place: &Path) {

@@ -4,7 +4,7 @@ use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
 
 use super::{Kind, Linter, Own, gates_of, literals, resources};
-use crate::cel::{Expression, Key, Presence, Prospect};
+use crate::cel::{Expression, Key, Presence};
 use crate::task::{NestedDiscovery, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -18,30 +18,28 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Expression, document: &Path) {
-    let own = Own::of(linter.task, resource);
+    let value = Own::of(linter.task, resource).value(gate, Presence::Present);
+    let possible = value.possible();
+    if !possible.can_hold() || possible.always_holds() && literals::is_value(gate) {
+        return;
+    }
     let name = &resource.name;
     let effect = format!("it is sent on every event, and `{name}` is never updated otherwise");
-    let message = match own.prospect(gate, Presence::Present) {
-        Prospect::NeverHolds | Prospect::AlwaysFails => return,
-        Prospect::AlwaysHolds if literals::is_value(gate) => return,
-        Prospect::AlwaysHolds => format!("always holds while `{name}` is there: {effect}"),
-        Prospect::Open => {
-            let formula = own.formula(gate, Presence::Present);
-            let of_nested = |nested: &NestedDiscovery| formula.places_in(&nested.name).is_none_or(|it| !it.is_empty());
-            let Some(places) = formula.places_in(name).filter(|_| !resource.nested.iter().any(of_nested)) else {
+    let message = if possible.always_holds() {
+        format!("always holds while `{name}` is there: {effect}")
+    } else {
+        let of_nested = |nested: &NestedDiscovery| value.places_in(&nested.name).is_none_or(|it| !it.is_empty());
+        let Some(places) = value.places_in(name).filter(|_| !resource.nested.iter().any(of_nested)) else { return };
+        if places.is_empty() {
+            format!("looks at nothing in `resources.{name}`: while it holds, {effect}")
+        } else {
+            let Some(document) = linter.document.node(document).map(Node::to_value) else { return };
+            // What a status says, others change, perhaps because of the patch.
+            let is_of_status = |place: &Vec<Key>| place.first() == Some(&Key::Exact("status".to_owned()));
+            if places.iter().any(|place| is_of_status(place) || is_changed(&document, place)) {
                 return;
-            };
-            if places.is_empty() {
-                format!("looks at nothing in `resources.{name}`: while it holds, {effect}")
-            } else {
-                let Some(document) = linter.document.node(document).map(Node::to_value) else { return };
-                // What a status says, others change, perhaps because of the patch.
-                let is_of_status = |place: &Vec<Key>| place.first() == Some(&Key::Exact("status".to_owned()));
-                if places.iter().any(|place| is_of_status(place) || is_changed(&document, place)) {
-                    return;
-                }
-                format!("looks at nothing that `document` changes: while it holds, {effect}")
             }
+            format!("looks at nothing that `document` changes: while it holds, {effect}")
         }
     };
     let help = format!(

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use lifecycle_config::document::Path;
 
 use super::{Gate, Kind, Linter, disowning, gates_of, is_created, is_in_circle, resources};
-use crate::cel::{Expression, Presence, Prospect, ResourceReads};
-use crate::task::prospects::prospect;
+use crate::cel::{Expression, Presence, ResourceReads};
+use crate::task::gate_values::abstract_value;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
 use crate::template::Part;
 
@@ -88,12 +88,13 @@ fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expre
     let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
     let others = read.iter().filter_map(|name| Some((name, *names.get(name.as_str())?)));
     let mut others = others.filter(|(_, index)| *index != own).peekable();
-    if others.peek().is_none() || prospect(task, gate, &|_| Presence::Unknown) != Prospect::Open {
+    let possible = |entries: &dyn Fn(&str) -> Presence| abstract_value(task, gate, entries).possible();
+    if others.peek().is_none() || !possible(&|_| Presence::Unknown).can_hold() {
         return BTreeSet::new();
     }
     let is_awaited = |awaited: &str| {
         let entry = |name: &str| if name == awaited { Presence::Present } else { Presence::Unknown };
-        prospect(task, gate, &entry) == Prospect::NeverHolds
+        !possible(&entry).can_hold()
     };
     others.filter(|(name, _)| is_awaited(name)).map(|(_, index)| index).collect()
 }

@@ -17,7 +17,7 @@ use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, decide
 use crate::plan::decision::{FailReason, Failure};
 use crate::plan::gates::{Configured, configured, is_behind};
 use crate::plan::requirement::{Requirement, refused};
-use crate::task::prospects::Own;
+use crate::task::gate_values::Own;
 use crate::task::{Resource, Task};
 
 /// One way through the table.

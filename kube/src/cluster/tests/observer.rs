@@ -1,9 +1,9 @@
-//! What observers hear, against a server that answers as told.
+//! Tests of what a [`CallObserver`] is called with.
 
 use super::*;
 use crate::call::CallRecord;
 
-/// Settings whose observer writes a line for each beginning and each end.
+/// Settings with an observer that records a line for the beginning and the end of each request.
 fn observed() -> (Settings, Arc<Mutex<Vec<String>>>) {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = Arc::clone(&heard);
@@ -56,7 +56,7 @@ async fn endless_answer_is_refused_and_counts_as_answered() {
         let (mut stream, _) = listener.accept().await.unwrap();
         let _ = stream.read(&mut [0; 4096]).await.unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-        // Ends with an error once the client closes the connection.
+        // The write fails once the client has closed the connection.
         while stream.write_all(&[b' '; 64 * 1024]).await.is_ok() {}
     });
     let (settings, heard) = observed();

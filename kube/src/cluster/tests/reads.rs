@@ -1,4 +1,4 @@
-//! Lists and discovery against a server that answers as told.
+//! Tests of lists and discovery against a fake API server.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ async fn list(cluster: &Cluster) -> Result<Vec<Value>, Error> {
     cluster.list(&kind, Some("team"), &labels(), Form::Full)?.read_all().await
 }
 
-/// Two pages, and then `last`.
+/// Serves two pages of a list, and `last` as the third.
 fn pages(last: (u16, Value)) -> impl Fn(&str) -> (u16, Value) {
     let item = |name: &str| json!({ "metadata": { "name": name, "namespace": "team" } });
     move |line: &str| match line {
@@ -66,7 +66,7 @@ async fn list_without_labels_is_refused() {
     assert_eq!(refused.map(|error| error.kind), Some(ErrorKind::Invalid));
 }
 
-/// Two versions of one group, of which the server prefers the newer, and a group that does not answer.
+/// Serves the group `apps` in two versions, of which v2 is preferred, and answers 503 for the group `away`.
 fn groups(line: &str) -> (u16, Value) {
     let version = |version: &str| json!({ "groupVersion": format!("apps/{version}"), "version": version });
     let kinds = |names: &[&str]| {
@@ -101,7 +101,7 @@ async fn discovery_gives_each_kind_once_and_names_unread_groups() {
 
     cluster.get(&named("ConfigMap", "team", "a")).await.unwrap_err();
     let lookups = server.lines().iter().filter(|line| *line == "GET /api/v1").count();
-    assert_eq!(lookups, 1, "what was discovered is remembered");
+    assert_eq!(lookups, 1, "the kinds of a discovery are remembered");
 }
 
 #[tokio::test]

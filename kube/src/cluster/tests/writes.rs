@@ -1,4 +1,4 @@
-//! Writes against a server that answers as told.
+//! Tests of writes against a fake API server.
 
 use lifecycle_core::task::PropagationPolicy::Background;
 

@@ -73,19 +73,7 @@ pub(super) fn gates() -> Vec<(&'static str, String)> {
         ),
         ("an orphan gate that fails without its object", with_gates(&[("orphan", "resources.job.disowned == true")])),
         ("a patch gate that demands that its object is absent", with_gates(&[("patch {a: 1}", "!has(resources.job)")])),
-        (
-            "a create gate that forbids every recreation",
-            with_gates(&[("create", "!has(resources.job)"), ("recreate", "resources.job.status.failed > 3")]),
-        ),
         ("a recreate gate that always holds", with_gates(&[("recreate", "resources.?job.hasValue()")])),
-        (
-            "gates behind a when that creates only",
-            with_gates(&[
-                ("when", "!resources.?job.hasValue()"),
-                ("recreate", "resources.job.status.failed > 3"),
-                ("patch {metadata: {labels: {a: x}}}", "resources.job.metadata.labels.a != phase"),
-            ]),
-        ),
     ]
 }
 
@@ -405,18 +393,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ),
         ("a gate that reads its object as an optional", with_gates(&[("when", "resources.?job.?status.?ready.orValue(true)")])),
         ("a debounced recreation", with_gates(&[("when", "!has(resources.job) || phase == 'x'"), ("recreate", "true")])),
-        (
-            "a create gate that forbids the recreation of a version, which it is not asked about",
-            versions_named(
-                "job-{{ .generation }}",
-                OF_CLUSTER,
-                &written(&[("create", "!has(resources.job)"), ("recreate", "resources.job.status.failed > 3")]),
-            ),
-        ),
-        (
-            "a create gate that a recreation passes",
-            with_gates(&[("create", "!isDeleting"), ("recreate", "resources.job.status.failed > 3")]),
-        ),
         (
             "disowning and deletion by policy",
             with_gates(&[("orphan", "isDeleting && phase == 'Retain'"), ("delete", "isDeleting && phase != 'Retain'")]),

@@ -1,4 +1,4 @@
-//! An object is let go of: it stays, and nobody touches it any more, until a person takes it back.
+//! Disowning: the object stays, and no adapter changes it until a user removes the label `hyperfleet.io/disowned`.
 
 use anyhow::Result;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -9,8 +9,8 @@ use crate::owner::witness_collected;
 use crate::task::task;
 use crate::world::World;
 
-/// A parent, and a child of it that is released when the cluster is deleted. From generation 9 on the child is deleted.
-const RELEASED: &str = r#"
+/// A parent and its child. The child is disowned when the cluster is deleted; from generation 9 on, it is deleted.
+const DISOWNING: &str = r#"
   - name: parent
     manifest:
       apiVersion: v1
@@ -38,12 +38,12 @@ async fn child(world: &World) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_released_stays_as_it_is_until_a_person_takes_it_back() -> Result<()> {
+async fn disowned_object_stays_unchanged_until_a_user_reclaims_it() -> Result<()> {
     let world = World::new().await?;
     let keys = TempDir::new()?;
     let key = keys.path().join("key");
     std::fs::write(&key, [7; 32])?;
-    let setup = world.adapter(task(RELEASED))?.with("signing.key_file", key.to_string_lossy().into_owned());
+    let setup = world.adapter(task(DISOWNING))?.with("signing.key_file", key.to_string_lossy().into_owned());
     let _adapter = setup.start().await?;
     world.reconcile("c1", 1).await?;
     let managed = child(&world).await?["metadata"].clone();
@@ -56,15 +56,16 @@ async fn what_was_released_stays_as_it_is_until_a_person_takes_it_back() -> Resu
     assert_eq!(report.outcome("child"), "disown OrphanGateHolds", "{report:?}");
     let finalized = report.condition("Finalized");
     assert_eq!((&finalized["status"], &finalized["reason"]), (&json!("True"), &json!("Disowned")), "{report:?}");
-    let released = child(&world).await?;
-    let metadata = &released["metadata"];
+    let disowned = child(&world).await?;
+    let metadata = &disowned["metadata"];
     assert_eq!(metadata["labels"], json!({DISOWNED: "c1"}));
     let annotations = json!({"hyperfleet.io/generation": "1", "hyperfleet.io/disowned-by": "journey/child"});
     assert_eq!(metadata["annotations"], annotations);
     assert_eq!((&metadata["ownerReferences"], &metadata["uid"]), (&Value::Null, &managed["uid"]));
-    assert_eq!(released["data"], json!({"generation": "1"}));
+    assert_eq!(disowned["data"], json!({"generation": "1"}));
 
-    // The same event again; one of a later generation, of a cluster that lives; one on which the delete gate holds.
+    // The same event again; an event of a later generation of a live cluster; an event for which the delete
+    // gate holds.
     let report = world.reconcile_again("c1").await?;
     assert_eq!((report.outcome("child").as_str(), report.status("Finalized")), ("skip Disowned", "True"));
     let report = world.reconcile("c1", 5).await?;
@@ -72,16 +73,16 @@ async fn what_was_released_stays_as_it_is_until_a_person_takes_it_back() -> Resu
     world.api.put_cluster("c1", 9);
     world.api.mark_deleted("clusters/c1")?;
     assert_eq!(world.reconcile_again("c1").await?.outcome("child"), "skip Disowned");
-    assert_eq!(child(&world).await?, released);
+    assert_eq!(child(&world).await?, disowned);
 
-    // Nor is it collected with its former owner.
+    // The garbage collector does not delete it with its former owner.
     let owner = world.object("ConfigMap", "c1-parent").await?;
     let objects = world.objects("v1", "ConfigMap").await?;
     objects.delete("c1-parent", &DeleteParams::background()).await?;
     witness_collected(&world, &owner).await?;
-    assert_eq!(child(&world).await?, released);
+    assert_eq!(child(&world).await?, disowned);
 
-    // Who takes the mark off takes the object back.
+    // Removing the label makes the object owned again.
     let unmarked = json!({"metadata": {"labels": {DISOWNED: null}}});
     objects.patch("c1-child", &PatchParams::default(), &Patch::Merge(unmarked)).await?;
     let report = world.reconcile("c1", 11).await?;
@@ -97,8 +98,8 @@ async fn what_was_released_stays_as_it_is_until_a_person_takes_it_back() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_orphan_gate_wins_over_a_delete_gate_and_says_so() -> Result<()> {
-    let both = RELEASED.replace("generation < 9 && ", "").replace("generation >= 9 && ", "");
+async fn orphan_gate_wins_over_the_delete_gate_with_a_warning() -> Result<()> {
+    let both = DISOWNING.replace("generation < 9 && ", "").replace("generation >= 9 && ", "");
     let world = World::new().await?;
     let adapter = world.adapter(task(&both))?.start().await?;
     world.reconcile("c1", 1).await?;
@@ -114,7 +115,7 @@ async fn an_orphan_gate_wins_over_a_delete_gate_and_says_so() -> Result<()> {
     adapter.await_metric("hyperfleet_adapter_warnings_total", &[("warning", "gate_conflict")], 1.0).await
 }
 
-/// The parent goes with the cluster, but not before its child was released.
+/// A parent that is deleted with the cluster, but only after its child was disowned.
 const WAITING: &str = r#"
   - name: parent
     manifest:
@@ -140,7 +141,7 @@ const WAITING: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whose_gate_waits_for_the_release_does_not_take_along_what_was_released() -> Result<()> {
+async fn owner_that_waits_for_the_disowning_keeps_the_child() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(WAITING))?.start().await?;
     world.reconcile("c1", 1).await?;

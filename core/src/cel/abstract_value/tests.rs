@@ -5,10 +5,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cel::Expression;
+use crate::cel::Answer;
 use crate::scope::Scope;
 
-/// `gone` is certainly absent, `here` certainly present; nothing is known of other entries.
+mod relations;
+
+fn parse(source: &str) -> Expression {
+    Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"))
+}
+
+/// `gone` is certainly absent, `here` certainly present; nothing is certain of other entries.
 fn presence(name: &str) -> Presence {
     match name {
         "gone" => Presence::Absent,
@@ -17,13 +23,35 @@ fn presence(name: &str) -> Presence {
     }
 }
 
-fn told(source: &str) -> Prospect {
-    Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}")).prospect(&presence)
+fn value(source: &str) -> AbstractValue {
+    parse(source).abstract_value(&presence, &|_| None)
+}
+
+/// What is certain of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certain {
+    Nothing,
+    NeverHolds,
+    AlwaysFails,
+    AlwaysHolds,
+}
+
+fn certain(source: &str) -> Certain {
+    let possible = value(source).possible();
+    if possible.always_fails() {
+        Certain::AlwaysFails
+    } else if !possible.can_hold() {
+        Certain::NeverHolds
+    } else if possible.always_holds() {
+        Certain::AlwaysHolds
+    } else {
+        Certain::Nothing
+    }
 }
 
 #[test]
-fn only_what_is_certain_is_told() {
-    use Prospect::{AlwaysFails, AlwaysHolds, NeverHolds, Open};
+fn only_certain_results_are_excluded() {
+    use Certain::{AlwaysFails, AlwaysHolds, NeverHolds, Nothing};
     let cases = [
         ("a constant", "false", NeverHolds),
         ("text without a character", "''", NeverHolds),
@@ -33,22 +61,22 @@ fn only_what_is_certain_is_told() {
         ("constants that are equal", "1 + 1 == 2", AlwaysHolds),
         ("a constant that fails", "1 / 0 == 1", AlwaysFails),
         ("a conjunct that is false", "x && 1 > 2", NeverHolds),
-        ("a disjunct that is false", "x || 1 > 2", Open),
+        ("a disjunct that is false", "x || 1 > 2", Nothing),
         ("both disjuncts are false", "'' == 'a' || 1 > 2", NeverHolds),
         ("a disjunct that is true", "x || true", AlwaysHolds),
         ("a present entry, in an open disjunction", "has(resources.here) || x", AlwaysHolds),
         ("an absent entry, in an open disjunction", "!has(resources.gone) || x", AlwaysHolds),
         ("a negated disjunction", "!(x || true)", NeverHolds),
         ("a conditional of constants", "x ? false : 1 > 2", NeverHolds),
-        ("a conditional with an open branch", "x ? false : y", Open),
+        ("a conditional with an open branch", "x ? false : y", Nothing),
         ("a conditional with a constant condition", "1 > 2 ? y : false", NeverHolds),
-        ("a variable", "x", Open),
-        ("a function of a variable", "size(x) > 3", Open),
+        ("a variable", "x", Nothing),
+        ("a function of a variable", "size(x) > 3", Nothing),
         ("an absent entry", "resources.gone.status.ready", AlwaysFails),
         ("an absent entry, by index", "resources['gone'].status.ready == true", AlwaysFails),
         ("an absent entry, compared with the clock", "timestamp(resources.gone.at) < timestamp(now())", AlwaysFails),
         ("an absent entry behind an open conjunct", "x && resources.gone.ready", NeverHolds),
-        ("an absent entry behind an open disjunct", "x || resources.gone.ready", Open),
+        ("an absent entry behind an open disjunct", "x || resources.gone.ready", Nothing),
         ("an absent entry, asked for", "has(resources.gone)", NeverHolds),
         ("an absent entry, looked for", "'gone' in resources", NeverHolds),
         ("an absent entry, as an optional", "resources.?gone.hasValue()", NeverHolds),
@@ -56,7 +84,7 @@ fn only_what_is_certain_is_told() {
         ("an absent entry, negated", "!resources.?gone.hasValue()", AlwaysHolds),
         ("a chain of optionals", "resources.?gone.?status.?ready.orValue(false)", NeverHolds),
         ("a chain of selections from an optional", "resources.?gone.status.ready.orValue(false)", NeverHolds),
-        ("a chain of optionals with an open default", "resources.?gone.?status.?ready.orValue(x)", Open),
+        ("a chain of optionals with an open default", "resources.?gone.?status.?ready.orValue(x)", Nothing),
         (
             "a condition that an absent entry lacks",
             "resources.?gone.?status.?conditions.orValue([]).exists(c, c.type == x && c.status == 'True')",
@@ -68,46 +96,56 @@ fn only_what_is_certain_is_told() {
             NeverHolds,
         ),
         ("all conditions of an absent entry", "resources.?gone.?conditions.orValue([]).all(c, c.ok)", AlwaysHolds),
-        ("a mapped optional is left alone", "resources.?gone.optMap(g, g.ready).orValue(false)", Open),
+        ("an absent entry, mapped", "resources.?gone.optMap(g, g.ready).orValue(false)", NeverHolds),
         ("a present entry, asked for", "!has(resources.here)", NeverHolds),
         ("a present entry, as an optional", "!resources.?here.hasValue()", NeverHolds),
         ("a present entry, compared", "resources.?here.hasValue() == false", NeverHolds),
-        ("what is in a present entry", "resources.here.status.ready", Open),
-        ("what is not in a present entry", "!has(resources.here.status)", Open),
-        ("an entry of which nothing is known", "resources.other.ready", Open),
-        ("an entry by an open name", "resources[x].ready", Open),
-        ("a variable of the same name in a loop", "y.all(resources, has(resources.gone))", Open),
-        ("a loop over constants is left alone", "[1, 2].exists(i, i > 3)", Open),
-        ("an optional without a value", "optional.none()", Open),
+        ("what is in a present entry", "resources.here.status.ready", Nothing),
+        ("what is not in a present entry", "!has(resources.here.status)", Nothing),
+        ("an entry of which nothing is known", "resources.other.ready", Nothing),
+        ("an entry by an open name", "resources[x].ready", Nothing),
+        ("a variable of the same name in a loop", "y.all(resources, has(resources.gone))", Nothing),
+        ("a loop over constants", "[1, 2].exists(i, i > 3)", NeverHolds),
+        ("a loop over variables", "[x, y].exists(i, i > 3)", Nothing),
+        ("an open operand beside an absent entry", "x == resources.gone.phase", AlwaysFails),
+        ("an open side within an absent entry's comparison", "(x || resources.gone.ready) == true", Nothing),
+        ("an absent entry as an open function's argument", "resources.gone.items.exists(i, i == x)", AlwaysFails),
+        ("an optional without a value", "optional.none()", Nothing),
     ];
     for (name, source, expected) in cases {
-        assert_eq!(told(source), expected, "{name}: {source}");
+        assert_eq!(certain(source), expected, "{name}: {source}");
     }
 }
 
 #[test]
-fn every_answer_that_is_possible_is_told() {
+fn every_possible_result_is_found() {
     let cases = [
-        ("false", (false, true, false)),
-        ("'x'", (true, false, false)),
-        ("1 / 0 == 1", (false, false, true)),
-        ("optional.none()", (false, false, true)),
-        ("has(resources.here)", (true, false, false)),
-        ("x && 1 > 2", (false, true, false)),
-        ("x && resources.gone.ready", (false, true, true)),
-        ("resources.?here", (true, true, false)),
-        ("x", (true, true, true)),
+        ("false", "does not hold"),
+        ("'x'", "holds"),
+        ("1 / 0 == 1", "fails"),
+        ("optional.none()", "has no value"),
+        ("has(resources.here)", "holds"),
+        ("x && 1 > 2", "does not hold"),
+        ("x && resources.gone.ready", "does not hold, fails"),
+        ("resources.?here", "holds, does not hold"),
+        ("x", "holds, does not hold, fails, has no value"),
+        ("x == true ? y : false", "holds, does not hold, fails, has no value"),
+        ("x == false ? false : (x == true ? false : y)", "holds, does not hold, fails, has no value"),
     ];
-    for (source, (holds, does_not_hold, fails)) in cases {
-        let expression = Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"));
-        assert_eq!(expression.possible(&presence), Possible { holds, does_not_hold, fails }, "{source}");
+    for (source, expected) in cases {
+        let Possible { holds, does_not_hold, fails, has_no_value } = value(source).possible();
+        let results =
+            [(holds, "holds"), (does_not_hold, "does not hold"), (fails, "fails"), (has_no_value, "has no value")];
+        let results: Vec<_> =
+            results.iter().filter(|(is_possible, _)| *is_possible).map(|(_, result)| *result).collect();
+        assert_eq!(results.join(", "), expected, "{source}");
     }
 }
 
 #[test]
-fn what_the_clock_says_is_open() {
-    assert_eq!(told("now() > '2030'"), Prospect::Open);
-    assert_eq!(told("timestamp(now()) < timestamp('2030-01-01T00:00:00Z')"), Prospect::Open);
+fn time_is_unknown() {
+    assert_eq!(certain("now() > '2030'"), Certain::Nothing);
+    assert_eq!(certain("timestamp(now()) < timestamp('2030-01-01T00:00:00Z')"), Certain::Nothing);
 }
 
 fn source() -> impl Strategy<Value = String> {
@@ -202,7 +240,7 @@ fn source() -> impl Strategy<Value = String> {
     })
 }
 
-fn value() -> impl Strategy<Value = Option<Value>> {
+fn event_value() -> impl Strategy<Value = Option<Value>> {
     prop::sample::select(vec![
         None,
         Some(json!(null)),
@@ -221,7 +259,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_event_proves_it_wrong(source in source(), x in value(), y in value(), here in value(), other in value()) {
+    fn no_event_has_a_result_that_is_excluded(source in source(), x in event_value(), y in event_value(), here in event_value(), other in event_value()) {
         let Ok(expression) = Expression::parse(&source) else { return Ok(()) };
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         for (name, value) in [("x", x), ("y", y)] {
@@ -231,28 +269,22 @@ proptest! {
         }
         scope.set_member("resources", "here", Some(json!({ "a": here })));
         scope.set_member("resources", "other", other);
-        let kinds = outlook(&expression.parsed.tree, &presence).kinds();
-        let holds = expression.matches(&scope);
-        let actual = match expression.evaluate(&scope) {
-            Err(_) => Kinds::ERROR,
-            Ok(Answer::Absent) => Kinds::NONE,
-            // The answer does not tell an optional from its value.
-            Ok(Answer::Value(Value::Bool(true))) => Kinds::TRUE.or(Kinds::SOME),
-            Ok(Answer::Value(Value::Bool(false))) => Kinds::FALSE.or(Kinds::SOME),
-            Ok(Answer::Value(_)) => Kinds::OTHER.or(Kinds::SOME),
-        };
-        prop_assert!(kinds.has(actual), "{source} gave {actual:?}, not {kinds:?}");
-        let possible = expression.possible(&presence);
-        let is_told = match expression.evaluate(&scope) {
-            Err(_) | Ok(Answer::Absent) => possible.fails,
+        let possible = value(&source).possible();
+        let result = expression.evaluate(&scope);
+        let is_possible = match &result {
+            Err(_) => possible.fails,
+            Ok(Answer::Absent) => possible.has_no_value,
             Ok(answer) => if answer.is_truthy() { possible.holds } else { possible.does_not_hold },
         };
-        prop_assert!(is_told, "{source} gave {actual:?}, not one of {possible:?}");
-        match expression.prospect(&presence) {
-            Prospect::Open => {}
-            Prospect::NeverHolds => prop_assert!(!holds.unwrap_or(false), "{source} holds"),
-            Prospect::AlwaysFails => prop_assert!(holds.is_err(), "{source} does not fail"),
-            Prospect::AlwaysHolds => prop_assert!(holds.unwrap_or(false), "{source} does not hold"),
-        }
+        prop_assert!(is_possible, "{source} gave {result:?}, not one of {possible:?}");
+        let results = value(&source).results();
+        let actual = match &result {
+            Err(_) => Results::ERROR,
+            Ok(Answer::Absent) => Results::NONE,
+            // The answer does not tell an optional from its value.
+            Ok(Answer::Value(Value::Bool(value))) => Results::boolean(*value).or(Results::OTHER),
+            Ok(Answer::Value(_)) => Results::OTHER,
+        };
+        prop_assert!(results.has(actual), "{source} gave {result:?}, not one of {results:?}");
     }
 }

@@ -1,30 +1,18 @@
-#![expect(clippy::panic, reason = "tests")]
-
-use jiff::Timestamp;
-use proptest::prelude::*;
-use serde_json::{Value, json};
-
 use super::*;
-use crate::cel::Expression;
-use crate::scope::Scope;
-
-fn parse(source: &str) -> Expression {
-    Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"))
-}
 
 /// `here` is certainly present; `deleting` stands for an expression, and `never` for itself.
-fn claimed(source: &str) -> Formula {
+fn claimed(source: &str) -> AbstractValue {
     let entries = |name: &str| if name == "here" { Presence::Present } else { Presence::Unknown };
     let definitions = |name: &str| match name {
         "deleting" => Some(parse("cluster.?deleted_time.hasValue()")),
         "never" => Some(parse("never")),
         _ => None,
     };
-    parse(source).formula(&entries, &definitions)
+    parse(source).abstract_value(&entries, &definitions)
 }
 
 #[test]
-fn relations() {
+fn expressions_relate_by_their_tests() {
     use Relation::{Apart, Around, Overlapping, Same, Unrelated, Within};
     let cases = [
         ("the same", "deleting", "deleting", Same),
@@ -65,7 +53,7 @@ fn relations() {
 }
 
 #[test]
-fn too_much_is_not_judged() {
+fn more_than_twelve_tests_are_not_combined() {
     let many = |count: usize| (0..count).map(|i| format!("x{i}")).collect::<Vec<_>>().join(" && ");
     assert_eq!(claimed(&many(12)).relation(&claimed("x0")), Relation::Within);
     assert_eq!(claimed(&many(13)).relation(&claimed("x0")), Relation::Unrelated);
@@ -73,7 +61,7 @@ fn too_much_is_not_judged() {
 }
 
 #[test]
-fn what_is_impossible() {
+fn tests_that_exclude_each_other_are_impossible() {
     for source in ["a && !a", "x == 'a' && x == 'b'", "!has(resources.here)", "age > 3 && age < 3", "x in []"] {
         assert!(claimed(source).is_impossible(), "{source}");
     }
@@ -83,7 +71,7 @@ fn what_is_impossible() {
 }
 
 #[test]
-fn what_is_read_besides_presence() {
+fn places_in_an_entry_are_those_read_besides_its_presence() {
     let exact = |keys: &[&str]| keys.iter().map(|key| Key::Exact((*key).to_owned())).collect::<Vec<_>>();
     let cases = [
         ("resources.?here.hasValue() && phase == 'x'", Some(vec![])),
@@ -149,7 +137,7 @@ fn source() -> impl Strategy<Value = String> {
     })
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn event_value() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!(null),
         json!(true),
@@ -168,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_event_proves_it_wrong(one in source(), two in source(), x in value(), y in value(), other in any::<bool>()) {
+    fn no_event_contradicts_the_relation(one in source(), two in source(), x in event_value(), y in event_value(), other in any::<bool>()) {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         scope.set("x", x);
         scope.set("y", y);
@@ -176,7 +164,7 @@ proptest! {
         scope.set_member("resources", "other", other.then(|| json!({})));
         let is_true = |source: &str| matches!(
             parse(source).evaluate(&scope),
-            Ok(crate::cel::Answer::Value(Value::Bool(true)))
+            Ok(Answer::Value(Value::Bool(true)))
         );
         let (first, second) = (is_true(&one), is_true(&two));
         prop_assert!(!(first && claimed(&one).is_impossible()), "{one} is true");
@@ -195,5 +183,5 @@ proptest! {
 
 /// True, an error, or no boolean: a formula describes expressions that give booleans, and `y != false` is true of a list.
 fn is_not_false(source: &str, scope: &Scope) -> bool {
-    !matches!(parse(source).evaluate(scope), Ok(crate::cel::Answer::Value(Value::Bool(false))))
+    !matches!(parse(source).evaluate(scope), Ok(Answer::Value(Value::Bool(false))))
 }

@@ -1,13 +1,15 @@
-//! Whether a repeated event had a reason to write.
+//! Checks whether a repeated event had a reason to write.
 
 use super::view::View;
-use super::{is_release, written_for};
+use super::{is_disowning, written_for};
 use crate::journal::{Call, Entry};
 
-/// Whether a gate of the resource said something else to the second pass than to the first, or says on every event that
-/// there is something to do. A gate whose answer cannot be told for sure counts as one that did. What names an owner follows
-/// it. What is deleted, recreated or pruned waits until another object is disowned: it goes on the next event.
-pub(crate) fn told_anew(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entry]), place: usize) -> bool {
+/// Whether the second of two identical events had a reason to write for this resource.
+///
+/// Reasons are: a gate's result differs between the passes, or is uncertain; a patch or recreate gate holds; the resource's
+/// owner had a reason; the first pass disowned another object, for which deletions, recreations and prunings wait until the
+/// next event.
+pub(crate) fn has_reason_to_write(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entry]), place: usize) -> bool {
     let resource = &first.0.task.resources[place];
     let single =
         [&resource.when, &resource.create, &resource.apply, &resource.recreate, &resource.orphan, &resource.delete];
@@ -24,9 +26,9 @@ pub(crate) fn told_anew(first: (&View<'_>, &[Entry]), second: (&View<'_>, &[Entr
     let always = resource.recreate.iter().chain(resource.patches.iter().map(|patch| &patch.when));
     let waited = first.1.iter().enumerate().any(|(number, entry)| {
         let is_another = |written: &usize| *written != place;
-        matches!(&entry.call, Call::Patch(document, _) if is_release(document))
+        matches!(&entry.call, Call::Patch(document, _) if is_disowning(document))
             && written_for(first.0, number, &entry.call).iter().any(is_another)
     });
-    let follows = resource.owner.is_some_and(|owner| told_anew(first, second, owner));
+    let follows = resource.owner.is_some_and(|owner| has_reason_to_write(first, second, owner));
     follows || waited || differs || always.into_iter().any(|gate| second.0.may_hold(Some(gate), false, now))
 }

@@ -1,4 +1,4 @@
-//! Letting go of objects.
+//! Disowning of objects.
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::Transport;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, target};
 
-/// What is taken off, whether or not it is there, and what is put on.
+/// A patch that removes our marks, adds the label `disowned`, and replaces the owner references.
 fn patch(owners: Value) -> Value {
     json!({ "metadata": {
         "labels": { "hyperfleet.io/adapter": null, "hyperfleet.io/resource": null, "hyperfleet.io/disowned": "c1" },
@@ -19,7 +19,7 @@ fn patch(owners: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
+async fn disowning_removes_marks_and_replaces_owners() -> Result<()> {
     let world = World::new().await?;
     let owner = |owner: &Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] });
     let ours = world.create(&world.map("our-owner", json!({}))).await?;
@@ -34,12 +34,12 @@ async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
     let gone = world.create(&world.map("gone", json!({}))).await?;
     world.transport.delete(&target(&gone), Background).await?;
 
-    let release = |object: &Value, owners: Value| Disowning { target: target(object), patch: patch(owners) };
-    let former = vec![release(&bare, Value::Null), release(&gone, Value::Null)];
-    let last = release(&marked, json!([owner(&theirs)]));
+    let disowning = |object: &Value, owners: Value| Disowning { target: target(object), patch: patch(owners) };
+    let former = vec![disowning(&bare, Value::Null), disowning(&gone, Value::Null)];
+    let last = disowning(&marked, json!([owner(&theirs)]));
     let executed = world.execute(Command::Disown { former, last }).await;
-    let Executed::Disowned(released) = executed else { anyhow::bail!("{executed:?}") };
-    let [bare, marked] = released.as_slice() else { anyhow::bail!("{released:?}") };
+    let Executed::Disowned(disowned) = executed else { anyhow::bail!("{executed:?}") };
+    let [bare, marked] = disowned.as_slice() else { anyhow::bail!("{disowned:?}") };
     let (bare, seen) = (bare.object(), marked);
     let marked = seen.object();
 
@@ -50,21 +50,21 @@ async fn a_release_takes_the_marks_off_and_replaces_the_owners() -> Result<()> {
     assert_eq!(marked["metadata"]["ownerReferences"], json!([owner(&theirs)]));
     assert_eq!(marked["data"], json!({ "a": "1" }));
 
-    // Without the owner that was taken off, the object outlives it.
+    // The object survives the deletion of the owner whose reference was removed.
     world.transport.delete(&target(&ours), Background).await?;
     assert_eq!(world.read("marked").await?.map(Version::new).as_ref(), Some(seen));
     Ok(())
 }
 
 #[tokio::test]
-async fn the_last_object_keeps_its_marks_while_another_one_is_not_released() -> Result<()> {
+async fn last_object_keeps_its_marks_if_another_is_not_disowned() -> Result<()> {
     let world = World::new().await?;
     let former = world.create(&world.map("former", json!({}))).await?;
     let last = world.create(&world.map("last", json!({}))).await?;
     world.patch_as("person", "former", json!({ "data": { "a": "1" } })).await?;
 
-    let release = |object: &Value| Disowning { target: target(object), patch: patch(Value::Null) };
-    let command = |former: &Value| Command::Disown { former: vec![release(former)], last: release(&last) };
+    let disowning = |object: &Value| Disowning { target: target(object), patch: patch(Value::Null) };
+    let command = |former: &Value| Command::Disown { former: vec![disowning(former)], last: disowning(&last) };
     let Executed::DisownFailed { failures } = world.execute(command(&former)).await else {
         anyhow::bail!("somebody wrote in between")
     };

@@ -1,17 +1,22 @@
-//! What happened, for those who read a finding.
+//! Prints what happened, for the account of a finding.
 
 use hyperfleet_adapter::pass::PassReport;
 use lifecycle_core::observation::QueryBy;
 use serde_json::Value;
 
-use crate::journal::{Call, Entry, Told};
+use crate::journal::{Call, CallResult, Entry};
 use crate::object::line;
 
-/// The calls of a pass and what it reported, a line each.
+/// Prints the calls and the report of a pass, one per line.
 pub(crate) fn pass(pass: usize, calls: &[Entry], report: Option<&PassReport>) -> String {
     let mut text = String::new();
     for (number, entry) in calls.iter().enumerate() {
-        text += &format!("   pass {pass} call {}: {} -> {}\n", number + 1, meant(&entry.call), told(&entry.told));
+        text += &format!(
+            "   pass {pass} call {}: {} -> {}\n",
+            number + 1,
+            call_text(&entry.call),
+            result_text(&entry.result)
+        );
         if entry.before != entry.after {
             text += &objects("now", &entry.after);
         }
@@ -31,13 +36,13 @@ pub(crate) fn pass(pass: usize, calls: &[Entry], report: Option<&PassReport>) ->
     text
 }
 
-/// A heading and the objects, a line each.
+/// Prints a heading and the objects, one per line.
 pub(crate) fn objects(heading: &str, objects: &[Value]) -> String {
     let lines: String = objects.iter().map(|object| format!("        {}\n", line(object))).collect();
     format!("      {heading}:{}\n{lines}", if objects.is_empty() { " nothing" } else { "" })
 }
 
-fn meant(call: &Call) -> String {
+fn call_text(call: &Call) -> String {
     match call {
         Call::Find(query) => match &query.by {
             QueryBy::Name(name) => format!("find {} {name}", query.kind.kind),
@@ -56,12 +61,12 @@ fn meant(call: &Call) -> String {
     }
 }
 
-fn told(told: &Told) -> String {
-    match told {
-        Told::Found(found) => format!("{:?}", found.iter().map(line).collect::<Vec<_>>()),
-        Told::Object(object) => line(object),
-        Told::Nothing => "done".to_owned(),
-        Told::Refused(kind) => format!("refused: {kind:?}"),
-        Told::Crashed => "crash".to_owned(),
+fn result_text(result: &CallResult) -> String {
+    match result {
+        CallResult::Found(found) => format!("{:?}", found.iter().map(line).collect::<Vec<_>>()),
+        CallResult::Object(object) => line(object),
+        CallResult::Nothing => "done".to_owned(),
+        CallResult::Refused(kind) => format!("refused: {kind:?}"),
+        CallResult::Crashed => "crash".to_owned(),
     }
 }

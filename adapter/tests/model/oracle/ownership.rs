@@ -1,4 +1,4 @@
-//! Whose an object is, and which of several is current: the terms of `docs/lifecycle.md`.
+//! Ownership and the current version, by the terms of `docs/lifecycle.md`.
 
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
@@ -8,20 +8,20 @@ use super::view::{Event, View};
 use crate::object::{annotation, created, generation, is_marked, is_terminating, label, name};
 use crate::shape::{ADAPTER, Discovery, NAMES, Naming, ResourceShape, TaskShape};
 
-/// The annotation that says who released an object.
+/// The annotation with the adapter and resource that disowned an object.
 const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
-/// The label that says of which entry an object is.
+/// The label with the name of the resource that owns an object.
 const RESOURCE: &str = "hyperfleet.io/resource";
 
 impl View<'_> {
-    /// Those of the objects found by discovery that belong to the entry.
-    pub(super) fn those_of(&self, objects: &[Value], place: usize) -> Vec<Value> {
-        objects.iter().filter(|object| self.belongs(object, place)).cloned().collect()
+    /// Returns those of the discovered objects that the resource owns.
+    pub(super) fn owned(&self, objects: &[Value], place: usize) -> Vec<Value> {
+        objects.iter().filter(|object| self.owns(object, place)).cloned().collect()
     }
 
-    fn belongs(&self, object: &Value, place: usize) -> bool {
+    fn owns(&self, object: &Value, place: usize) -> bool {
         let resource = &self.task.resources[place];
-        if resource.discovery == Discovery::Name || was_released_by(object, place, &self.event.id) {
+        if resource.discovery == Discovery::Name || was_disowned_by(object, place, &self.event.id) {
             return true;
         }
         match label(object, RESOURCE) {
@@ -31,24 +31,24 @@ impl View<'_> {
         }
     }
 
-    /// Whether one of the objects belongs to the entry whatever its manifest renders to.
-    pub(super) fn has_certain(&self, objects: &[Value], place: usize) -> bool {
+    /// Whether the resource owns one of the objects independently of the name that its manifest renders to.
+    pub(super) fn owns_certainly(&self, objects: &[Value], place: usize) -> bool {
         objects.iter().any(|object| {
-            self.belongs(object, place)
+            self.owns(object, place)
                 && (self.task.resources[place].discovery == Discovery::Name
                     || label(object, RESOURCE).is_some()
-                    || was_released_by(object, place, &self.event.id)
+                    || was_disowned_by(object, place, &self.event.id)
                     || !self.is_contested(object, place))
         })
     }
 
-    /// Whether an object's labels name the adapter and the API resource.
+    /// Whether the object's labels name this adapter and this API resource.
     fn is_stamped(&self, object: &Value) -> bool {
         label(object, "hyperfleet.io/adapter") == Some(ADAPTER)
             && label(object, "hyperfleet.io/resource-id") == Some(&self.event.id)
     }
 
-    /// Whether another entry of the task finds an object that does not say whose it is.
+    /// Whether another resource's discovery also finds an object without a resource label.
     fn is_contested(&self, object: &Value, place: usize) -> bool {
         self.task.resources.iter().enumerate().any(|(other, shape)| {
             let finds = || match query(self.task, other, self.event).by {
@@ -60,14 +60,15 @@ impl View<'_> {
     }
 }
 
-/// Whether an object carries the mark of having been released by the entry. In the model, only releases set it.
-pub(super) fn was_released_by(object: &Value, place: usize, id: &str) -> bool {
+/// Whether the object has the mark of having been disowned by the resource. In the model, only the adapter
+/// sets it.
+pub(super) fn was_disowned_by(object: &Value, place: usize, id: &str) -> bool {
     label(object, "hyperfleet.io/disowned") == Some(id)
         && annotation(object, DISOWNED_BY) == Some(&format!("{ADAPTER}/{}", NAMES[place]))
 }
 
-/// The current version: among those not terminating the newest of the desired generation, else the newest; else the newest
-/// of all. Newest is by creation, then by name.
+/// The current version: the newest live one of the desired generation, else the newest live one, else the
+/// newest. Newest is by creation time, then by name.
 pub(super) fn current(versions: &[Value], desired: i64) -> Option<&Value> {
     let newest = |wanted: &dyn Fn(&Value) -> bool| {
         let among = versions.iter().filter(|version| wanted(version));
@@ -78,7 +79,7 @@ pub(super) fn current(versions: &[Value], desired: i64) -> Option<&Value> {
         .or_else(|| newest(&|_| true))
 }
 
-/// The query of an entry's discovery.
+/// The discovery query of a resource.
 pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
     let resource = &task.resources[place];
     let by = match resource.discovery {
@@ -96,13 +97,13 @@ pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
     }
 }
 
-/// The query for what the entry has released.
+/// The query for objects that the resource has disowned.
 pub(super) fn mark_query(task: &TaskShape, place: usize, event: &Event) -> Query {
     let by = QueryBy::Labels([("hyperfleet.io/disowned".to_owned(), event.id.clone())].into());
     Query { by, ..query(task, place, event) }
 }
 
-/// The name that an entry's manifest renders to.
+/// The name that a resource's manifest renders to.
 pub(crate) fn rendered_name(resource: &ResourceShape, place: usize, event: &Event) -> String {
     let (id, name) = (&event.id, NAMES[place]);
     match resource.naming {

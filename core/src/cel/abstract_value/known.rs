@@ -1,0 +1,227 @@
+//! What is known of an expression at load.
+//!
+//! In: a tree and the [`Context`]. [`prepare`] replaces variables by the boolean expressions that they stand for, and tests for
+//! an entry of `resources` that is there by `true`; an entry that is not there becomes one of an empty object. [`evaluate`] then
+//! evaluates parts of that tree: a part whose evaluation needs a variable of the event is not known.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::results::Results;
+use super::{Context, Presence, claim};
+use crate::cel::environment::NOW;
+use crate::cel::lint::{Name, absolute, names};
+use crate::cel::{EvaluationErrorKind, Expression, readings, walk};
+use crate::scope::Scope;
+use crate::value::Typed;
+use crate::value::typed::truthy;
+
+/// How many variables are replaced by expressions, so that variables over variables do not grow without bound.
+const MAX_REPLACED: usize = 64;
+
+/// The empty object that absent entries of `resources` are looked for in. No author can write this name.
+const ABSENT: &str = "@absent";
+
+/// A variable that only an event sets. No author can write this name.
+const UNKNOWN: &str = "@unknown";
+
+/// The tree with what is known in it.
+pub(super) fn prepare(root: &IdedExpr, context: &Context<'_>) -> IdedExpr {
+    let mut tree = root.clone();
+    replace(&mut tree, context, &Cell::new(0));
+    tree
+}
+
+fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
+    let bound = bound(root);
+    // Inside of a loop over `resources`, the name may be another variable's.
+    let entries = |name: &str| if bound.contains("resources") { Presence::Unknown } else { (context.entries)(name) };
+    walk::rewrite(root, &mut |node| match &mut node.expr {
+        Expr::Ident(name) if name == NOW => UNKNOWN.clone_into(name),
+        Expr::Ident(name) if !bound.contains(absolute(name)) => {
+            if let Some(definition) = definition(name, context, replaced) {
+                *node = definition;
+            }
+        }
+        Expr::Select(SelectExpr { operand, field, test }) if is_resources(operand) => match (entries(field), *test) {
+            (Presence::Present, true) => *node = boolean(true),
+            (Presence::Absent, _) => operand.expr = Expr::Ident(ABSENT.to_owned()),
+            (Presence::Present, false) | (Presence::Unknown, _) => {}
+        },
+        Expr::Call(call) => {
+            if let Some((object, key)) = presence_test(call)
+                && is_resources(object)
+                && entries(key) == Presence::Present
+            {
+                *node = boolean(true);
+            } else if let Some((place, key)) = read(call)
+                && is_resources(&call.args[place])
+                && entries(key) == Presence::Absent
+            {
+                call.args[place].expr = Expr::Ident(ABSENT.to_owned());
+            } else if call.func_name == operators::IN
+                && let Some((object, key)) = presence_test(call)
+                && readings::is_path(object)
+                && has_variable(object, "resources")
+            {
+                // As `has`, the test names in its path what it reads.
+                let (operand, field) = (Box::new(object.clone()), key.to_owned());
+                node.expr = Expr::Select(SelectExpr { operand, field, test: true });
+            }
+        }
+        Expr::Comprehension(_)
+        | Expr::Ident(_)
+        | Expr::List(_)
+        | Expr::Literal(_)
+        | Expr::Map(_)
+        | Expr::Select(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => {}
+    });
+}
+
+/// The variables that loops bind.
+fn bound(root: &IdedExpr) -> BTreeSet<String> {
+    let mut bound = BTreeSet::new();
+    for node in walk::nodes(root) {
+        if let Expr::Comprehension(comprehension) = node.expr {
+            let ComprehensionExpr { iter_var, iter_var2, accu_var, .. } = comprehension.as_ref();
+            bound.extend([iter_var, accu_var].into_iter().chain(iter_var2).cloned());
+        }
+    }
+    bound
+}
+
+/// The boolean expression that a variable stands for. An expression of another type is not the same as its variable, which is
+/// null where the expression has no value.
+fn definition(name: &str, context: &Context<'_>, replaced: &Cell<usize>) -> Option<IdedExpr> {
+    let expression = (context.definitions)(absolute(name)).filter(|_| replaced.get() < MAX_REPLACED)?;
+    replaced.set(replaced.get() + 1);
+    let mut tree = expression.parsed.tree.clone();
+    replace(&mut tree, context, replaced);
+    claim::claim(&tree, context.entries).results().within(Results::TEST).then_some(tree)
+}
+
+/// The results of a part that are known; none if they depend on the event.
+pub(super) fn evaluate(node: &IdedExpr) -> Option<Results> {
+    let is_free = names(node).iter().any(|name| matches!(name, Name::Variable(_))) || has_variable(node, UNKNOWN);
+    if is_free && !has_variable(node, ABSENT) {
+        return None;
+    }
+    let scope = scope();
+    let run = |tree: IdedExpr| Expression::of_tree(String::new(), tree).evaluate_typed(&scope);
+    match run(node.clone()) {
+        Ok(None) => Some(Results::NONE),
+        Ok(Some(_)) if run(has_value(node)).is_ok() => Some(Results::OTHER),
+        Ok(Some(Typed { value: Value::Bool(value), .. })) => Some(Results::boolean(value)),
+        Ok(Some(Typed { value, .. })) => Some(if truthy(&value) { Results::TRUTHY } else { Results::FALSY }),
+        Err(error) => {
+            let is_certain = match error.kind {
+                EvaluationErrorKind::UndeclaredVariable(_) | EvaluationErrorKind::UndeclaredFunction(_) => false,
+                // Beside an unknown side of `&&` or `||`, an error need not be the result.
+                EvaluationErrorKind::MissingKey { .. } | EvaluationErrorKind::Other => !is_free || !has_sides(node),
+            };
+            let always_fails = |part: &IdedExpr| evaluate(part) == Some(Results::ERROR);
+            (is_certain || always_evaluated(node).into_iter().any(always_fails)).then_some(Results::ERROR)
+        }
+    }
+}
+
+/// `a.hasValue()`: an error for what is no optional, which the result of an evaluation does not tell from its value.
+fn has_value(node: &IdedExpr) -> IdedExpr {
+    let target = Some(Box::new(node.clone()));
+    tree(Expr::Call(CallExpr { func_name: "hasValue".to_owned(), target, args: Vec::new() }))
+}
+
+fn scope() -> Scope {
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    scope.set(ABSENT, json!({}));
+    scope
+}
+
+fn has_variable(node: &IdedExpr, variable: &str) -> bool {
+    walk::nodes(node).any(|node| matches!(node.expr, Expr::Ident(name) if name == variable))
+}
+
+/// Whether a part has sides of which an evaluation may need one only. Loops combine their turns by `&&` and `||`.
+fn has_sides(node: &IdedExpr) -> bool {
+    let is_side = |expr: &Expr| matches!(expr, Expr::Call(call) if is_logic(&call.func_name));
+    walk::nodes(node).any(|node| matches!(node.expr, Expr::Comprehension(_)) || is_side(node.expr))
+}
+
+/// The parts that every evaluation of a part evaluates: what a function is called on or its first argument, and what is compared.
+fn always_evaluated(node: &IdedExpr) -> Vec<&IdedExpr> {
+    match &node.expr {
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Comprehension(comprehension) => vec![&comprehension.iter_range],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Call(call) if is_logic(&call.func_name) => Vec::new(),
+        Expr::Call(call) if is_comparison(&call.func_name) => call.args.iter().collect(),
+        Expr::Call(call) => call.target.as_deref().or(call.args.first()).into_iter().collect(),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn is_logic(function: &str) -> bool {
+    matches!(function, operators::LOGICAL_AND | operators::LOGICAL_OR)
+}
+
+fn is_comparison(function: &str) -> bool {
+    const COMPARISONS: [&str; 7] = [
+        operators::EQUALS,
+        operators::NOT_EQUALS,
+        operators::LESS,
+        operators::LESS_EQUALS,
+        operators::GREATER,
+        operators::GREATER_EQUALS,
+        operators::IN,
+    ];
+    COMPARISONS.contains(&function)
+}
+
+/// `a.?k.hasValue()`, `a[?"k"].hasValue()` and `"k" in a` as `a` and `k`.
+pub(super) fn presence_test(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
+    match (call.func_name.as_str(), call.target.as_deref()) {
+        (operators::IN, None) => read(call).map(|(place, key)| (&call.args[place], key)),
+        ("hasValue", Some(IdedExpr { expr: Expr::Call(target), .. })) => {
+            selected(target).filter(|_| target.func_name != operators::INDEX)
+        }
+        _ => None,
+    }
+}
+
+/// `a.?k`, `a["k"]` and `a[?"k"]` as `a` and `k`.
+pub(super) fn selected(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
+    read(call).filter(|_| call.func_name != operators::IN).map(|(place, key)| (&call.args[place], key))
+}
+
+/// Which argument `a` is in `a.?k`, `a["k"]`, `a[?"k"]` and `"k" in a`, and `k`.
+fn read(call: &CallExpr) -> Option<(usize, &str)> {
+    let [first, second] = call.args.as_slice() else { return None };
+    match call.func_name.as_str() {
+        operators::OPT_SELECT | operators::OPT_INDEX | operators::INDEX => Some((0, text(second)?)),
+        operators::IN => Some((1, text(first)?)),
+        _ => None,
+    }
+}
+
+fn text(node: &IdedExpr) -> Option<&str> {
+    let Expr::Literal(LiteralValue::String(text)) = &node.expr else { return None };
+    Some(text.inner())
+}
+
+pub(super) fn is_resources(node: &IdedExpr) -> bool {
+    matches!(&node.expr, Expr::Ident(name) if absolute(name) == "resources")
+}
+
+fn boolean(value: bool) -> IdedExpr {
+    tree(Expr::Literal(LiteralValue::Boolean(value.into())))
+}
+
+fn tree(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}
