@@ -26,7 +26,7 @@ resources:
 "#;
 
 /// A task with a misspelt key, an unknown template variable, and an expression with a syntax error.
-const MISTAKEN: &str = r#"
+const INVALID: &str = r#"
 params:
   - {name: clusterId, sauce: event.id}
 resources:
@@ -59,7 +59,7 @@ fn run(line: &str) -> Result<Printed> {
 fn run_with(line: &str, environment: &[(&str, &str)]) -> Result<Printed> {
     let directory = TempDir::new()?;
     let files =
-        [("adapter.yaml", DEPLOYMENT), ("task.yaml", TASK), ("mistaken.yaml", MISTAKEN), ("dubious.yaml", DUBIOUS)];
+        [("adapter.yaml", DEPLOYMENT), ("task.yaml", TASK), ("mistaken.yaml", INVALID), ("dubious.yaml", DUBIOUS)];
     for (name, text) in files {
         fs::write(directory.path().join(name), text)?;
     }

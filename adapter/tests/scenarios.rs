@@ -104,7 +104,7 @@ async fn repeated_event_of_a_reconciled_scenario_writes_nothing() {
 }
 
 #[tokio::test]
-async fn repeated_event_comes_to_rest_in_every_scenario() {
+async fn repeated_events_stop_writing_in_every_scenario() {
     for folder in scenarios() {
         let world = scenario::load(&folder, NEVER).unwrap();
         // In the worst case, each pass allows one more resource to be written in the next pass.
@@ -127,7 +127,7 @@ async fn playing_a_scenario_is_repeatable_and_changes_no_file() {
 }
 
 #[tokio::test]
-async fn exit_code_tells_whether_the_event_failed() {
+async fn exit_code_depends_on_whether_the_event_failed() {
     for folder in scenarios() {
         let mut streams = captured();
         let ending = run_scenario(&json_of(&folder), NEVER, &mut streams).await.unwrap();

@@ -90,7 +90,7 @@ pub(crate) trait Outcome {
 impl Next {
     /// Decides by a complete answer.
     pub(crate) fn after_answer(status: StatusCode, retry_after: Option<Duration>, stale_credential: bool) -> Self {
-        match (stale_credential, is_worth_retrying(status)) {
+        match (stale_credential, is_retryable_status(status)) {
             (true, _) => Self::AtOnce,
             (false, true) => Self::Later(retry_after),
             (false, false) => Self::Final,
@@ -105,7 +105,7 @@ impl Next {
 
 /// Whether a request that got this status may succeed in another attempt.
 #[must_use]
-pub fn is_worth_retrying(status: StatusCode) -> bool {
+pub fn is_retryable_status(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
 

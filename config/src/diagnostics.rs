@@ -24,7 +24,7 @@ pub enum Severity {
 /// One mistake in a file, a variable or a flag, with its place and cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Whether it is an error, a warning or a note.
     pub severity: Severity,
     /// The file, or what stands for it: `environment`, `command line`.
     pub file: String,

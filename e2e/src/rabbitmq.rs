@@ -216,7 +216,7 @@ async fn launch(directory: &TempDir, listeners: &start::Listeners) -> anyhow::Re
             instance.publish(&broker)?;
             Ok((instance, lease, broker))
         }
-        Err(error) => Err(error.context(format!("failed to start a private broker: {}", instance.last_words()))),
+        Err(error) => Err(error.context(format!("failed to start a private broker: {}", instance.log_tails()))),
     }
 }
 

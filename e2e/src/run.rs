@@ -117,7 +117,7 @@ where
                 return Ok(state);
             }
             Err(error) if attempt == ATTEMPTS => {
-                return Err(error.context(format!("failed to start {service}: {}", instance.last_words())));
+                return Err(error.context(format!("failed to start {service}: {}", instance.log_tails())));
             }
             Err(_) => attempt += 1,
         }

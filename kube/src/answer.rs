@@ -127,8 +127,9 @@ impl<'a> Expected<'a> {
 }
 
 fn foreign(difference: &str) -> Refusal {
-    let message =
-        format!("the answer is not what was asked for: {difference}; look at what stands in front of the API server");
+    let message = format!(
+        "the answer is not the requested object: {difference}; check the proxies between here and the API server"
+    );
     Refusal::Foreign { message }
 }
 
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_has_to_be_the_object_that_was_asked_for() {
+    fn answer_must_be_the_requested_object() {
         let named = reference("v1", "ConfigMap", Some("team"), Some("a"));
         let cases = [
             ("the object", settings(), true),
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_free_where_the_request_names_nothing() {
+    fn only_fields_of_the_request_are_compared() {
         let anywhere = reference("v1", "ConfigMap", None, None);
         assert!(Expected::new(&anywhere, true).object(settings()).is_ok(), "a name that the server chose");
         let cluster = reference("v1", "Namespace", Some("ignored"), Some("a"));
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn list_has_to_be_of_the_kind_that_was_asked_for() {
+    fn list_must_have_the_requested_kind() {
         let page = |api_version: &str, kind: &str, items: Value| json!({ "apiVersion": api_version, "kind": kind, "items": items });
         let item = |namespace: &str| json!([{ "metadata": { "name": "a", "namespace": namespace } }]);
         let core = reference("v1", "ConfigMap", Some("team"), None);
@@ -250,6 +251,6 @@ mod tests {
             assert_eq!(page, is_accepted.then(|| (vec![expected.clone()], Some("t".to_owned()))), "{name}");
         }
         let reduced = list("meta.k8s.io/v1", "PartialObjectMetadataList", &partial);
-        assert!(Expected::new(&widgets, true).page(reduced, Form::Full).is_err(), "a full list was asked for");
+        assert!(Expected::new(&widgets, true).page(reduced, Form::Full).is_err(), "the request was for a full list");
     }
 }

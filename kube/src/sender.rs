@@ -61,7 +61,7 @@ impl Sender {
         let exchange = tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone());
         let (status, is_answered, answer) = match exchange.await {
             Ok(Ok((status, body))) => {
-                (Some(status), true, body.ok_or_else(|| too_long(status)).and_then(|body| read(status, &body)))
+                (Some(status), true, body.ok_or_else(|| answer_too_long(status)).and_then(|body| read(status, &body)))
             }
             Ok(Err((status, message))) => (status, false, Err(Refusal::Lost { status, message })),
             Err(_) => {
@@ -102,7 +102,7 @@ impl Sender {
     }
 }
 
-fn too_long(status: u16) -> Refusal {
+fn answer_too_long(status: u16) -> Refusal {
     let message = format!(
         "the answer is longer than {} MiB; delete objects that are not needed, or make the objects smaller",
         ANSWER_LIMIT / 1024 / 1024

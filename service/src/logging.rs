@@ -155,7 +155,7 @@ fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
     FilterFn::new(move |metadata| match (metadata.is_span(), is_ours(metadata)) {
         (true, ours) => ours,
         (false, true) => *metadata.level() <= level,
-        (false, false) => *metadata.level() <= level.min(LevelFilter::WARN) && !repeats_us(metadata),
+        (false, false) => *metadata.level() <= level.min(LevelFilter::WARN) && !is_logged_by_caller(metadata),
     })
     .with_max_level_hint(level.max(LevelFilter::INFO))
 }
@@ -164,7 +164,7 @@ fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
 /// would be logged three times.
 ///
 /// A panic of the client's own thread is not returned, so its entry is kept.
-fn repeats_us(metadata: &Metadata<'_>) -> bool {
+fn is_logged_by_caller(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     target.starts_with("lapin") && target != "lapin::thread"
 }

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::options::Options;
 use super::process::Process;
-use super::{PATIENCE, patiently, task};
+use super::{PATIENCE, task, within_patience};
 
 /// The servers that the adapter uses, and the options of the benchmark.
 pub(crate) struct Deployment<'a> {
@@ -132,7 +132,7 @@ impl Adapter {
     }
 
     async fn metrics(&self) -> anyhow::Result<String> {
-        patiently("the adapter's metrics", async {
+        within_patience("the adapter's metrics", async {
             Ok(self.client.get(&self.metrics_url).send().await?.error_for_status()?.text().await?)
         })
         .await

@@ -35,7 +35,7 @@ pub(crate) struct FakeApi {
 struct Counts {
     reads: AtomicU64,
     reports: watch::Sender<u64>,
-    unhappy: AtomicU64,
+    not_true: AtomicU64,
     passes: Mutex<Passes>,
 }
 
@@ -81,8 +81,8 @@ impl FakeApi {
     }
 
     /// The number of reports with a condition that is not `True`.
-    pub(crate) fn unhappy(&self) -> u64 {
-        self.counts.unhappy.load(Ordering::Relaxed)
+    pub(crate) fn not_true(&self) -> u64 {
+        self.counts.not_true.load(Ordering::Relaxed)
     }
 
     /// The durations of the passes that have ended since the last call.
@@ -119,7 +119,7 @@ const CONDITIONS: &str = r#"{"type":"Reconciled","status":"False","reason":"Miss
 
 async fn report(State(counts): State<Arc<Counts>>, Path(id): Path<String>, body: Bytes) -> impl IntoResponse {
     if String::from_utf8_lossy(&body).contains(r#""status":"False""#) {
-        counts.unhappy.fetch_add(1, Ordering::Relaxed);
+        counts.not_true.fetch_add(1, Ordering::Relaxed);
     }
     let ended = Instant::now();
     let mut passes = counts.passes();

@@ -84,7 +84,7 @@ impl Bench<'_> {
             loaded.push(self.resident_after(2 * events + soak).await?);
         }
         let at_rest = self.idle().await?;
-        ensure!(self.api.unhappy() == 0, "{} reports were not all True", self.api.unhappy());
+        ensure!(self.api.not_true() == 0, "{} reports were not all True", self.api.not_true());
         self.adapter.check(2 * events + soak).await?;
         Ok(Measured { create, steady, memory: Memory { idle, loaded }, idle_cpu: at_rest.cpu })
     }
@@ -151,7 +151,7 @@ fn p99(mut took: Vec<Duration>) -> Duration {
 }
 
 /// Waits for a future, at most for [`PATIENCE`].
-async fn patiently<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+async fn within_patience<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let ended = timeout(PATIENCE, work).await;
     ensure!(ended.is_ok(), "gave up waiting for {what}");
     ended?

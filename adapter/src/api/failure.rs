@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lifecycle_api_client::problem::Code;
-use lifecycle_api_client::retry::is_worth_retrying;
+use lifecycle_api_client::retry::is_retryable_status;
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 
 /// Bodies are quoted up to here: enough for a problem document.
@@ -26,7 +26,7 @@ pub fn failure_text(request: &ApiRequest, url: &str, result: &Result<ApiResponse
         Ok(ApiResponse { status, body, attempts }) => {
             let code = StatusCode::from_u16(*status).ok();
             let reason = code.and_then(|code| code.canonical_reason()).unwrap_or("");
-            let detail = if code.is_some_and(is_worth_retrying) || body.trim().is_empty() {
+            let detail = if code.is_some_and(is_retryable_status) || body.trim().is_empty() {
                 "the server did not accept the request".to_owned()
             } else {
                 quote(body.trim())

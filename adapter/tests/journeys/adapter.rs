@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// How many of the last log lines are printed.
-const LAST_WORDS: usize = 300;
+const PRINTED_LINES: usize = 300;
 
 /// The files and environment of an adapter to start.
 pub(crate) struct Setup {
@@ -228,7 +228,7 @@ impl Drop for Adapter {
     fn drop(&mut self) {
         let lines = self.lines.borrow();
         println!("--- the adapter's last lines");
-        for line in lines.iter().skip(lines.len().saturating_sub(LAST_WORDS)) {
+        for line in lines.iter().skip(lines.len().saturating_sub(PRINTED_LINES)) {
             println!("{line}");
         }
     }

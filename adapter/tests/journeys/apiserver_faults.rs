@@ -76,7 +76,7 @@ impl Change {
     }
 
     /// Sends the event of the change, and returns its report.
-    async fn happen(self, world: &World, cluster: &str) -> Result<Report> {
+    async fn publish(self, world: &World, cluster: &str) -> Result<Report> {
         match self {
             Self::Creation => world.reconcile(cluster, 1).await,
             Self::Update => world.reconcile(cluster, 2).await,
@@ -102,12 +102,12 @@ async fn start(world: &World) -> Result<Adapter> {
     Ok(adapter)
 }
 
-async fn every_call_fails_in_turn(change: Change, expected_calls: usize) -> Result<()> {
+async fn check_recovery_at_every_call(change: Change, expected_calls: usize) -> Result<()> {
     let world = World::new().await?;
     let adapter = start(&world).await?;
     change.prepare(&world, "undisturbed").await?;
     let mark = world.mark();
-    change.happen(&world, "undisturbed").await?;
+    change.publish(&world, "undisturbed").await?;
     let calls = world.calls_since(mark);
     assert_eq!(calls.len(), expected_calls, "{calls:?}");
     let undisturbed = state(&world, "undisturbed").await?;
@@ -120,7 +120,7 @@ async fn every_call_fails_in_turn(change: Change, expected_calls: usize) -> Resu
                 // The adapter may probe `/version` after a failure; that request is not one of the event's calls.
                 let calls = When::any().and(|request| request.path != "/version");
                 world.kubernetes.inject(calls.nth(number), fault.clone());
-                let failed = change.happen(&world, &cluster).await?;
+                let failed = change.publish(&world, &cluster).await?;
                 world.kubernetes.heal();
                 check_failure(&failed, words)?;
 
@@ -169,17 +169,17 @@ fn check_failure(report: &Report, words: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn creation_recovers_from_every_fault_at_every_call() -> Result<()> {
-    every_call_fails_in_turn(Change::Creation, 6).await
+    check_recovery_at_every_call(Change::Creation, 6).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn update_recovers_from_every_fault_at_every_call() -> Result<()> {
-    every_call_fails_in_turn(Change::Update, 9).await
+    check_recovery_at_every_call(Change::Update, 9).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deletion_recovers_from_every_fault_at_every_call() -> Result<()> {
-    every_call_fails_in_turn(Change::Deletion, 6).await
+    check_recovery_at_every_call(Change::Deletion, 6).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,7 @@ use crate::world::{SUBSCRIPTION, World};
 
 /// Waits until a queue has this number of messages and no consumer. Without the second condition, messages
 /// that are delivered but not yet acknowledged would be missed.
-async fn await_left(broker: &Broker, queue: &str, wanted: u32) -> Result<()> {
+async fn await_messages(broker: &Broker, queue: &str, wanted: u32) -> Result<()> {
     await_condition(&format!("{wanted} messages in {queue}"), PATIENCE, async || {
         let depth = broker.depth(queue).await?;
         ensure!(depth.ready == wanted && depth.consumers == 0, "{depth:?}");
@@ -93,7 +93,7 @@ async fn message_of_a_lost_connection_is_redelivered_without_effect() -> Result<
     assert_eq!(again.outcome("settings"), "skip SameGeneration", "the message was redelivered");
     assert_eq!(world.kubernetes.count(&When::method("POST")), 1);
     adapter.stop().await?;
-    await_left(&world.stack.broker, &world.topic.queue_name(SUBSCRIPTION), 0).await
+    await_messages(&world.stack.broker, &world.topic.queue_name(SUBSCRIPTION), 0).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +129,7 @@ async fn invalid_messages_are_counted_and_discarded() -> Result<()> {
     adapter.await_metric("hyperfleet_adapter_events_invalid_total", &[], refused + 1.0).await?;
     adapter.await_metric("hyperfleet_broker_messages_consumed_total", &[], refused + 2.0).await?;
     adapter.stop().await?;
-    await_left(&world.stack.broker, &world.topic.queue_name(SUBSCRIPTION), 0).await
+    await_messages(&world.stack.broker, &world.topic.queue_name(SUBSCRIPTION), 0).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,8 +158,8 @@ async fn invalid_message_is_dead_lettered_by_the_brokers_policy() -> Result<()> 
     topic.publish(&Event::cluster("c1", 1)).await?;
     assert_eq!(world.report("c1", 1).await?.status("Available"), "False");
     adapter.stop().await?;
-    await_left(broker, &topic.queue_name(SUBSCRIPTION), 0).await?;
-    await_left(broker, "dead", 0).await
+    await_messages(broker, &topic.queue_name(SUBSCRIPTION), 0).await?;
+    await_messages(broker, "dead", 0).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,7 @@ use crate::world::{SUBSCRIPTION, World};
 const NAME: &str = "localhost";
 
 /// An adapter that trusts only the certificate authorities in one file.
-fn trusting(world: &World, authorities: &Path, broker: &Broker, topic: &Topic) -> Result<Setup> {
+fn setup_with_authorities(world: &World, authorities: &Path, broker: &Broker, topic: &Topic) -> Result<Setup> {
     let mut setup = world.adapter_at(broker, topic, task(SETTINGS))?;
     setup.environment.insert("SSL_CERT_FILE".to_owned(), authorities.display().to_string());
     Ok(setup)
@@ -31,7 +31,8 @@ async fn start() -> Result<(World, PrivateBroker, Tls, Topic)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn event_arrives_over_tls_from_a_trusted_broker() -> Result<()> {
     let (world, mut private, tls, topic) = start().await?;
-    let adapter = trusting(&world, tls.certificate_authority(), &tls.broker(NAME), &topic)?.start().await?;
+    let adapter =
+        setup_with_authorities(&world, tls.certificate_authority(), &tls.broker(NAME), &topic)?.start().await?;
     world.api.put_cluster("c1", 1);
     topic.publish(&Event::cluster("c1", 1)).await?;
     assert_eq!(world.report("c1", 1).await?.statuses(), ["True", "True", "True", "False"]);
@@ -53,7 +54,7 @@ async fn adapter_refuses_a_broker_with_an_invalid_certificate() -> Result<()> {
     ];
     for (name, authorities, host, reason) in cases {
         let broker = tls.broker(host);
-        let mut adapter = trusting(&world, authorities, &broker, &topic)?.spawn()?;
+        let mut adapter = setup_with_authorities(&world, authorities, &broker, &topic)?.spawn()?;
         assert_eq!(adapter.exit().await?.code(), Some(1), "{name}");
         let lines = adapter.lines();
         let error = lines.iter().find(|line| line.contains("failed to subscribe at RabbitMQ")).cloned();

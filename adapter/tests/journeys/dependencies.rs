@@ -49,7 +49,7 @@ async fn await_pause(world: &World, adapter: &Adapter, reason: &str) -> Result<u
 }
 
 /// Waits until every cluster is reconciled. Publishes failed events again, as the Sentinel does.
-async fn await_everything(world: &World, adapter: &Adapter) -> Result<()> {
+async fn await_all_reconciled(world: &World, adapter: &Adapter) -> Result<()> {
     adapter.await_message(RESUMED).await?;
     adapter.await_metric("hyperfleet_adapter_events_processed_total", &[], EVENTS as f64).await?;
     let is_done =
@@ -91,7 +91,7 @@ async fn queue_keeps_messages_while_the_apiserver_is_down() -> Result<()> {
         let reported: usize = clusters().iter().map(|cluster| world.reports(cluster).len()).sum();
         assert_eq!(reported, failed, "events that had started are reported and acknowledged");
         world.kubernetes.heal();
-        await_everything(&world, &adapter).await?;
+        await_all_reconciled(&world, &adapter).await?;
         adapter.await_metric("hyperfleet_adapter_dependency_up", &[("dependency", "kubernetes")], 1.0).await?;
         adapter.stop().await?;
         await_queue(&world, 0, 0).await?;
@@ -110,7 +110,7 @@ async fn queue_keeps_messages_while_the_hyperfleet_api_is_down() -> Result<()> {
         ensure!((1..=PARALLELISM).contains(&unreported), "{unreported} events met the outage");
         adapter.await_metric("hyperfleet_adapter_dependency_up", &[("dependency", "hyperfleet")], 0.0).await?;
         world.api.heal();
-        await_everything(&world, &adapter).await?;
+        await_all_reconciled(&world, &adapter).await?;
         adapter.stop().await?;
         await_queue(&world, 0, 0).await?;
     }
@@ -127,7 +127,7 @@ async fn slow_probe_fails_no_waiting_event() -> Result<()> {
     let failed = await_pause(&world, &adapter, "no answer within 5 s").await?;
     ensure!((1..=PARALLELISM).contains(&failed), "{failed} events met the outage");
     world.kubernetes.heal();
-    await_everything(&world, &adapter).await
+    await_all_reconciled(&world, &adapter).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,7 @@ async fn outage_fails_only_events_that_are_running() -> Result<()> {
     let met = await_pause(&world, &adapter, "waiting for the Kubernetes API").await? - PARALLELISM;
     ensure!(met <= PARALLELISM, "{met} events met the outage");
     world.kubernetes.heal();
-    await_everything(&world, &adapter).await
+    await_all_reconciled(&world, &adapter).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

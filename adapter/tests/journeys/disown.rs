@@ -5,7 +5,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::owner::witness_collected;
+use crate::owner::await_garbage_collection;
 use crate::task::task;
 use crate::world::World;
 
@@ -79,7 +79,7 @@ async fn disowned_object_stays_unchanged_until_a_user_reclaims_it() -> Result<()
     let owner = world.object("ConfigMap", "c1-parent").await?;
     let objects = world.objects("v1", "ConfigMap").await?;
     objects.delete("c1-parent", &DeleteParams::background()).await?;
-    witness_collected(&world, &owner).await?;
+    await_garbage_collection(&world, &owner).await?;
     assert_eq!(child(&world).await?, disowned);
 
     // Removing the label makes the object owned again.
@@ -156,7 +156,7 @@ async fn owner_that_waits_for_the_disowning_keeps_the_child() -> Result<()> {
     let report = world.reconcile_again("c1").await?;
     assert_eq!((report.outcome("parent").as_str(), report.status("Finalized")), ("skip AlreadyAbsent", "True"));
 
-    witness_collected(&world, &owner).await?;
+    await_garbage_collection(&world, &owner).await?;
     assert_eq!(child(&world).await?["metadata"]["labels"][DISOWNED], "c1");
     Ok(())
 }

@@ -124,7 +124,7 @@ const RECORDS: &str = r#"
 "#;
 
 /// The number of former versions before the event.
-const PILE: i64 = 1000;
+const FORMER_VERSIONS: i64 = 1000;
 /// The size of each version, in bytes.
 const WEIGHT: usize = 32 * 1024;
 /// The limit for the additional memory, in KiB; `docs/operations.md` states about 50 MiB.
@@ -135,7 +135,7 @@ const PEAK: u64 = 64 * 1024;
 async fn event_prunes_a_thousand_versions_within_the_memory_limit() -> Result<()> {
     let world = World::new().await?;
     let records = &world.objects("v1", "ConfigMap").await?;
-    let names = (1..=PILE).map(|generation| async move {
+    let names = (1..=FORMER_VERSIONS).map(|generation| async move {
         let labels = json!({
             "hyperfleet.io/adapter": ADAPTER,
             "hyperfleet.io/resource-id": "c1",
@@ -156,10 +156,10 @@ async fn event_prunes_a_thousand_versions_within_the_memory_limit() -> Result<()
 
     let adapter = world.adapter(task(RECORDS))?.start().await?;
     let (begun, memory) = (Instant::now(), adapter.peak_memory()?);
-    let report = world.reconcile("c1", PILE + 1).await?;
+    let report = world.reconcile("c1", FORMER_VERSIONS + 1).await?;
     let memory = adapter.peak_memory()? - memory;
-    println!("{PILE} former versions were pruned in {:?}, with {memory} KiB of memory", begun.elapsed());
-    ensure!(memory <= PEAK, "{memory} KiB for {PILE} former versions of {WEIGHT} bytes each");
+    println!("{FORMER_VERSIONS} former versions were pruned in {:?}, with {memory} KiB of memory", begun.elapsed());
+    ensure!(memory <= PEAK, "{memory} KiB for {FORMER_VERSIONS} former versions of {WEIGHT} bytes each");
     assert_eq!(report.outcome("record"), "create_version NewName", "{report:?}");
     assert_eq!(report.status("Available"), "True", "{report:?}");
 
@@ -167,8 +167,8 @@ async fn event_prunes_a_thousand_versions_within_the_memory_limit() -> Result<()
     let left = records.list(&ours).await?;
     let left: BTreeSet<String> = left.iter().map(kube::ResourceExt::name_any).collect();
     assert_eq!(left.len(), 4, "{left:?}");
-    assert!(left.contains(&format!("c1-{}", PILE + 1)), "the current version: {left:?}");
+    assert!(left.contains(&format!("c1-{}", FORMER_VERSIONS + 1)), "the current version: {left:?}");
     let logged = adapter.await_message("former versions pruned").await?;
-    assert_eq!(logged["count"], PILE - 3, "{logged}");
+    assert_eq!(logged["count"], FORMER_VERSIONS - 3, "{logged}");
     Ok(())
 }

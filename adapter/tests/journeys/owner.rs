@@ -72,7 +72,7 @@ async fn dependents_of_a_deleted_owner_are_garbage_collected() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleted_namespace_takes_its_dependents_along() -> Result<()> {
+async fn dependents_in_a_deleted_namespace_are_deleted() -> Result<()> {
     let world = World::new().await?;
     // Namespaces are cluster-scoped, so this one needs a unique name of its own.
     let place = format!("{}-owner", world.namespace.name());
@@ -156,7 +156,7 @@ async fn recreated_owner_is_referenced_by_its_new_uid() -> Result<()> {
 
     // Give the garbage collector time to process what it has queued: it must not delete the child of the new
     // owner.
-    witness_collected(&world, &former).await?;
+    await_garbage_collection(&world, &former).await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("child"), "skip SameGeneration", "{report:?}");
     assert!(!world.object("ConfigMap", "c1-child").await?.is_null());
@@ -165,7 +165,7 @@ async fn recreated_owner_is_referenced_by_its_new_uid() -> Result<()> {
 
 /// Waits until the garbage collector has deleted an object that names a former owner, and so has processed
 /// its queue.
-pub(crate) async fn witness_collected(world: &World, former: &Value) -> Result<()> {
+pub(crate) async fn await_garbage_collection(world: &World, former: &Value) -> Result<()> {
     let objects = world.objects("v1", "ConfigMap").await?;
     let witness = json!({
         "metadata": {

@@ -52,14 +52,14 @@ async fn done(world: &World) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     Ok((made, reported))
 }
 
-fn both() -> String {
+fn settings_and_credentials() -> String {
     task(&[SETTINGS, CREDENTIALS].concat())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shutdown_finishes_running_events_and_requeues_waiting_ones() -> Result<()> {
     let world = World::new().await?;
-    let mut adapter = world.adapter(both())?.start().await?;
+    let mut adapter = world.adapter(settings_and_credentials())?.start().await?;
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
     fill(&world, &adapter, &gate).await?;
 
@@ -76,7 +76,7 @@ async fn shutdown_finishes_running_events_and_requeues_waiting_ones() -> Result<
     await_returned(&world, EVENTS - PARALLELISM).await?;
 
     // The next adapter handles the requeued events, and none twice.
-    let mut next = world.adapter(both())?.start().await?;
+    let mut next = world.adapter(settings_and_credentials())?.start().await?;
     next.await_handled((EVENTS - PARALLELISM) as f64).await?;
     let (made, reported) = done(&world).await?;
     assert_eq!((made.len(), reported.len()), (EVENTS, EVENTS));
@@ -88,7 +88,7 @@ async fn shutdown_finishes_running_events_and_requeues_waiting_ones() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn events_running_after_the_grace_period_are_requeued() -> Result<()> {
     let world = World::new().await?;
-    let mut adapter = world.adapter(both())?.with("shutdown_grace", "300ms").start().await?;
+    let mut adapter = world.adapter(settings_and_credentials())?.with("shutdown_grace", "300ms").start().await?;
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
     fill(&world, &adapter, &gate).await?;
     adapter.stop().await?;
@@ -97,7 +97,7 @@ async fn events_running_after_the_grace_period_are_requeued() -> Result<()> {
 
     world.kubernetes.heal();
     gate.release();
-    let next = world.adapter(both())?.start().await?;
+    let next = world.adapter(settings_and_credentials())?.start().await?;
     next.await_handled(EVENTS as f64).await?;
     let (made, reported) = done(&world).await?;
     assert_eq!((made.len(), reported.len()), (EVENTS, EVENTS));
@@ -108,7 +108,7 @@ async fn events_running_after_the_grace_period_are_requeued() -> Result<()> {
 async fn second_signal_exits_at_once_and_requeues_every_event() -> Result<()> {
     for second in ["TERM", "INT"] {
         let world = World::new().await?;
-        let mut adapter = world.adapter(both())?.start().await?;
+        let mut adapter = world.adapter(settings_and_credentials())?.start().await?;
         let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
         fill(&world, &adapter, &gate).await?;
         adapter.signal("TERM").await?;
@@ -125,7 +125,7 @@ async fn second_signal_exits_at_once_and_requeues_every_event() -> Result<()> {
 async fn idle_adapter_exits_at_once_on_either_signal() -> Result<()> {
     for signal in ["TERM", "INT"] {
         let world = World::new().await?;
-        let mut adapter = world.adapter(both())?.start().await?;
+        let mut adapter = world.adapter(settings_and_credentials())?.start().await?;
         adapter.signal(signal).await?;
         assert_eq!(adapter.exit().await?.code(), Some(0), "SIG{signal}");
         adapter.await_message("Adapter shutdown complete").await?;
@@ -138,7 +138,7 @@ async fn running_event_is_finished_while_the_broker_is_down() -> Result<()> {
     let world = World::new().await?;
     let line = world.stack.broker.proxy().await?;
     let through = world.stack.broker.through(&line)?;
-    let mut adapter = world.adapter_at(&through, &world.topic, both())?.start().await?;
+    let mut adapter = world.adapter_at(&through, &world.topic, settings_and_credentials())?.start().await?;
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps"));
     world.announce("c0", 1).await?;
     gate.reached().await;

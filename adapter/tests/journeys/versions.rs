@@ -29,8 +29,10 @@ const VERSIONS: &str = r#"
       GATE: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
 "#;
 
-const BY_STAMP: &str = r#"hyperfleet.io/resource-id: "{{ .clusterId }}", hyperfleet.io/resource: record"#;
-const BY_AUTHOR: &str = "app: journey";
+/// A selector of labels that the adapter stamps.
+const STAMPED_LABELS: &str = r#"hyperfleet.io/resource-id: "{{ .clusterId }}", hyperfleet.io/resource: record"#;
+/// A selector of a label in the author's manifest.
+const AUTHORS_LABEL: &str = "app: journey";
 
 /// The labels of all versions, by the names of the versions.
 async fn versions(world: &World) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
@@ -66,7 +68,7 @@ async fn interrupted(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupted_deletion_of_versions_is_finished_by_the_next_event() -> Result<()> {
-    let (world, _adapter, report) = interrupted("delete", BY_STAMP, "DELETE").await?;
+    let (world, _adapter, report) = interrupted("delete", STAMPED_LABELS, "DELETE").await?;
     let message = report.condition("Available")["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("ConfigMap") && message.contains("c1-v2") && message.contains("500"), "{message}");
     assert_eq!(versions(&world).await?.into_keys().collect::<Vec<_>>(), ["c1-v2"], "the others are deleted");
@@ -113,17 +115,17 @@ async fn check_interrupted_disowning(selector: &str, resumed_as: &str) -> Result
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupted_disowning_is_finished_by_the_next_event() -> Result<()> {
     // Disowning removes the labels that discovery selects, so the next event finds only the remaining versions.
-    check_interrupted_disowning(BY_STAMP, "OrphanGateHolds").await
+    check_interrupted_disowning(STAMPED_LABELS, "OrphanGateHolds").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupted_disowning_is_finished_if_disowned_versions_are_found() -> Result<()> {
-    check_interrupted_disowning(BY_AUTHOR, "Disowned").await
+    check_interrupted_disowning(AUTHORS_LABEL, "Disowned").await
 }
 
 /// Two resources of one kind with the same selector. `left` keeps no former versions, and is deleted with the
 /// cluster.
-const TWINS: &str = r#"
+const SAME_SELECTOR: &str = r#"
   - name: left
     manifest:
       apiVersion: v1
@@ -150,9 +152,9 @@ const TWINS: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resources_with_one_selector_keep_to_their_own_objects() -> Result<()> {
+async fn resources_with_equal_selectors_write_only_their_own_objects() -> Result<()> {
     let world = World::new().await?;
-    let _adapter = world.adapter(task(TWINS))?.start().await?;
+    let _adapter = world.adapter(task(SAME_SELECTOR))?.start().await?;
     let report = world.reconcile("c1", 1).await?;
     assert_eq!(report.outcome("left"), "create Absent");
     assert_eq!(report.outcome("right"), "create Absent", "the object of `left` does not count");
@@ -193,7 +195,7 @@ async fn object_of_the_go_adapter_is_adopted_by_the_resource_of_its_name() -> Re
     let former = create_as_the_go_adapter(&world, "right", "adapter").await?;
     // No resource owns this object, because no manifest has this name.
     let stranger = create_as_the_go_adapter(&world, "stranger", "adapter").await?;
-    let _adapter = world.adapter(task(TWINS))?.start().await?;
+    let _adapter = world.adapter(task(SAME_SELECTOR))?.start().await?;
     let report = world.reconcile("c1", 1).await?;
     assert_eq!(report.outcome("left"), "create Absent");
     assert_eq!(report.outcome("right"), "skip SameGeneration", "the object is found, and up to date");

@@ -66,7 +66,7 @@ async fn deletion_is_gone_at_once_or_pending_for_dependents() -> Result<()> {
 }
 
 /// Creates one object of each kind that the server deletes in a different way.
-async fn one_of_each(world: &World) -> Result<Vec<Value>> {
+async fn create_each_kind(world: &World) -> Result<Vec<Value>> {
     let group = format!("{}.example.com", unique("group"));
     let definition = world.create(&widgets(&group)).await?;
     let widget = world.object(&format!("{group}/v1"), "Widget", "one", json!({ "spec": { "size": 1 } }));
@@ -89,9 +89,9 @@ async fn one_of_each(world: &World) -> Result<Vec<Value>> {
 
 #[tokio::test]
 async fn changed_object_is_neither_patched_nor_deleted_for_each_kind() -> Result<()> {
-    let world = World::new().await?.looking_again_at_once().await?;
+    let world = World::new().await?.without_lookup_pause().await?;
     let label = |value: Value| json!({ "metadata": { "labels": { "test": value } } });
-    for created in one_of_each(&world).await? {
+    for created in create_each_kind(&world).await? {
         let seen = target(&created);
         let kind = &seen.kind.kind;
         let any_version = Target { resource_version: String::new(), ..seen.clone() };
@@ -153,7 +153,7 @@ async fn recreation_of_a_changed_object_deletes_nothing() -> Result<()> {
     assert_eq!(target(&disowned).uid, target(&live).uid);
 
     let Executed::Recreated(new) = world.execute(recreate(&disowned)).await else {
-        anyhow::bail!("nobody wrote since")
+        anyhow::bail!("no other write came between")
     };
     assert_ne!(target(&new).uid, target(&live).uid);
     Ok(())

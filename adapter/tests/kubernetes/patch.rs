@@ -41,7 +41,9 @@ async fn patches_of_a_command_are_fenced_by_each_other() -> Result<()> {
     let live = world.create(&world.map("chain", json!({ "step": "0" }))).await?;
     let step = |step: &str| json!({ "data": { "step": step } });
     let command = |live: &Value| Command::Patch { target: target(live), documents: vec![step("1"), step("2")] };
-    let Executed::Patched(patched) = world.execute(command(&live)).await else { anyhow::bail!("nobody else wrote") };
+    let Executed::Patched(patched) = world.execute(command(&live)).await else {
+        anyhow::bail!("no other write came between")
+    };
     assert_eq!(patched["data"], json!({ "step": "2" }));
 
     let Executed::PatchFailed { object: None, error } = world.execute(command(&live)).await else {

@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Replaces the transport by one that looks a missing kind up again at once.
-    pub(crate) async fn looking_again_at_once(self) -> Result<Self> {
+    pub(crate) async fn without_lookup_pause(self) -> Result<Self> {
         let settings = Settings { look_again_after: Duration::ZERO, ..Settings::default() };
         Ok(Self { transport: transport(self.control_plane.kubeconfig_path(), settings).await?, ..self })
     }

@@ -112,7 +112,7 @@ pub(crate) async fn run<G: Ground>(
         // Times of a real server have a resolution of one second, so two runs of one past may create objects
         // in another order.
         if world.normalized_state().await? == begun {
-            undisturbed = come_to_rest(&mut world, &sequence.event, generation, settings).await?;
+            undisturbed = repeat_until_unchanged(&mut world, &sequence.event, generation, settings).await?;
         }
     }
 
@@ -212,7 +212,7 @@ async fn repeat<G: Ground>(
 
 /// Delivers an event without disturbances until it changes nothing. Returns the number of passes and the
 /// final state; `None` if the event never comes to rest, or its passes fail.
-async fn come_to_rest<G: Ground>(
+async fn repeat_until_unchanged<G: Ground>(
     world: &mut World<G>,
     event: &EventShape,
     generation: i64,

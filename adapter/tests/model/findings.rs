@@ -69,7 +69,7 @@ fn assert_needs_exception(sequence: &Sequence) {
 /// Once, a recreation that lost its name to the other replica decided again on the objects that it had
 /// deleted, and deleted the object of the other replica.
 #[test]
-fn late_recreation_keeps_the_object_of_the_first_one() {
+fn late_recreation_keeps_the_recreated_object() {
     let again = |value: bool| [(Flag::Again, value)];
     let fixed = ResourceShape { recreate: gate(&[Atom::Flag(Flag::Again, true)]), ..ResourceShape::default() };
     let varying = ResourceShape { naming: Naming::Generation, discovery: Discovery::OwnLabel, ..fixed.clone() };

@@ -103,7 +103,7 @@ pub(crate) fn explore(count: u32, seed: u64) -> Result<Coverage, String> {
 
 /// Runs up to `count` random sequences with a broken adapter; returns the number of the first one that breaks
 /// the invariant.
-pub(crate) fn first_to_break(invariant: Invariant, count: u32, tampering: Tampering) -> Result<u32, String> {
+pub(crate) fn first_violation(invariant: Invariant, count: u32, tampering: Tampering) -> Result<u32, String> {
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let mut others = BTreeSet::new();
     for number in 1..=count {

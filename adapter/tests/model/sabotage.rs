@@ -1,6 +1,6 @@
 //! Tests of the model itself: it notices each defect of [`Tampering`] as a violation of the right invariant.
 
-use crate::memory::first_to_break;
+use crate::memory::first_violation;
 use crate::oracle::Invariant;
 use crate::tamper::Tampering;
 
@@ -8,7 +8,7 @@ use crate::tamper::Tampering;
 const SEQUENCES: u32 = 3000;
 
 fn assert_breaks(tampering: Tampering, invariant: Invariant) {
-    match first_to_break(invariant, SEQUENCES, tampering) {
+    match first_violation(invariant, SEQUENCES, tampering) {
         Ok(number) => eprintln!("{tampering:?} breaks {invariant:?} in sequence {number}"),
         Err(nothing) => panic!("{nothing}"),
     }

@@ -88,7 +88,7 @@ impl Arena {
     }
 
     /// Runs sequences until none is left, or one breaks an invariant.
-    async fn take_turns(self: Arc<Self>, next: &AtomicU32, count: u32, seed: u32) -> Result<Coverage> {
+    async fn run_sequences(self: Arc<Self>, next: &AtomicU32, count: u32, seed: u32) -> Result<Coverage> {
         let mut covered = Coverage::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -166,10 +166,10 @@ impl Ground for Server {
     }
 
     async fn settle(&self, journal: &Journal<KubernetesTransport>) -> Result<()> {
-        await_condition("controllers to come to rest", PATIENCE, async || {
+        await_condition("controllers to finish", PATIENCE, async || {
             let objects = journal.objects().await?;
             for object in &objects {
-                ensure!(!is_the_controllers(object, &objects), "{} is not done", crate::object::line(object));
+                ensure!(!awaits_controller(object, &objects), "{} is not done", crate::object::line(object));
             }
             Ok(())
         })
@@ -205,11 +205,11 @@ fn of_the_proxy(fault: Fault) -> Option<fault::Fault> {
 }
 
 /// Whether a controller will still change the object.
-fn is_the_controllers(object: &Value, objects: &[Value]) -> bool {
+fn awaits_controller(object: &Value, objects: &[Value]) -> bool {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    let held_by_somebody = finalizers.is_some_and(|held| held.iter().any(|by| by == "example.com/hold"));
+    let is_held = finalizers.is_some_and(|held| held.iter().any(|by| by == "example.com/hold"));
     if is_terminating(object) {
-        return !held_by_somebody;
+        return !is_held;
     }
     let left_behind = !owners(object).is_empty()
         && owners(object).iter().all(|owner| objects.iter().all(|object| uid(object) != *owner));
@@ -266,7 +266,7 @@ async fn random_sequences_keep_all_invariants_on_a_real_server() -> Result<()> {
     let begun = Instant::now();
     let next = AtomicU32::new(0);
     let arenas =
-        (0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await?.take_turns(&next, count, seed).await);
+        (0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await?.run_sequences(&next, count, seed).await);
     let mut covered = Coverage::default();
     let mut findings = String::new();
     for arena in join_all(arenas).await {

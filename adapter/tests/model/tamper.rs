@@ -96,7 +96,7 @@ impl<T: Transport> Tampered<T> {
         }
     }
 
-    fn doctored(&self, mut object: Value) -> Value {
+    fn tampered(&self, mut object: Value) -> Value {
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         match (self.how, annotations) {
             (Some(Tampering::StaleWins), Some(annotations)) => {
@@ -133,7 +133,7 @@ impl<T: Transport> Transport for Tampered<T> {
         if is_hidden {
             return Ok(Vec::new());
         }
-        Ok(found?.into_iter().map(|object| self.doctored(object)).collect())
+        Ok(found?.into_iter().map(|object| self.tampered(object)).collect())
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

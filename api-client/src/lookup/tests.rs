@@ -32,7 +32,7 @@ fn gone() -> Answer {
 }
 
 /// The same answer with one member of its problem document replaced.
-fn gone_with(member: &str, value: Value) -> Answer {
+fn problem_with(member: &str, value: Value) -> Answer {
     let mut problem: Value = serde_json::from_str(&gone().body).unwrap();
     problem[member] = value;
     Answer { body: problem.to_string(), ..gone() }
@@ -57,7 +57,11 @@ fn not_found_requires_the_apis_own_problem_document() {
     let cases = [
         ("the API's own", gone(), "not found"),
         ("with a character set", typed("Application/Problem+JSON; charset=utf-8"), "not found"),
-        ("behind a proxy that cuts the prefix", gone_with("instance", json!(format!("/resources/{ID}"))), "not found"),
+        (
+            "behind a proxy that cuts the prefix",
+            problem_with("instance", json!(format!("/resources/{ID}"))),
+            "not found",
+        ),
         ("plain JSON", typed("application/json"), no_problem),
         ("a page for people", typed("text/html"), no_problem),
         ("no type", Answer { content_type: None, ..gone() }, no_problem),
@@ -66,20 +70,20 @@ fn not_found_requires_the_apis_own_problem_document() {
         ("a page under the right type", with_body("<html>"), no_problem),
         ("two documents", with_body(&format!("{0}{0}", gone().body)), no_problem),
         ("a proxy's problem", with_body(r#"{"type":"about:blank","title":"Not Found","status":404}"#), no_problem),
-        ("without a code", gone_with("code", Value::Null), no_problem),
-        ("a document about another status", gone_with("status", json!(500)), no_problem),
+        ("without a code", problem_with("code", Value::Null), no_problem),
+        ("a document about another status", problem_with("status", json!(500)), no_problem),
         (
             "a URL that the API does not serve",
-            gone_with("code", json!("HYPERFLEET-NTF-000")),
+            problem_with("code", json!("HYPERFLEET-NTF-000")),
             "HTTP status 404 for another reason: UnknownEndpoint",
         ),
         (
             "another API's code",
-            gone_with("code", json!("CLUSTERS-MGMT-404")),
+            problem_with("code", json!("CLUSTERS-MGMT-404")),
             r#"HTTP status 404 for another reason: Other("CLUSTERS-MGMT-404")"#,
         ),
-        ("about another resource", gone_with("instance", json!("/api/hyperfleet/v1/resources/x")), other_path),
-        ("about no path", gone_with("instance", json!("")), other_path),
+        ("about another resource", problem_with("instance", json!("/api/hyperfleet/v1/resources/x")), other_path),
+        ("about no path", problem_with("instance", json!("")), other_path),
         ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
         ("gone for ever", with_status(410), "HTTP status 410 Gone"),
         ("unauthorized", with_status(401), "HTTP status 401 Unauthorized"),

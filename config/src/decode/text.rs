@@ -170,7 +170,7 @@ pub(super) fn article(wanted: &str) -> &str {
 const SUGGESTION_WIDTH: usize = 64;
 /// A suggestion may differ in one typing error per this number of letters; more would match words that share
 /// only their beginning.
-const LETTERS_PER_SLIP: usize = 3;
+const LETTERS_PER_TYPO: usize = 3;
 
 /// Returns the known word that `written` most likely misspells.
 #[must_use]
@@ -182,7 +182,7 @@ pub fn suggest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let written = plain(written);
     let slips = |word: &&'k str| {
         let word = plain(word);
-        let allowed = written.len().max(word.len()) / LETTERS_PER_SLIP;
+        let allowed = written.len().max(word.len()) / LETTERS_PER_TYPO;
         // The length difference is a lower bound of the number of typing errors, and cheap to compute.
         let comparable = written.len().abs_diff(word.len()) <= allowed;
         comparable.then(|| strsim::osa_distance(&written, &word)).filter(|slips| *slips <= allowed)

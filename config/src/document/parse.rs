@@ -93,7 +93,7 @@ impl<'t> Composer<'t, '_> {
     }
 
     fn warn_about_more(&mut self) {
-        while let Ok(Some((event, span))) = self.next_quietly() {
+        while let Ok(Some((event, span))) = self.next_unreported() {
             if let Event::DocumentStart(..) = event {
                 let message = "only the first document of the file is read".to_owned();
                 (self.report)(Severity::Warning, position(&span), message, None);
@@ -103,11 +103,11 @@ impl<'t> Composer<'t, '_> {
     }
 
     /// Returns the next event, without reporting errors: the documents after the first are not used.
-    fn next_quietly(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
+    fn next_unreported(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
         self.events.next_event().transpose().map_err(|_| Stop)
     }
 
-    fn weigh(&mut self, weight: usize, position: Position) -> Result<(), Stop> {
+    fn add_weight(&mut self, weight: usize, position: Position) -> Result<(), Stop> {
         self.weight = self.weight.saturating_add(weight);
         if self.weight > MAX_WEIGHT {
             let message = format!("the file has over {MAX_WEIGHT} bytes after the expansion of aliases");
@@ -125,7 +125,7 @@ impl<'t> Composer<'t, '_> {
             return self.alias(id, position, depth);
         }
         let before = self.weight;
-        self.weigh(NODE_WEIGHT + event.scalar().map_or(0, |(text, _)| text.len()), position)?;
+        self.add_weight(NODE_WEIGHT + event.scalar().map_or(0, |(text, _)| text.len()), position)?;
         let anchor = event.anchor_id();
         let content = if let Event::Scalar(text, style, _, tag) = event {
             Content::Scalar(self.scalar(&text, style, tag.as_deref(), position))
@@ -137,7 +137,7 @@ impl<'t> Composer<'t, '_> {
         let node = Node { position, content };
         if let Some(id) = anchor {
             let weight = self.weight - before;
-            self.weigh(weight, position)?;
+            self.add_weight(weight, position)?;
             self.anchors.insert(id, Anchored { node: node.clone(), weight });
         }
         Ok(node)
@@ -145,9 +145,9 @@ impl<'t> Composer<'t, '_> {
 
     fn alias(&mut self, id: usize, position: Position, depth: usize) -> Result<Node, Stop> {
         let Some(weight) = self.anchors.get(&id).map(|anchored| anchored.weight) else {
-            return Err(self.stop(position, "the alias stands inside the value that it names".to_owned(), None));
+            return Err(self.stop(position, "the alias is inside the value that it refers to".to_owned(), None));
         };
-        self.weigh(weight, position)?;
+        self.add_weight(weight, position)?;
         let node = self.anchors.get(&id).map(|anchored| anchored.node.clone()).ok_or(Stop)?;
         if depth + height(&node) > MAX_DEPTH + 1 {
             return Err(self.stop(position, format!("nested over {MAX_DEPTH} deep"), None));

@@ -50,7 +50,7 @@ fn scalars_have_the_types_of_gos_yaml_library() {
         ("a folded block", ">-\n  a\n  b\n", json!("a b")),
         ("text by its tag", "!!str 12", json!("12")),
         ("a number by its tag", "!!int '12'", json!(12)),
-        ("a tag of somebody else", "!mine 12", json!("12")),
+        ("an application's tag", "!mine 12", json!("12")),
         ("infinity in a word", "inf", json!("inf")),
         ("dots", "...x", json!("...x")),
     ];
@@ -75,11 +75,11 @@ fn locate_returns_the_position_of_a_path() {
     let at = |line, column| Position { line, column };
     let a = Path::root().key("a");
     let cases = [
-        ("a collection stands at its key", a.clone(), "a", at(1, 1)),
+        ("a collection is located at its key", a.clone(), "a", at(1, 1)),
         ("an item", a.index(0), "a[0]", at(2, 5)),
-        ("a scalar stands at itself", a.index(0).key("b"), "a[0].b", at(2, 8)),
+        ("a scalar is located at its text", a.index(0).key("b"), "a[0].b", at(2, 8)),
         ("a key with a dot", a.index(0).key("c.d"), "a[0][\"c.d\"]", at(3, 12)),
-        ("a key that is missing stands at its parent", a.index(0).key("x").key("y"), "a[0].x.y", at(2, 5)),
+        ("a missing key is located at its parent", a.index(0).key("x").key("y"), "a[0].x.y", at(2, 5)),
         ("an item that is missing", a.index(7), "a[7]", at(1, 1)),
     ];
     for (name, path, written, position) in cases {

@@ -10,7 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// How far in the future the API accepts an `observed_time`.
 const AHEAD: SignedDuration = SignedDuration::from_mins(5);
+/// How far in the past the API accepts an `observed_time`.
 const BEHIND: SignedDuration = SignedDuration::from_mins(30);
 /// The condition types that every report must contain.
 const MANDATORY: [&str; 3] = ["Available", "Applied", "Health"];
@@ -113,7 +115,7 @@ pub(super) fn receive<'a>(
     }
     match previous {
         Some(_) if is_unknown(&body) => (Reception::Discarded, None, Vec::new()),
-        Some(previous) if same_moment(&body, observed, previous) => {
+        Some(previous) if has_same_time(&body, observed, previous) => {
             (Reception::Dropped, Some(previous.clone()), Vec::new())
         }
         previous => (Reception::Stored, Some(merge(body, observed, previous)), Vec::new()),
@@ -161,7 +163,7 @@ fn is_older(body: &Body, observed: Timestamp, previous: &Stored) -> bool {
     generation < known || (generation == known && observed < previous.observed)
 }
 
-fn same_moment(body: &Body, observed: Timestamp, previous: &Stored) -> bool {
+fn has_same_time(body: &Body, observed: Timestamp, previous: &Stored) -> bool {
     body.observed_generation == previous.body.observed_generation && observed == previous.observed
 }
 

@@ -125,7 +125,7 @@ async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u
     )?;
     let client = access.client().await?;
     instance
-        .await_up("kube-apiserver to be ready", async || {
+        .await_start("kube-apiserver to be ready", async || {
             let request = http::Request::get("/readyz").body(Vec::new())?;
             client.request_text(request).await?;
             Ok(())
@@ -157,7 +157,7 @@ async fn controller_manager(
     instance.spawn("kube-controller-manager", &[], &argv)?;
     let accounts: Api<ServiceAccount> = Api::namespaced(access.client().await?, "default");
     instance
-        .await_up("kube-controller-manager to make the first service account", async || {
+        .await_start("kube-controller-manager to make the first service account", async || {
             Ok(accounts.get("default").await.map(drop)?)
         })
         .await

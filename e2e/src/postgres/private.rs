@@ -42,7 +42,7 @@ impl PrivateServer {
                 instance.publish(&server)?;
                 Ok(Self { server, instance, lease: Some(lease), _directory: directory })
             }
-            Err(error) => Err(error.context(format!("failed to start a private server: {}", instance.last_words()))),
+            Err(error) => Err(error.context(format!("failed to start a private server: {}", instance.log_tails()))),
         }
     }
 

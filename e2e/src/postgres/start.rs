@@ -64,7 +64,7 @@ async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &
 
     let server = Server { url: format!("postgres://postgres@127.0.0.1:{port}") };
     instance
-        .await_up("PostgreSQL to answer", async || psql(&format!("{}/postgres", server.url), "SELECT 1").await)
+        .await_start("PostgreSQL to answer", async || psql(&format!("{}/postgres", server.url), "SELECT 1").await)
         .await?;
     Ok(server)
 }

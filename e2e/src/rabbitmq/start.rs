@@ -42,7 +42,7 @@ pub(super) async fn start(instance: &mut Instance, listeners: &Listeners) -> any
     instance.spawn("rabbitmq", &environment, &[SERVER.to_owned()])?;
     let broker = Broker { url: format!("amqp://guest:guest@127.0.0.1:{}/%2f", listeners.amqp) };
     instance
-        .await_up("RabbitMQ to accept connections", async || {
+        .await_start("RabbitMQ to accept connections", async || {
             let connection = broker.connect().await?;
             Ok(connection.close(200, "ready".into()).await?)
         })

@@ -17,9 +17,9 @@ use crate::await_condition;
 
 /// Limits the start of a server, which takes three or four seconds on an idle machine.
 const START: Duration = Duration::from_secs(120);
-/// Limits one check. A server that is starting may accept a connection and never answer it, so a new one is
-/// opened.
-const LOOK: Duration = Duration::from_secs(10);
+/// Limits one probe. A server that is starting may accept a connection and never answer on it, so the next probe
+/// connects again.
+const PROBE_TIME: Duration = Duration::from_secs(10);
 
 /// When the supervisor stops an instance.
 pub(crate) struct Lifetime {
@@ -88,7 +88,7 @@ impl Instance {
 
     /// Waits until a server listens on the port.
     pub(crate) async fn await_port(&mut self, what: &str, port: u16) -> anyhow::Result<()> {
-        self.await_up(what, async || {
+        self.await_start(what, async || {
             tokio::net::TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
             Ok(())
         })
@@ -96,17 +96,17 @@ impl Instance {
     }
 
     /// Waits until `probe` succeeds; fails at once if a server has ended.
-    pub(crate) async fn await_up(
+    pub(crate) async fn await_start(
         &mut self,
         what: &str,
         mut probe: impl AsyncFnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let look = async || tokio::time::timeout(LOOK, probe()).await.context("no answer in time")?;
+        let attempt = async || tokio::time::timeout(PROBE_TIME, probe()).await.context("no answer in time")?;
         let ended = await_condition("the supervisor to end", START, async || {
             self.supervisor.try_wait()?.context("it runs").map(drop)
         });
         tokio::select! {
-            up = await_condition(what, START, look) => up,
+            up = await_condition(what, START, attempt) => up,
             Ok(()) = ended => bail!("a server ended before {what} was seen"),
         }
     }
@@ -129,9 +129,9 @@ impl Instance {
     }
 
     /// The last lines of all logs, for the error of a failed start.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn log_tails(&self) -> String {
         const LINES: usize = 8;
-        let mut words = String::new();
+        let mut tails = String::new();
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut logs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
@@ -140,9 +140,9 @@ impl Instance {
             let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
             let lines: Vec<&str> = text.lines().collect();
             let tail = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n    ");
-            let _ = write!(words, "\n  {}:\n    {tail}", log.display());
+            let _ = write!(tails, "\n  {}:\n    {tail}", log.display());
         }
-        words
+        tails
     }
 
     fn log(&self, name: &str) -> PathBuf {

@@ -95,7 +95,7 @@ async fn answering(answers: impl Fn(&str) -> (u16, Value) + Send + Sync + 'stati
 }
 
 /// The URL of a port on which nothing listens.
-async fn nobody() -> String {
+async fn closed_port() -> String {
     format!("http://{}", TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap())
 }
 
@@ -158,7 +158,7 @@ async fn cut_connection_is_unreachable_and_the_request_is_sent_once() {
 
 #[tokio::test]
 async fn refused_connection_is_unreachable_with_each_cause_once() {
-    let error = cluster(client(&nobody().await).await).create(&config_map()).await.unwrap_err();
+    let error = cluster(client(&closed_port().await).await).create(&config_map()).await.unwrap_err();
     assert_eq!((error.kind, error.status), (ErrorKind::Unreachable, None));
     assert!(error.message.contains("Connection refused"), "{error}");
     assert_eq!(error.message.matches("client error").count(), 1, "each cause is printed once: {error}");
@@ -201,7 +201,7 @@ async fn object_is_absent_only_if_the_server_names_it() {
 }
 
 #[tokio::test]
-async fn namespace_is_required_or_ignored_as_the_kind_has_one() {
+async fn namespace_is_required_only_for_namespaced_kinds() {
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
     let (server, client) = Server::start(move |_| (200, namespace.clone())).await;
     let cluster = cluster(client);

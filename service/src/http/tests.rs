@@ -16,7 +16,7 @@ use crate::logging::{Format, Identity, LogSettings, Output, subscriber_into};
 const SHORT: Duration = Duration::from_millis(200);
 /// A limit that only a hanging test reaches; below hyper's own time limit of 30 s.
 const LONG: Duration = Duration::from_secs(20);
-const UNHURRIED: Limits = Limits { head: LONG, body: LONG, answer: LONG, connections: 8 };
+const LONG_LIMITS: Limits = Limits { head: LONG, body: LONG, answer: LONG, connections: 8 };
 const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn rest(mut client: TcpStream) -> String {
 }
 
 /// Reads one answer with the body `well`, and leaves the connection open.
-async fn is_well(client: &mut TcpStream) {
+async fn read_well(client: &mut TcpStream) {
     let mut text = Vec::new();
     while !text.ends_with(b"well") {
         assert_ne!(tokio::time::timeout(LONG, client.read_buf(&mut text)).await.unwrap().unwrap(), 0, "{text:?}");
@@ -69,18 +69,18 @@ fn body(text: &str) -> String {
 
 #[tokio::test]
 async fn server_closes_a_connection_without_a_complete_head() {
-    let server = serve(router(), Limits { head: SHORT, ..UNHURRIED }).await;
+    let server = serve(router(), Limits { head: SHORT, ..LONG_LIMITS }).await;
     for (name, sent) in [("nothing", ""), ("half a line", "GE"), ("half a head", "GET / HTTP/1.1\r\nhost: x\r\n")] {
         assert_eq!(rest(send(&server, sent).await).await, "", "{name}");
     }
     let mut idle = send(&server, GET).await;
-    is_well(&mut idle).await;
+    read_well(&mut idle).await;
     assert_eq!(rest(idle).await, "", "idle after an answer");
 }
 
 #[tokio::test]
 async fn server_answers_408_to_an_incomplete_body() {
-    let server = serve(router(), Limits { body: SHORT, ..UNHURRIED }).await;
+    let server = serve(router(), Limits { body: SHORT, ..LONG_LIMITS }).await;
     for (name, sent) in [("nothing", ""), ("half", "hal")] {
         let answer = rest(send(&server, &body(sent)).await).await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{name}: {answer}");
@@ -95,7 +95,7 @@ async fn server_answers_408_to_an_incomplete_body() {
 /// for ever.
 #[tokio::test]
 async fn server_answers_408_to_a_body_sent_too_slowly() {
-    let server = serve(router(), Limits { body: SHORT, ..UNHURRIED }).await;
+    let server = serve(router(), Limits { body: SHORT, ..LONG_LIMITS }).await;
     let client = send(&server, "POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
     let (mut answers, mut requests) = client.into_split();
     let dribble = tokio::spawn(async move {
@@ -112,7 +112,7 @@ async fn server_answers_408_to_a_body_sent_too_slowly() {
 
 #[tokio::test]
 async fn server_reads_bodies_up_to_their_limit() {
-    let server = serve(router(), UNHURRIED).await;
+    let server = serve(router(), LONG_LIMITS).await;
     let mut client = send(&server, &body("who").replace("host: x", "connection: close\r\nhost: x")).await;
     client.write_all(b"le!").await.unwrap();
     assert!(rest(client).await.ends_with("whole!"));
@@ -126,10 +126,10 @@ const LONG_ANSWER: usize = 64 << 20;
 #[tokio::test]
 async fn server_closes_a_connection_that_does_not_read() {
     let router = router().route("/long", get(async || vec![b'x'; LONG_ANSWER]));
-    let server = serve(router, Limits { answer: SHORT, connections: 1, ..UNHURRIED }).await;
+    let server = serve(router, Limits { answer: SHORT, connections: 1, ..LONG_LIMITS }).await;
     let unread = send(&server, "GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await;
     // The limit is one connection, so this request is answered only after the unread one is closed.
-    is_well(&mut send(&server, GET).await).await;
+    read_well(&mut send(&server, GET).await).await;
     let taken = rest(unread).await.len();
     assert!(taken < LONG_ANSWER, "{taken} bytes");
 }
@@ -150,7 +150,7 @@ fn gated(gate: &Arc<Notify>, entered: &Arc<Notify>) -> Router {
 #[tokio::test(start_paused = true)]
 async fn connection_beyond_the_limit_waits() {
     let (gate, entered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let server = serve(gated(&gate, &entered), Limits { connections: 1, ..UNHURRIED }).await;
+    let server = serve(gated(&gate, &entered), Limits { connections: 1, ..LONG_LIMITS }).await;
     let request = GET.replace("host: x", "connection: close\r\nhost: x");
     let first = send(&server, &request).await;
     entered.notified().await;
@@ -172,7 +172,7 @@ async fn panic_of_a_handler_is_logged() {
     let sink = Box::new(move |line: &[u8]| drop(lines.send(String::from_utf8_lossy(line).into_owned())));
     let _log = tracing::subscriber::set_default(subscriber_into(settings, &Identity::of("tests"), sink));
     let router = Router::new().route("/", get(async || -> &str { panic!("no such row") }));
-    let server = serve(router, UNHURRIED).await;
+    let server = serve(router, LONG_LIMITS).await;
     assert_eq!(rest(send(&server, GET).await).await, "");
     let line = tokio::time::timeout(LONG, logged.recv()).await.unwrap().unwrap();
     for part in [r#""level":"error""#, r#""purpose":"tests""#, "no such row"] {
@@ -183,7 +183,7 @@ async fn panic_of_a_handler_is_logged() {
 #[tokio::test]
 async fn stopped_server_finishes_running_requests() {
     let (gate, entered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let server = serve(gated(&gate, &entered), UNHURRIED).await;
+    let server = serve(gated(&gate, &entered), LONG_LIMITS).await;
     let address = server.address();
     let idle = TcpStream::connect(address).await.unwrap();
     let running = send(&server, GET).await;
@@ -202,7 +202,7 @@ async fn stopped_server_finishes_running_requests() {
 async fn slow_client_does_not_delay_the_stop() {
     let (gate, entered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     for sent in ["GET / HT", GET] {
-        let server = serve(gated(&gate, &entered), UNHURRIED).await;
+        let server = serve(gated(&gate, &entered), LONG_LIMITS).await;
         let client = send(&server, sent).await;
         if sent == GET {
             entered.notified().await;
@@ -214,16 +214,16 @@ async fn slow_client_does_not_delay_the_stop() {
 
 #[tokio::test]
 async fn unspecified_address_accepts_ipv4_too() {
-    let server = Listener::bind((Ipv6Addr::UNSPECIFIED, 0).into(), "tests").await.unwrap().serve(router(), UNHURRIED);
+    let server = Listener::bind((Ipv6Addr::UNSPECIFIED, 0).into(), "tests").await.unwrap().serve(router(), LONG_LIMITS);
     assert!(server.address().ip().is_unspecified());
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, server.address().port())).await.unwrap();
     client.write_all(GET.as_bytes()).await.unwrap();
-    is_well(&mut client).await;
+    read_well(&mut client).await;
 }
 
 #[tokio::test]
 async fn taken_address_is_an_error() {
-    let server = serve(router(), UNHURRIED).await;
+    let server = serve(router(), LONG_LIMITS).await;
     for address in [server.address(), (Ipv6Addr::UNSPECIFIED, server.address().port()).into()] {
         let error = Listener::bind(address, "health").await.unwrap_err().to_string();
         assert_eq!(error, format!("failed to listen on `{address}` for health"));

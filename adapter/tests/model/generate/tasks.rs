@@ -12,7 +12,7 @@ use proptest::sample::select;
 use crate::shape::{Atom, Discovery, Flag, Gate, Kind, Naming, Patch, ResourceShape, Retention, TaskShape};
 
 // The target of a gate's atom before the resource has its place in the list.
-const ITSELF: usize = 0;
+const OWN: usize = 0;
 const NEXT: usize = 1;
 const PREVIOUS: usize = 2;
 /// This value and those above select any resource.
@@ -22,7 +22,7 @@ const ANY: usize = 3;
 pub(crate) fn tasks() -> impl Strategy<Value = TaskShape> {
     let tame = vec(resource(false), 1..=3);
     let wild = vec(resource(true), 1..=3);
-    prop_oneof![4 => tame.prop_map(tamed).boxed(), 1 => wild.boxed()].prop_map(|mut resources| {
+    prop_oneof![4 => tame.prop_map(without_pitfalls).boxed(), 1 => wild.boxed()].prop_map(|mut resources| {
         for place in 0..resources.len() {
             let owner = resources[place].owner.filter(|owner| *owner < place && resources[*owner].retention.is_none());
             resources[place].owner = owner;
@@ -36,7 +36,7 @@ pub(crate) fn tasks() -> impl Strategy<Value = TaskShape> {
 }
 
 /// Removes combinations that an author would not write.
-fn tamed(mut resources: Vec<ResourceShape>) -> Vec<ResourceShape> {
+fn without_pitfalls(mut resources: Vec<ResourceShape>) -> Vec<ResourceShape> {
     for place in 0..resources.len() {
         let resource = &mut resources[place];
         if !resource.discovery.is_exclusive() {
@@ -148,7 +148,7 @@ fn resolve_targets(atom: &mut Atom, place: usize, count: usize) -> bool {
         Atom::There(of) | Atom::Missing(of) | Atom::Differs(of, ..) | Atom::Behind(of) | Atom::Done(of) => of,
     };
     let settled = match *target {
-        ITSELF => Some(place),
+        OWN => Some(place),
         NEXT => Some(place + 1).filter(|next| *next < count),
         PREVIOUS => place.checked_sub(1),
         any => Some((any - ANY) % count),
@@ -180,10 +180,10 @@ fn resource(wild: bool) -> impl Strategy<Value = ResourceShape> {
     let gates = (
         weighted(0.2, gate(wild, &[Flag::Ready, Flag::May], vec![])),
         weighted(0.25, gate(wild, &[Flag::Ready, Flag::May], vec![Atom::There(PREVIOUS)])),
-        weighted(0.25, gate(wild, &[Flag::Ready, Flag::May], vec![Atom::Missing(ITSELF)])),
+        weighted(0.25, gate(wild, &[Flag::Ready, Flag::May], vec![Atom::Missing(OWN)])),
         vec(patch(wild), 0..3),
         weighted(0.35, recreate(wild)),
-        weighted(0.35, gate(wild, &[Flag::Leaving], vec![Atom::There(ITSELF)])),
+        weighted(0.35, gate(wild, &[Flag::Leaving], vec![Atom::There(OWN)])),
         weighted(0.45, gate(wild, &[Flag::Going], vec![Atom::Missing(NEXT)])),
     );
     (shape, gates, proptest::bool::weighted(0.8)).prop_map(|(shape, gates, often)| {
@@ -221,7 +221,7 @@ fn resource(wild: bool) -> impl Strategy<Value = ResourceShape> {
 
 /// A patch whose gate compares the live value with the patch's; in a wild task the gate is arbitrary.
 fn patch(wild: bool) -> impl Strategy<Value = Patch> {
-    let compares = Atom::Differs(ITSELF, 0, "on");
+    let compares = Atom::Differs(OWN, 0, "on");
     let tame = weighted(0.5, flag(&[Flag::Tweak, Flag::Ready]))
         .prop_map(move |flag| Gate(flag.into_iter().chain([compares]).collect()));
     let when = if wild { gate(wild, &[Flag::Tweak], vec![compares]).boxed() } else { tame.boxed() };
@@ -230,8 +230,8 @@ fn patch(wild: bool) -> impl Strategy<Value = Patch> {
 
 fn recreate(wild: bool) -> impl Strategy<Value = Gate> {
     let behind = weighted(0.3, flag(&[Flag::Ready]))
-        .prop_map(|flag| Gate(flag.into_iter().chain([Atom::Behind(ITSELF)]).collect()));
-    let others = gate(wild, &[Flag::Again], vec![Atom::Done(ITSELF), Atom::Behind(ITSELF)]);
+        .prop_map(|flag| Gate(flag.into_iter().chain([Atom::Behind(OWN)]).collect()));
+    let others = gate(wild, &[Flag::Again], vec![Atom::Done(OWN), Atom::Behind(OWN)]);
     let share = if wild { 1 } else { 6 };
     prop_oneof![share => behind.boxed(), 1 => others.boxed()]
 }

@@ -54,7 +54,7 @@ impl Judge<'_, '_> {
             let mut before = self.at_beginning.iter();
             is_disowned(object) && before.any(|before| uid(before) == uid(object) && is_disowned(before))
         };
-        if entry.before.iter().any(|object| was_disowned(&object)) && !self.view.found_its_own(place) {
+        if entry.before.iter().any(|object| was_disowned(&object)) && !self.view.found_owned(place) {
             self.broken(Invariant::DisownedChanged, format!("creates {name} in the place of a disowned object"));
         }
         let resource = &self.view.task.resources[place];

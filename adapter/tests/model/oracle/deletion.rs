@@ -14,7 +14,7 @@ use crate::shape::Retention;
 
 /// The reason for a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mandate {
+enum Justification {
     DeleteGate,
     Recreation,
     Retention,
@@ -30,14 +30,15 @@ impl Judge<'_, '_> {
             let what = format!("deletes {name}, which it has not read as a version of a resource");
             return self.broken(Invariant::UnjustifiedDeletion, what);
         }
-        let mandate = places.iter().find_map(|place| Some((*place, self.mandate(*place, number, uid_of_target)?)));
-        let Some((place, mandate)) = mandate else {
-            let is_spared = |place: &usize| {
+        let justification =
+            places.iter().find_map(|place| Some((*place, self.justification(*place, number, uid_of_target)?)));
+        let Some((place, justification)) = justification else {
+            let is_kept = |place: &usize| {
                 let versions = self.view.versions(*place, number);
-                let spared = self.spared(*place, number, &versions);
-                self.view.task.resources[*place].retention.is_some() && spared == Some(uid_of_target)
+                let kept = self.kept(*place, number, &versions);
+                self.view.task.resources[*place].retention.is_some() && kept == Some(uid_of_target)
             };
-            return if places.iter().any(is_spared) {
+            return if places.iter().any(is_kept) {
                 self.broken(Invariant::CurrentPruned, format!("deletes {name}, the current version, without a gate"))
             } else {
                 self.broken(
@@ -46,13 +47,13 @@ impl Judge<'_, '_> {
                 )
             };
         };
-        if mandate == Mandate::Recreation && self.is_held_by_a_stranger(place, entry) {
+        if justification == Justification::Recreation && self.has_foreign_holder(place, entry) {
             let what =
                 format!("deletes {name} to recreate it under a name that a foreign object has had from the beginning");
             self.broken(Invariant::UnjustifiedDeletion, what);
         }
         let versions = self.view.versions(place, number);
-        if mandate == Mandate::Recreation && self.is_stale(&versions) {
+        if justification == Justification::Recreation && self.is_stale(&versions) {
             let what = format!("deletes {name} to recreate it, though a newer generation is live");
             self.broken(Invariant::StaleWrite, what);
         }
@@ -73,7 +74,7 @@ impl Judge<'_, '_> {
 
     /// Whether a foreign object, which no deletion of the resource's versions removes, has had the rendered
     /// name since the beginning of the pass.
-    fn is_held_by_a_stranger(&self, place: usize, entry: &Entry) -> bool {
+    fn has_foreign_holder(&self, place: usize, entry: &Entry) -> bool {
         let resource = &self.view.task.resources[place];
         let wanted = rendered_name(resource, place, self.view.event);
         let Shown::Versions(shown) = self.view.shown(place) else { return false };
@@ -87,7 +88,7 @@ impl Judge<'_, '_> {
     }
 
     /// The reason for the deletion of this object, if there is one.
-    fn mandate(&self, place: usize, number: usize, target: &str) -> Option<Mandate> {
+    fn justification(&self, place: usize, number: usize, target: &str) -> Option<Justification> {
         let resource = &self.view.task.resources[place];
         let versions = self.view.versions(place, number);
         let is_disowned = resource.orphan.as_ref().is_some_and(|gate| self.view.truths(gate, number) == [Truth::Yes]);
@@ -96,32 +97,32 @@ impl Judge<'_, '_> {
             return None;
         }
         if self.view.may_hold(resource.delete.as_ref(), false, number) {
-            return Some(Mandate::DeleteGate);
+            return Some(Justification::DeleteGate);
         }
         if let Some(retention) = resource.retention {
-            let spared = self.spared(place, number, &versions)?;
-            return self.is_expired(retention, &versions, spared, target).then_some(Mandate::Retention);
+            let kept = self.kept(place, number, &versions)?;
+            return self.is_expired(retention, &versions, kept, target).then_some(Justification::Retention);
         }
         let desired = self.view.event.generation;
         let is_behind = || current(&versions, desired).and_then(generation).is_some_and(|live| live < desired);
         let recreates =
             self.view.may_hold(resource.recreate.as_ref(), false, number) || resource.recreate_on_change && is_behind();
         let may_create = self.view.may_hold(resource.create.as_ref(), true, number);
-        (recreates && may_create).then_some(Mandate::Recreation)
+        (recreates && may_create).then_some(Justification::Recreation)
     }
 
     /// The version that retention must keep: the one that the pass created, else the current one.
-    fn spared<'s>(&self, place: usize, number: usize, versions: &'s [Value]) -> Option<&'s str> {
+    fn kept<'s>(&self, place: usize, number: usize, versions: &'s [Value]) -> Option<&'s str> {
         let made = versions.iter().find(|version| self.view.has_created(place, number, version));
         made.or_else(|| current(versions, self.view.event.generation)).map(uid)
     }
 
     /// Whether the object is a former version beyond the age or the number that retention keeps.
-    fn is_expired(&self, retention: Retention, versions: &[Value], spared: &str, target: &str) -> bool {
+    fn is_expired(&self, retention: Retention, versions: &[Value], kept: &str, target: &str) -> bool {
         let event = self.view.event;
         let mut former: Vec<&Value> = versions
             .iter()
-            .filter(|version| !is_terminating(version) && uid(version) != spared)
+            .filter(|version| !is_terminating(version) && uid(version) != kept)
             .filter(|version| generation(version).is_none_or(|live| live <= event.generation))
             .collect();
         former.sort_by_key(|version| Reverse((created(version), name(version))));

@@ -45,16 +45,16 @@ pub(crate) struct View<'a> {
     /// What was read of each resource at the beginning.
     shown: Vec<Shown>,
     /// Whether the discovery of each resource found an object that the resource certainly owns.
-    found_its_own: Vec<bool>,
+    found_owned: Vec<bool>,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn new(task: &'a TaskShape, event: &'a Event, calls: &'a [Entry]) -> Self {
         let reads = calls.iter().position(|entry| !matches!(entry.call, Call::Find(_))).unwrap_or(calls.len());
-        let mut view = Self { task, event, calls, shown: Vec::new(), found_its_own: Vec::new() };
+        let mut view = Self { task, event, calls, shown: Vec::new(), found_owned: Vec::new() };
         for place in 0..task.resources.len() {
             let own = answer(&calls[..reads], &query(task, place, event));
-            view.found_its_own.push(own.is_some_and(|found| view.owns_certainly(found, place)));
+            view.found_owned.push(own.is_some_and(|found| view.owns_certainly(found, place)));
             view.shown.push(view.read(place, own, answer(&calls[..reads], &mark_query(task, place, event))));
         }
         view
@@ -63,7 +63,7 @@ impl<'a> View<'a> {
     fn read(&self, place: usize, own: Option<&Vec<Value>>, marked: Option<&Vec<Value>>) -> Shown {
         let Some(own) = own else { return Shown::Unknown };
         let mut versions = self.owned(own, place);
-        if self.task.resources[place].orphan.is_none() || self.found_its_own[place] {
+        if self.task.resources[place].orphan.is_none() || self.found_owned[place] {
             return Shown::Versions(versions);
         }
         // If discovery finds no owned object, disowned objects are looked up by their mark.
@@ -75,8 +75,8 @@ impl<'a> View<'a> {
         Shown::Versions(versions)
     }
 
-    pub(crate) fn found_its_own(&self, place: usize) -> bool {
-        self.found_its_own[place]
+    pub(crate) fn found_owned(&self, place: usize) -> bool {
+        self.found_owned[place]
     }
 
     /// What was read of the resource at the beginning.
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
                 }
                 // After a refused creation, the holder of the name is read, and is a version if the resource
                 // owns it.
-                (Call::Find(query), CallResult::Found(found)) if self.reads_the_holder(place, number, query) => {
+                (Call::Find(query), CallResult::Found(found)) if self.reads_name_holder(place, number, query) => {
                     for object in self.owned(found, place) {
                         versions.retain(|known| uid(known) != uid(&object));
                         versions.push(object);
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the query reads the object that has the name of the resource's creation just refused.
-    fn reads_the_holder(&self, place: usize, number: usize, query: &Query) -> bool {
+    fn reads_name_holder(&self, place: usize, number: usize, query: &Query) -> bool {
         let Some(entry) = number.checked_sub(1).and_then(|number| self.calls.get(number)) else { return false };
         let (Call::Create(desired), QueryBy::Name(wanted)) = (&entry.call, &query.by) else { return false };
         entry_of(desired) == Some(place) && name(desired) == wanted

@@ -20,7 +20,7 @@ fn observed() -> (Settings, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn observer_hears_of_every_request() {
+async fn observer_is_notified_of_every_request() {
     let (_server, client) = Server::start(|_| status(403, "Forbidden", Value::Null)).await;
     let (settings, heard) = observed();
     Cluster::new(client, "me", settings).dry_run_create(&config_map()).await.unwrap_err();
@@ -31,15 +31,15 @@ async fn observer_hears_of_every_request() {
 }
 
 #[tokio::test]
-async fn observer_hears_that_no_answer_came() {
+async fn observer_is_notified_of_a_missing_answer() {
     let (settings, heard) = observed();
-    let cluster = Cluster::new(client(&nobody().await).await, "me", settings);
+    let cluster = Cluster::new(client(&closed_port().await).await, "me", settings);
     cluster.create(&config_map()).await.unwrap_err();
     assert_eq!(*heard.lock().unwrap(), ["begin", "discover ConfigMap None not answered"]);
 }
 
 #[tokio::test]
-async fn observer_hears_no_end_of_a_request_that_is_given_up() {
+async fn observer_is_not_notified_of_the_end_of_a_cancelled_request() {
     let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
     let (settings, heard) = observed();
     let cluster = Cluster::new(client, "me", settings);
@@ -68,9 +68,9 @@ async fn endless_answer_is_refused_and_counts_as_answered() {
 }
 
 #[tokio::test]
-async fn probe_gives_the_status_whatever_it_is() {
+async fn probe_returns_any_status() {
     let refusing = answering(|_| status(503, "ServiceUnavailable", Value::Null)).await;
     assert_eq!(refusing.probe().await, Ok(503));
-    let reason = cluster(client(&nobody().await).await).probe().await.unwrap_err();
+    let reason = cluster(client(&closed_port().await).await).probe().await.unwrap_err();
     assert!(reason.contains("Connection refused"), "{reason}");
 }

@@ -30,7 +30,7 @@ async fn every_call_fails_if_the_answer_is_not_the_object() {
             assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
             if let Err(error) = result {
                 assert_eq!((error.kind, error.status), (ErrorKind::Unavailable, Some(200)), "{name}: {error}");
-                assert!(error.message.starts_with("the answer is not what was asked for: it"), "{name}: {error}");
+                assert!(error.message.starts_with("the answer is not the requested object: it"), "{name}: {error}");
             }
         }
     }
