@@ -1,13 +1,13 @@
 //! Which results an expression can have, computed at load, before there is an event.
 //!
-//! In: a syntax tree, what is certain of the entries of `resources`, and the expressions that variables stand for. Out: an
-//! [`AbstractValue`], which knows the [`Possible`] results of the expression and its [`Relation`] to another one. Nothing
-//! fails: a part that only an event decides can have any result.
+//! In: a syntax tree, what is certain of the entries of `resources`, and the expressions that variables stand
+//! for. Out: an [`AbstractValue`], which knows the [`Possible`] results of the expression and its [`Relation`] to
+//! another one. Nothing fails: a part that only an event decides can have any result.
 //!
-//! [`known::prepare`] writes what is known into the tree. [`claim`](claim::claim) reads the result as boolean operators over
-//! constants, which the evaluator evaluates, and tests such as `phase == 'a'`; the same test has the same answer everywhere.
-//! A claim is evaluated over sets of results, and for relations over every combination of the tests' answers: a dozen tests have
-//! 4,096, and more than a dozen are not combined.
+//! [`known::prepare`] writes what is known into the tree. [`claim`](claim::claim) reads the result as boolean
+//! operators over constants, which the evaluator evaluates, and tests such as `phase == 'a'`; the same test has
+//! the same answer everywhere. A claim is evaluated over sets of results, and for relations over every
+//! combination of the tests' answers: a dozen tests have 4,096, and more than a dozen are not combined.
 
 mod claim;
 mod combinations;
@@ -129,8 +129,8 @@ impl AbstractValue {
         }
     }
 
-    /// What the parts that are not certain read of the entry `name` of `resources`: places in it, the empty one being the
-    /// whole entry. None if the expression can read any entry.
+    /// What the parts that are not certain read of the entry `name` of `resources`: places in it, the empty one
+    /// being the whole entry. None if the expression can read any entry.
     #[must_use]
     pub fn places_in(&self, name: &str) -> Option<Vec<Vec<Key>>> {
         if lint::reads(&self.tree, "resources").any {

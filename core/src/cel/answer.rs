@@ -1,12 +1,12 @@
-//! CEL values as JSON.
+//! Converts CEL values to JSON.
 //!
-//! In goes what an expression evaluated to, out comes the JSON that payloads, params and templates
-//! go on with. Timestamps, durations and bytes become text as in protobuf's JSON, and the answer notes where they are,
-//! so that the next expression gets them back; types become their names. It fails for numbers that JSON lacks (infinities) and for values that are no data.
+//! In: the result of an expression. Out: JSON for payloads, params and templates. Timestamps, durations and bytes
+//! become text as in protobuf's JSON mapping; the answer lists their places, so that the next expression reads
+//! them with their CEL types. Fails: for infinite numbers, types and functions, which JSON cannot represent.
 //!
-//! The interpreter hands out results only as copies in its own values, which for an object costs more
-//! than any expression. So every tree is [wrapped](wrap) in a call of an internal function, which makes
-//! the JSON while the interpreter still holds the value, and hands that through.
+//! The interpreter returns a result only as a copy, and copying an object costs more than evaluating most
+//! expressions. So every tree is [wrapped](wrap) in a call of an internal function, which converts the value
+//! before the interpreter copies it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_overload(ANSWER, "any_to_answer", vec![DYN_TYPE], package)
 }
 
-/// The tree that yields what [`unpack`] takes.
+/// Wraps a tree in the call that converts its result; [`unpack`] takes the answer out.
 pub(super) fn wrap(tree: IdedExpr) -> IdedExpr {
     let call = CallExpr { func_name: ANSWER.to_owned(), target: None, args: vec![tree] };
     IdedExpr { id: 0, expr: Expr::Call(call) }
@@ -41,7 +41,7 @@ pub(super) fn unwrap(wrapped: &IdedExpr) -> &IdedExpr {
     call.args.first().filter(|_| call.func_name == ANSWER).unwrap_or(wrapped)
 }
 
-/// An answer on its way through the interpreter.
+/// An answer inside a value of the interpreter.
 #[derive(Debug)]
 struct Package(Mutex<Option<Typed>>);
 
@@ -69,7 +69,7 @@ fn package<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
     CelValue::Opaque(Arc::new(Package(Mutex::new(answer)))).try_into().map(CowVal::Owned)
 }
 
-/// What the evaluation of a wrapped tree says.
+/// The answer of a wrapped tree's evaluation; none for an optional without a value.
 pub(super) fn unpack(value: &CelValue) -> Result<Option<Typed>, ExecutionError> {
     if let CelValue::Opaque(opaque) = value
         && let Some(Package(answer)) = opaque.downcast_ref()
@@ -82,7 +82,7 @@ pub(super) fn unpack(value: &CelValue) -> Result<Option<Typed>, ExecutionError> 
     Ok(Some(Typed { value, kinds }))
 }
 
-/// What the result of an expression says; an optional is unwrapped.
+/// The answer for a result; an optional is unwrapped.
 fn answer(value: &dyn Val) -> Result<Option<Typed>, ExecutionError> {
     match value.downcast_ref::<CelOptional<'_>>() {
         Some(optional) => optional.option().map_or(Ok(None), answer),
@@ -94,12 +94,12 @@ fn answer(value: &dyn Val) -> Result<Option<Typed>, ExecutionError> {
     }
 }
 
-/// A value as JSON.
+/// Converts a value to JSON.
 pub(super) fn json(value: &dyn Val) -> Result<Value, ExecutionError> {
     part(value, "", &mut Kinds::new())
 }
 
-/// A value within an answer, at a JSON pointer; an empty optional there is null.
+/// Converts a value at a JSON pointer within an answer; an optional without a value becomes null there.
 fn part(value: &dyn Val, at: &str, kinds: &mut Kinds) -> Result<Value, ExecutionError> {
     if !matches!(value.get_type().kind(), Kind::List | Kind::Map | Kind::Opaque) {
         return scalar(&CelValue::try_from(value)?, at, kinds);

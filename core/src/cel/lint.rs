@@ -1,7 +1,7 @@
-//! What an expression refers to, found without evaluating it.
+//! Finds the names that an expression uses, without evaluating it.
 //!
-//! In goes a syntax tree, out come the names it uses: variables and functions that nobody provides,
-//! and which members of an object it reads. It judges by names alone; types are known at run time.
+//! In: a syntax tree. Out: its variables, its functions that do not exist, and the members of an object that it
+//! reads. Types are not checked: only an evaluation knows them. Fails: nothing.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,25 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use super::environment;
 use super::walk::{self, Node};
 
-/// A name that is used, in the order of its first use.
+/// A name that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
     /// A variable.
     Variable(String),
-    /// A function that the library does not have.
+    /// A function that does not exist.
     UnknownFunction(String),
 }
 
-/// What is read below one object.
+/// The members of one object that an expression reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Reads {
-    /// The constant names.
+    /// The members with constant names.
     pub(super) names: BTreeSet<String>,
-    /// The object is used whole, or indexed by what only evaluation knows.
+    /// Whether it can read any member: it uses the whole object, or a member with a computed name.
     pub(super) any: bool,
 }
 
-/// The variables that the expression takes from outside, and functions that do not exist.
+/// The variables that no loop of the expression binds, and functions that do not exist, in the order of first use.
 pub(super) fn names(root: &IdedExpr) -> Vec<Name> {
     let mut explained: Vec<&Expr> = Vec::new();
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn names(root: &IdedExpr) -> Vec<Name> {
         let name = match node.expr {
             Expr::Ident(name) if !explains(&explained, node.expr) => free_variable(&node, name).map(Name::Variable),
             Expr::Select(_) => {
-                // `google.protobuf.Duration` is one name, of a type.
+                // `google.protobuf.Duration` is the name of a type, and `google` no variable.
                 explained
                     .extend(qualified(node.expr).filter(|(_, name)| environment::is_type(name)).map(|(root, _)| root));
                 None
@@ -73,18 +73,18 @@ fn unknown_function(call: &CallExpr, namespaced: bool) -> Option<String> {
     (!known).then(|| name.to_owned())
 }
 
-/// Operators are calls of names that no author can write: `_==_`, `@in`.
+/// Whether a function is an operator; operators have names such as `_==_` and `@in`.
 fn is_operator(name: &str) -> bool {
     !name.chars().all(|character| character.is_alphanumeric() || matches!(character, '_' | '.'))
 }
 
-/// The root of a call's target that is no value but a namespace: `optional` of `optional.of(x)`.
+/// The root of a call's target if that is a namespace, such as `optional` in `optional.of(x)`.
 pub(super) fn namespace(call: &CallExpr) -> Option<&Expr> {
     let (root, path) = qualified(&call.target.as_deref()?.expr)?;
     environment::is_function(&format!("{path}.{}", call.func_name)).then_some(root)
 }
 
-/// The identifier at the root of `a.b.c`, and the whole as text.
+/// The identifier `a` at the root of `a.b.c`, and the text `a.b.c`.
 fn qualified(expr: &Expr) -> Option<(&Expr, String)> {
     let mut segments = Vec::new();
     let mut at = expr;
@@ -105,17 +105,17 @@ pub(super) fn explains(explained: &[&Expr], expr: &Expr) -> bool {
     explained.iter().any(|known| std::ptr::eq(*known, expr))
 }
 
-/// A leading dot says "not a comprehension's variable".
+/// The name without the leading dot by which CEL names a variable outside of all loops.
 pub(super) fn absolute(name: &str) -> &str {
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// What the expression reads below the variable `object`.
+/// The members that an expression reads of the variable `object`.
 pub(super) fn reads(root: &IdedExpr, object: &str) -> Reads {
     reads_of(root, |node, expr| is_variable(node, expr, object))
 }
 
-/// What the expression reads below the member `member` of the variable `object`. The object as a whole counts as any.
+/// The members that an expression reads of `object.member`; any member if it uses the whole `object`.
 pub(super) fn reads_below(root: &IdedExpr, object: &str, member: &str) -> Reads {
     let of_object = reads(root, object);
     if of_object.any || !of_object.names.contains(member) {
@@ -130,7 +130,7 @@ fn is_variable(node: &Node<'_>, expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::Ident(variable) if absolute(variable) == name && !node.binds(variable))
 }
 
-/// What is read below the nodes that `is_object` recognizes.
+/// The members that an expression reads of the nodes that `is_object` accepts.
 fn reads_of(root: &IdedExpr, is_object: impl Fn(&Node<'_>, &Expr) -> bool) -> Reads {
     let mut reads = Reads::default();
     let mut explained: Vec<&Expr> = Vec::new();

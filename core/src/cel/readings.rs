@@ -1,9 +1,9 @@
-//! What an expression reads, and what it finds there: the explanation of a decision.
+//! Lists the paths that an expression reads, with the value at each: logs and traces explain a decision by these.
 //!
-//! In goes a syntax tree, out come the paths in it that lead into the scope; in go a path and a scope, out comes the
-//! text of the value. A path is as long as the text allows: `resources.job.status.phase`, not `resources` as well.
-//! What a loop binds leads nowhere in the scope and is no path; what it runs over is one. An index that
-//! is not constant ends a path, a [`dig`](super::data) with a constant path goes on. Nothing can fail.
+//! In: a syntax tree. Out: its paths into the scope, and for a path and a scope the value as text. A path is as
+//! long as possible: `resources.job.status.phase` is one path, and its beginnings are none. A loop's variable is
+//! no path, but the list that a loop iterates over is. A computed index ends a path; [`dig`](super::data) with a
+//! constant path extends it. Fails: nothing.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use super::summary::Place;
 use super::walk::{self, Node};
 use crate::scope::Scope;
 
-/// A path that an expression reads, and what is there.
+/// A path that an expression reads, and the value there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The path as the author wrote it where it appears first: `is_deleting`, `resources.?job.status["phase"]`,
@@ -34,14 +34,14 @@ pub(super) struct Path {
     steps: Vec<Step>,
 }
 
-/// What leads from a value to one within it.
+/// A step from a value to a value within it.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// An object's entry, however it was selected.
+    /// A key of an object, in any spelling.
     Key(String),
-    /// A list's element.
+    /// An index of a list.
     Element(i64),
-    /// What `dig` finds.
+    /// The dotted path of a call of `dig`.
     Dig(String),
 }
 
@@ -54,7 +54,7 @@ pub(super) fn paths(root: &IdedExpr) -> Vec<Path> {
             explained.extend(namespace(call));
         }
         if explains(&explained, node.expr) {
-            // What is a part of a path, or of a name, is none itself.
+            // The beginnings of a path, and the parts of a type's name, are no paths.
             explained.extend(link(node.expr).map(|link| link.operand));
         } else if let Some(path) = path_to(&node, node.expr) {
             explained.extend(link(node.expr).map(|link| link.operand));
@@ -66,7 +66,7 @@ pub(super) fn paths(root: &IdedExpr) -> Vec<Path> {
     found
 }
 
-/// The path that this part of a tree is, if it is one.
+/// The path that a node is, if it is one.
 fn path_to(node: &Node<'_>, expr: &Expr) -> Option<Path> {
     if let Expr::Ident(name) = expr {
         let text = match name.as_str() {
@@ -83,7 +83,7 @@ fn path_to(node: &Node<'_>, expr: &Expr) -> Option<Path> {
     Some(path)
 }
 
-/// Whether a part of a tree leads from something to what is in it.
+/// Whether a node selects a part of another value.
 pub(super) fn is_path(node: &IdedExpr) -> bool {
     link(&node.expr).is_some()
 }
@@ -95,11 +95,11 @@ struct Link<'e> {
     written: Written,
 }
 
-/// How a step is written.
+/// The spelling of a step.
 enum Written {
-    /// Behind its operand.
+    /// After its operand, such as `.status`.
     Suffix(String),
-    /// As a call of `dig` with this second argument.
+    /// A call of `dig` with this second argument.
     Dig(String),
 }
 
@@ -112,7 +112,7 @@ impl Written {
     }
 }
 
-/// `a.k`, `a.?k`, `a["k"]`, `a[?"k"]`, `a[0]`, `a[?0]`, `dig(a, "k")`, and `a.k` of `has(a.k)`.
+/// The last step of `a.k`, `a.?k`, `a["k"]`, `a[?"k"]`, `a[0]`, `a[?0]`, `dig(a, "k")` and `has(a.k)`.
 fn link(expr: &Expr) -> Option<Link<'_>> {
     let call = match expr {
         Expr::Select(select) => {
@@ -152,7 +152,7 @@ fn link(expr: &Expr) -> Option<Link<'_>> {
     Some(Link { operand: &operand.expr, step, written })
 }
 
-/// A field's name; one that is no identifier is written between backticks.
+/// The name of a field, in backticks if it is no identifier.
 fn field(name: &str) -> String {
     let is_identifier = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
         && !name.starts_with(|first: char| first.is_ascii_digit());
@@ -163,17 +163,17 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A step from an object to what is in it.
+/// A key of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     /// One key.
     Exact(String),
-    /// What `dig` takes: one key with dots in it, or several.
+    /// The dotted path of a call of `dig`: one key with dots, or several keys.
     Dotted(String),
 }
 
 impl Path {
-    /// The entry of `resources` that it leads to, and the keys below it, up to an index.
+    /// The entry of `resources` that the path begins with, and the keys below that entry, up to an index.
     pub(super) fn in_resources(&self) -> Option<(String, Vec<Key>)> {
         let [Step::Key(entry), below @ ..] = self.steps.as_slice() else { return None };
         if self.variable != "resources" {
@@ -187,7 +187,7 @@ impl Path {
         Some((entry.clone(), keys.collect()))
     }
 
-    /// The variable, and the keys below it up to a list's element or a `dig`.
+    /// The path's variable and keys, up to an index or a `dig`.
     pub(super) fn keys(&self) -> Vec<&str> {
         let below = self.steps.iter().map_while(|step| match step {
             Step::Key(key) => Some(key.as_str()),
@@ -196,12 +196,12 @@ impl Path {
         std::iter::once(self.variable.as_str()).chain(below).collect()
     }
 
-    /// Whether both lead to the same value.
+    /// Whether two paths have the same variable and steps.
     fn leads_as(&self, other: &Self) -> bool {
         self.variable == other.variable && self.steps == other.steps
     }
 
-    /// What is there now. The name of a type, unless a variable has it, is no path.
+    /// The path with its value in a scope; none for the name of a type that no variable has.
     pub(super) fn read(&self, scope: &Scope) -> Option<Reading> {
         let value = match scope.get(&self.variable) {
             _ if self.variable == NOW => quoted(scope.now_text()),

@@ -1,7 +1,8 @@
 //! The abstract values of a task's gates: the results that a gate can have, found before there is an event.
 //!
-//! In: a task, an expression, and what is certain of the entries of `resources` when the adapter evaluates the expression.
-//! Out: an [`AbstractValue`], with params that stand for expressions replaced by those. Nothing fails.
+//! In: a task, an expression, and what is certain of the entries of `resources` when the adapter evaluates the
+//! expression. Out: an [`AbstractValue`], with params that stand for expressions replaced by those. Nothing
+//! fails.
 
 use super::{ParamSource, Resource, Task};
 use crate::cel::{AbstractValue, Expression, Possible, Presence, ResourceReads, UnknownName};
@@ -41,8 +42,8 @@ impl<'t> Own<'t> {
     }
 }
 
-/// The expression that a variable stands for, if nothing else can be its value once it has one, and what the expression reads
-/// is then what it was.
+/// The expression that a variable stands for, if nothing else can be its value once it has one, and what the
+/// expression reads is then what it was.
 fn definition(task: &Task, name: &str) -> Option<Expression> {
     let mut params = task.params.iter().filter(|param| param.name == name);
     let param = params.next()?;

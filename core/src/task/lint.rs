@@ -1,9 +1,10 @@
-//! What a sound task probably does not mean.
+//! Lints: warnings of `check` about a task that compiles and probably does not do what its author means.
 //!
-//! In: a compiled [`Task`] and the [`Document`] it was compiled from, for places. Out: warnings, each with its cure: gates
-//! that cannot hold or get in each other's way, objects that are never found again, names and labels that Kubernetes refuses,
-//! resources that nothing reports, statuses that the API would refuse. A warning is certain: where an event could prove it
-//! wrong, none is given. A report that the API refuses each time is an error. Nothing here keeps a task from loading.
+//! In: a compiled [`Task`], and the [`Document`] that it was compiled from, for places. Out: diagnostics, each
+//! with its cure, such as gates that cannot hold, objects that their own discovery does not find, names that
+//! Kubernetes rejects, and resources that no report mentions. A lint warns only if no event can prove the warning
+//! wrong. A report that the API rejects on every event is an error. Fails: nothing; `serve` loads the task
+//! whatever the lints find.
 
 mod discovery;
 mod discovery_reads;
@@ -31,7 +32,7 @@ use super::gate_values::Own;
 use super::{Recreate, Resource, Task};
 use crate::cel::{Expression, Presence};
 
-/// Looks for what a sound task probably does not mean; `document` is the one that it was compiled from.
+/// Runs every lint on a task; `document` is the file that the task was compiled from.
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
@@ -57,7 +58,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     linter.diagnostics
 }
 
-/// Collects warnings.
+/// Collects the diagnostics of one task.
 struct Linter<'t> {
     task: &'t Task,
     document: &'t Document,
@@ -69,7 +70,7 @@ impl Linter<'_> {
         self.report(Severity::Warning, path, message, help);
     }
 
-    /// What can never work. The Go adapter loads such a file, and so does `serve`; `check` refuses it.
+    /// Reports a mistake that makes `check` fail. `serve` loads the file all the same, as the Go adapter does.
     fn error(&mut self, path: &Path, message: String, help: String) {
         self.report(Severity::Error, path, message, help);
     }
@@ -83,7 +84,7 @@ impl Linter<'_> {
         self.diagnostics.push_with(severity, diagnostic);
     }
 
-    /// The first of the keys that is there, else the first.
+    /// The path of whichever key the document has; of the first key if it has neither.
     fn either(&self, path: &Path, keys: [&str; 2]) -> Path {
         let paths = keys.map(|key| path.key(key));
         let [first, second] = &paths;
@@ -94,7 +95,7 @@ impl Linter<'_> {
     }
 }
 
-/// An entry of a list at the top of the file, or below `post`.
+/// The path of one entry of a list, such as `resources[0]` or `post.payloads[1]`.
 fn entry(list: &[&str], index: usize) -> Path {
     list.iter().fold(Path::root(), |path, key| path.key(key)).index(index)
 }
@@ -102,12 +103,12 @@ fn entry(list: &[&str], index: usize) -> Path {
 const PAYLOADS: [&str; 2] = ["post", "payloads"];
 const ACTIONS: [&str; 2] = ["post", "post_actions"];
 
-/// The resources of the task, each with its place.
+/// The resources of the task, each with its path in the document.
 fn resources(task: &Task) -> impl Iterator<Item = (Path, &Resource)> {
     task.resources.iter().enumerate().map(|(index, resource)| (entry(&["resources"], index), resource))
 }
 
-/// Whether the task creates a resource's object: no gate refuses that in every event.
+/// Whether the task can create the object of a resource: `when`, `create` and `apply` can hold while it is absent.
 fn is_created(task: &Task, resource: &Resource) -> bool {
     let own = Own::of(task, resource);
     let gates = &resource.gates;
@@ -115,7 +116,7 @@ fn is_created(task: &Task, resource: &Resource) -> bool {
     asked.all(|gate| own.possible(gate, Presence::Absent).can_hold())
 }
 
-/// Whether following the edges from `start` leads back to it.
+/// Whether a path along the edges leads from `start` back to `start`.
 fn is_in_circle(edges: &[BTreeSet<usize>], start: usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut open: Vec<usize> = edges[start].iter().copied().collect();
@@ -130,7 +131,7 @@ fn is_in_circle(edges: &[BTreeSet<usize>], start: usize) -> bool {
     false
 }
 
-/// Which gate an expression is.
+/// The key of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     When,
@@ -142,14 +143,14 @@ enum Kind {
     Delete,
 }
 
-/// A gate with an expression, and the place of that.
+/// A gate, with the path of its expression in the document.
 struct Gate<'t> {
     kind: Kind,
     path: Path,
     expression: &'t Expression,
 }
 
-/// The gates of a resource that have expressions; `path` is the resource's.
+/// The gates of the resource at `path`. `recreate_on_change` has no expression and is left out.
 fn gates_of<'t>(linter: &Linter<'_>, path: &Path, resource: &'t Resource) -> Vec<Gate<'t>> {
     let gates = &resource.gates;
     let lifecycle = path.key("lifecycle");

@@ -1,11 +1,11 @@
-//! Which rows of the decision table a resource can reach, and which questions lead there.
+//! Finds the rows of the decision table that a resource can reach, and the questions that lead to each, for
+//! `check --explain` and `check --graph`.
 //!
-//! In: a compiled task. Out: for each resource the [`Reached`] rows, and the tree of [`Step`]s that leads to them. The
-//! explorer runs [`decide`](crate::plan::decide::decide) itself on every canonical situation, with every answer that an
-//! event can bring, and then asks for what the decision's write requires: the table has no second description here. A gate
-//! that can never hold has no row of its own, and one that always holds hides the rows after it. What is left out
-//! is certain; what is left may still be impossible for reasons that the task does not tell. What the API server answers
-//! to a write is no part of it. Nothing can fail.
+//! In: a compiled task. Out: for each resource the [`Reached`] rows, and the tree of [`Step`]s that leads to
+//! them. The explorer runs the decision table itself, [`decide`](crate::plan::decide::decide), on every canonical
+//! situation and with every answer that a gate can give, and then checks the requirements of the decision's
+//! write. No event reaches a row that is left out. A row that is listed may still be unreachable, because gates
+//! can depend on each other. Answers of the API server to a write are not explored. Fails: nothing.
 
 mod answers;
 mod explore;
@@ -22,21 +22,21 @@ use super::{Resource, Task};
 use crate::plan::decision::Decision;
 use crate::plan::row::Row;
 
-/// What can become of one resource.
+/// The rows and decisions that one resource can reach.
 #[derive(Debug)]
 pub struct Reach<'t> {
     /// The resource.
     pub resource: &'t Resource,
-    /// The rows that it can reach, in the table's order.
+    /// The rows that the resource can reach, in the table's order.
     pub rows: Vec<Reached>,
-    /// The questions that lead there.
+    /// The first question of the tree that leads to the rows.
     pub root: Step,
 }
 
 /// One step through the table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The table asks, and the answer leads on.
+    /// The table asks a question; each answer leads to another step.
     Question(Question),
     /// A row matches.
     End(End),
@@ -45,25 +45,25 @@ pub enum Step {
 /// A question of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What the table asks.
+    /// The subject of the question.
     pub asks: Asks,
-    /// The answers that the question can have, each with the step that follows.
+    /// The possible answers, each with the step that follows.
     pub answers: Vec<(&'static str, Step)>,
-    /// The decisions without an answer; empty if there always is an answer.
+    /// The decisions if the question has no answer, such as a gate that fails; empty if it always has one.
     pub unanswered: Vec<End>,
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asks {
-    /// What is live, or what was rendered for the event.
+    /// A fact about the live objects or the rendered manifest, as a question in words.
     Fact(&'static str),
-    /// Gates, by the names that [`Gates::expression`](crate::task::Gates::expression) knows. Only `recreate_on_change`
-    /// has no expression.
+    /// Gates, by the names that [`Gates::expression`](crate::task::Gates::expression) knows. Only
+    /// `recreate_on_change` has no expression.
     Gates(Vec<String>),
 }
 
-/// The row that matches, with its decision.
+/// A row that matches, with its decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// The row.
@@ -95,7 +95,7 @@ impl End {
     }
 }
 
-/// What can become of every resource of a task, in its order.
+/// Explores the decision table for every resource of a task, in the task's order.
 #[must_use]
 pub fn reach(task: &Task) -> Vec<Reach<'_>> {
     let situations = Situation::all();

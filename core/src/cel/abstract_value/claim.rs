@@ -1,7 +1,7 @@
 //! Claims: boolean operators over constants and tests.
 //!
-//! In: a [prepared](super::known::prepare) tree. Out: a [`Claim`]. A part that is neither a boolean operator nor known is a
-//! [`Test`]; the same part is the same test.
+//! In: a [prepared](super::known::prepare) tree. Out: a [`Claim`]. A part that is neither a boolean operator nor
+//! known is a [`Test`]; the same part is the same test.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! What is known of an expression at load.
 //!
-//! In: a tree and the [`Context`]. [`prepare`] replaces variables by the boolean expressions that they stand for, and tests for
-//! an entry of `resources` that is there by `true`; an entry that is not there becomes one of an empty object. [`evaluate`] then
-//! evaluates parts of that tree: a part whose evaluation needs a variable of the event is not known.
+//! In: a tree and the [`Context`]. [`prepare`] replaces variables by the boolean expressions that they stand for,
+//! and tests for an entry of `resources` that is there by `true`; an entry that is not there becomes one of an
+//! empty object. [`evaluate`] then evaluates parts of that tree: a part whose evaluation needs a variable of the
+//! event is not known.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -96,8 +97,8 @@ fn bound(root: &IdedExpr) -> BTreeSet<String> {
     bound
 }
 
-/// The boolean expression that a variable stands for. An expression of another type is not the same as its variable, which is
-/// null where the expression has no value.
+/// The boolean expression that a variable stands for. An expression of another type is not the same as its
+/// variable, which is null where the expression has no value.
 fn definition(name: &str, context: &Context<'_>, replaced: &Cell<usize>) -> Option<IdedExpr> {
     let expression = (context.definitions)(absolute(name)).filter(|_| replaced.get() < MAX_REPLACED)?;
     replaced.set(replaced.get() + 1);
@@ -153,7 +154,8 @@ fn has_sides(node: &IdedExpr) -> bool {
     walk::nodes(node).any(|node| matches!(node.expr, Expr::Comprehension(_)) || is_side(node.expr))
 }
 
-/// The parts that every evaluation of a part evaluates: what a function is called on or its first argument, and what is compared.
+/// The parts that every evaluation of a part evaluates: what a function is called on or its first argument, and
+/// what is compared.
 fn always_evaluated(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
         Expr::Select(select) => vec![&select.operand],

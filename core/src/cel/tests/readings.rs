@@ -1,4 +1,4 @@
-//! What an expression read, for those who ask.
+//! Tests of the readings that explain a decision.
 
 use super::*;
 use crate::cel::summary::MAX_CHARACTERS;
@@ -115,7 +115,7 @@ fn a_reading_is_the_longest_path_and_its_value() {
 const EVENT: &str = r#"{"deleted_time":null,"html":"<a&b>","id":"c-1","numbers":{"1":"one"}}"#;
 
 #[test]
-fn what_a_loop_binds_is_no_reading() {
+fn loop_variables_are_no_readings() {
     let cases: &[Case] = &[
         ("the range is read", "tags.exists(t, t == 'a')", &[("tags", r#"["b","a","b"]"#)]),
         ("members of the variable", "[event].all(e, e.id == 'x')", &[("event", EVENT)]),
@@ -151,7 +151,7 @@ fn what_a_loop_binds_is_no_reading() {
 }
 
 #[test]
-fn the_proposals_debounce_is_explained() {
+fn debounce_of_the_proposal_lists_its_readings() {
     let debounce = r#"!resources.?job.hasValue()
         || timestamp(resources.job.metadata.creationTimestamp) < timestamp(now()) - duration("10m")"#;
     let now = ("now()", r#""2026-03-01T12:00:00Z""#);
@@ -162,7 +162,7 @@ fn the_proposals_debounce_is_explained() {
     explain(&scope_without_resources(), "none", debounce, &[("resources.?job", "absent"), (created, "absent"), now]);
 }
 
-/// Whoever may see why something was decided need not be allowed to read Secrets.
+/// Operators who read logs need not have access to Secrets.
 #[test]
 fn secrets_and_the_environment_are_redacted() {
     let applied = "kubectl.kubernetes.io/last-applied-configuration";
@@ -239,7 +239,7 @@ fn secrets_and_the_environment_are_redacted() {
 }
 
 #[test]
-fn a_whole_object_is_told_by_kind_and_name() {
+fn kubernetes_object_is_printed_as_kind_and_name() {
     let job =
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "team"}, "spec": {}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
@@ -258,7 +258,7 @@ fn a_whole_object_is_told_by_kind_and_name() {
 }
 
 #[test]
-fn a_value_is_cut_by_characters() {
+fn long_value_is_cut_after_a_number_of_characters() {
     let text = |length: usize| "é".repeat(length);
     let list = |length: usize| vec![1; length];
     let cases = [

@@ -1,4 +1,4 @@
-//! Objects that are written and never found again, or found by two.
+//! Warns of objects that their own discovery does not find, and of two resources that are the same object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             let message = format!(
                 "does not find what the manifest describes: {fault}; `{name}` is never created (`SelectorMismatch`)"
             );
-            linter.warn(&place, message, "let the manifest and the discovery say the same".to_owned());
+            linter.warn(&place, message, "give the manifest and the discovery the same value".to_owned());
         }
         clock(linter, &path, resource);
         namespaces(linter, &path, resource);
@@ -31,7 +31,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let Some(place) = Place::of(resource) else { continue };
         let first = places.entry(place).or_default();
         let (twin, known) = match is_chosen(resource) {
-            // Two entries whose gates choose between them are meant.
+            // Two entries for one object may take turns if gates choose between them.
             true => (first.unchosen, &mut first.chosen),
             false => (first.chosen.into_iter().chain(first.unchosen).min(), &mut first.unchosen),
         };
@@ -42,14 +42,14 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// The first entries for one object: with gates that choose when it is meant, and without.
+/// The first two entries for one object: one with gates that choose between entries, and one without.
 #[derive(Default)]
 struct FirstOf {
     chosen: Option<usize>,
     unchosen: Option<usize>,
 }
 
-/// Where the resource's discovery excludes what its manifest says, and why.
+/// The key of the discovery that excludes the resource's own manifest, and the reason.
 fn mismatch(resource: &Resource) -> Option<(Vec<&str>, String)> {
     let Manifest::Inline(tree) = &resource.manifest else { return None };
     let Discovery { namespace, by } = &resource.discovery;
@@ -88,14 +88,14 @@ fn mismatch(resource: &Resource) -> Option<(Vec<&str>, String)> {
     }
 }
 
-/// Why the manifest's label is not what is looked for; `wanted` is none if only an event reveals it.
+/// Why the selector does not match a label of the manifest; `wanted` is none if the selector's value is a template.
 fn label_fault(resource: &Resource, label: Part<'_>, key: &str, wanted: Option<&str>) -> Option<String> {
     match label {
         Part::Literal(value) => {
             let written = value.as_str().filter(|written| Some(*written) != wanted)?;
             wanted.map(|_| format!("that has \"{written}\" there"))
         }
-        // What the author leaves out is stamped.
+        // The adapter sets these labels where the author leaves them out.
         Part::Absent if key == keys::ADAPTER || key == keys::RESOURCE_ID => None,
         Part::Absent if key == keys::RESOURCE => {
             wanted.filter(|wanted| *wanted != resource.name).map(|_| format!("that gets \"{}\" there", resource.name))
@@ -105,7 +105,7 @@ fn label_fault(resource: &Resource, label: Part<'_>, key: &str, wanted: Option<&
     }
 }
 
-/// A name with the time in it is another one on each event.
+/// Warns of a discovery by a name with the time in it, which differs on each event.
 fn clock(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Name(name) = &resource.discovery.by else { return };
     if name.reads_clock() || name.variables().contains("now") {
@@ -118,7 +118,7 @@ fn clock(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     }
 }
 
-/// The API server looks for an object by its name in one namespace only.
+/// Warns of a discovery by name without a namespace: the API server looks for a name in one namespace only.
 fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Name(_) = &resource.discovery.by else { return };
     let is_named = resource.discovery.namespace.as_ref().is_some_and(|namespace| !namespace.source().is_empty());
@@ -141,7 +141,7 @@ fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     linter.warn(&path.key("discovery").key("by_name"), message, help);
 }
 
-/// Some kinds are data only.
+/// Warns of gates that read the status of a kind without one, such as a ConfigMap.
 fn status(linter: &mut Linter<'_>) {
     let task = linter.task;
     let nested: BTreeSet<&str> =
@@ -151,7 +151,7 @@ fn status(linter: &mut Linter<'_>) {
         without_status.map(|other| (other.name.as_str(), other)).filter(|(name, _)| !nested.contains(name)).collect();
     for (path, resource) in resources(task) {
         for gate in gates_of(linter, &path, resource) {
-            // What reads any entry may read any part of it.
+            // Which parts of an entry are read is known only for entries with constant names.
             let ResourceReads::Only(names) = gate.expression.resource_reads() else { continue };
             for (name, other) in names.iter().filter_map(|name| Some((name, without_status.get(name.as_str())?))) {
                 let ResourceReads::Only(read) = gate.expression.reads_below("resources", name) else { continue };
@@ -166,18 +166,18 @@ fn status(linter: &mut Linter<'_>) {
     }
 }
 
-/// What says which object a resource is; two resources of one place are the same object on the same event.
+/// Kind, namespace and name of a resource's object, as written: two resources with the same are one object.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Place<'r> {
     kind: (&'r str, &'r str, &'r str),
     namespace: &'r str,
     name: &'r str,
-    /// None: by name.
+    /// The labels of the selector; none if discovery is by name.
     selector: Option<BTreeSet<(&'r str, &'r str)>>,
 }
 
 impl<'r> Place<'r> {
-    /// None if only an event reveals it.
+    /// None if the manifest's name or namespace is not known before an event.
     fn of(resource: &'r Resource) -> Option<Self> {
         if !matches!(resource.transport, TransportKind::Kubernetes) {
             return None;
@@ -191,7 +191,7 @@ impl<'r> Place<'r> {
     }
 }
 
-/// Whether gates say when a resource is meant.
+/// Whether gates choose the events on which the adapter writes a resource.
 fn is_chosen(resource: &Resource) -> bool {
     let gates = &resource.gates;
     [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some)
@@ -201,13 +201,13 @@ fn sources(labels: &[(Template, Template)]) -> BTreeSet<(&str, &str)> {
     labels.iter().map(|(key, value)| (key.source(), value.source())).collect()
 }
 
-/// What the namespace is rendered from, empty if there is none; nothing if only an event reveals it.
+/// The source text of the namespace; empty if there is none, and `None` if it is not known before an event.
 pub(super) fn namespace(resource: &Resource) -> Option<&str> {
     let of_discovery = resource.discovery.namespace.as_ref().map(Template::source);
     of_discovery.filter(|namespace| !namespace.is_empty()).or_else(|| written(resource, "namespace"))
 }
 
-/// What a key of the manifest's metadata is rendered from, empty if it is not there.
+/// The source text of a key of the manifest's metadata; empty if the key is missing.
 fn written<'r>(resource: &'r Resource, key: &str) -> Option<&'r str> {
     let Manifest::Inline(tree) = &resource.manifest else { return None };
     match tree.part(&["metadata", key]) {
@@ -221,8 +221,8 @@ fn written<'r>(resource: &'r Resource, key: &str) -> Option<&'r str> {
 fn twins(linter: &mut Linter<'_>, path: &Path, other: usize) {
     let name = &linter.task.resources[other].name;
     let message =
-        format!("is the object that `{name}` is, too: each writes what the other wrote, or finds its name taken");
-    let help = format!("give it a name of its own, or gates that tell when it is meant and when `{name}`");
+        format!("is the same object as `{name}`: each of the two overwrites the other, or fails with `NameTaken`");
+    let help = "give it another name, or give both gates that choose between them".to_owned();
     let place = linter.either(path, ["name", "alias"]);
     linter.warn(&place, message, help);
 }

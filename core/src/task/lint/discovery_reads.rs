@@ -1,4 +1,4 @@
-//! Discoveries and manifests that read an object which is not there when they are rendered.
+//! Warns of discoveries and manifests that read an object which is absent when the adapter renders them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         own_object(linter, &path, resource);
     }
     for (entry, (owner, index, nested)) in nested(task).enumerate().map(|(at, it)| (task.resources.len() + at, it)) {
-        // A circle through the resource itself is told there.
+        // The loop above has warned of a circle that contains the resource itself.
         if is_in_circle(&entries.needs, entry) && !is_in_circle(&entries.needs, owner) {
             let (name, read) = (&nested.name, entries.read_by(entry));
             let message = format!(
@@ -40,21 +40,22 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// The nested discoveries, each with the place of its resource and its own.
+/// The nested discoveries, each with the index of its resource and its index within that resource.
 fn nested(task: &Task) -> impl Iterator<Item = (usize, usize, &NestedDiscovery)> {
     let resources = task.resources.iter().enumerate();
     resources.flat_map(|(owner, it)| it.nested.iter().enumerate().map(move |(index, nested)| (owner, index, nested)))
 }
 
-/// What can be in `resources`: first the resources, in order, then the nested discoveries.
+/// The names that `resources` can have: those of the task's resources, in order, then those of nested discoveries.
 struct Entries<'t> {
     task: &'t Task,
     names: Vec<&'t str>,
-    /// The resource that an entry is, or in whose object it is found.
+    /// The index of the resource that an entry is, or that an entry is nested in.
     resource: Vec<usize>,
-    /// The entries that the discovery of an entry certainly reads.
+    /// For each entry, the entries without which its discovery does not render.
     reads: Vec<BTreeSet<usize>>,
-    /// The entries that have to be found first: those, and the object around a nested one.
+    /// For each entry, the entries that have to be found first: `reads`, and for a nested entry the resource
+    /// around it.
     needs: Vec<BTreeSet<usize>>,
 }
 
@@ -63,7 +64,7 @@ impl<'t> Entries<'t> {
         let of_resources = task.resources.iter().enumerate().map(|(at, it)| (it.name.as_str(), at, &it.discovery));
         let of_nested = nested(task).map(|(owner, _, it)| (it.name.as_str(), owner, &it.discovery));
         let all: Vec<(&str, usize, &Discovery)> = of_resources.chain(of_nested).collect();
-        // None: two entries have the name.
+        // A name that two entries have is left out: which of them a template reads is not known.
         let mut by_name: BTreeMap<&str, Option<usize>> = BTreeMap::new();
         for (entry, (name, ..)) in all.iter().enumerate() {
             by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(entry));
@@ -86,7 +87,7 @@ impl<'t> Entries<'t> {
         names.join(" and ")
     }
 
-    /// Tells of reads that fail before the other object is created, or once it is deleted.
+    /// Warns of reads that fail until the other object is created, or once it is deleted.
     fn others(&self, linter: &mut Linter<'_>, index: usize, place: &Path) {
         let resource = &self.task.resources[index];
         let name = &resource.name;
@@ -106,7 +107,7 @@ impl<'t> Entries<'t> {
                     None => "",
                 };
                 let message = format!(
-                    "reads `resources.{read}`, which goes when `{other_name}` is deleted: from the next event on, `{name}` is unread \
+                    "reads `resources.{read}`, which is absent once `{other_name}` is deleted: from the next event on, `{name}` is unread \
                      (`DiscoveryFailed`), so that `Finalized` is not True{others}"
                 );
                 linter.warn(place, message, FROM_PARAMS.to_owned());
@@ -119,7 +120,7 @@ impl<'t> Entries<'t> {
     }
 }
 
-/// A manifest that needs its own object to be there is never rendered for the first time.
+/// Warns of a manifest that reads its own object: it does not render while the object is absent.
 fn own_object(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let name = resource.name.as_str();
     let is_found_by_name = matches!(resource.discovery.by, DiscoverBy::Name(_));
@@ -151,7 +152,7 @@ fn templates_of(discovery: &Discovery) -> Vec<&Template> {
     templates
 }
 
-/// The entries of `resources` without which a template fails: none, if it may pass over what it reads.
+/// The entries of `resources` without which a template fails; none if a branch may skip the reads.
 fn certain_reads(template: &Template) -> BTreeSet<&str> {
     let names = template.variables().iter().filter_map(|path| path.strip_prefix("resources"));
     let names: Option<BTreeSet<&str>> = names
@@ -161,7 +162,7 @@ fn certain_reads(template: &Template) -> BTreeSet<&str> {
     names.filter(|_| !template.reads_root() && !has_branch(template.source())).unwrap_or_default()
 }
 
-/// Whether a template has a word in its actions that makes it pass over a part of itself.
+/// Whether a template has an action, such as `if`, that can skip a part of the template.
 fn has_branch(source: &str) -> bool {
     const BRANCHES: [&str; 8] = ["if", "with", "range", "define", "block", "template", "and", "or"];
     let actions = source.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());

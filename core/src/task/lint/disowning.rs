@@ -1,5 +1,5 @@
-//! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which the task
-//! deletes.
+//! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which
+//! the task deletes.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// The entries that delete a namespace, by the text of its name.
+/// The resources that delete a namespace, by the source text of the namespace's name.
 pub(super) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
     let namespaces =
         task.resources.iter().filter(|resource| resource.kind.kind == "Namespace" && resource.kind.group.is_empty());
@@ -42,7 +42,7 @@ pub(super) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
         .collect()
 }
 
-/// Both gates can hold while there is an object.
+/// Warns of an orphan gate and a delete gate that can hold together while the object is live.
 fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &Gate<'_>) {
     let [of_orphan, of_delete] = [orphan, delete].map(|gate| own.value(gate.expression, Presence::Present));
     if ![&of_orphan, &of_delete].iter().all(|value| value.possible().can_hold()) {

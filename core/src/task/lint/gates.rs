@@ -1,4 +1,5 @@
-//! Conditions that cannot hold, or that fail when they are asked.
+//! Warns of conditions that can never hold, and of gates that cannot hold or that fail when the adapter evaluates
+//! them.
 
 use lifecycle_config::document::Path;
 
@@ -40,7 +41,7 @@ fn at_when(path: &Path) -> Path {
     path.key("when").key("expression")
 }
 
-/// A condition that is false or fails whatever it reads.
+/// Warns of a condition that is false or fails in every event; returns whether it did.
 fn condition(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
     let possible = abstract_value(linter.task, expression, &|_| Presence::Unknown).possible();
     let verb = if possible.always_fails() { "always fails" } else { "can never hold" };
@@ -76,17 +77,17 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
         own.while_present(linter, gate, &effect);
     }
     own.recreation(linter, &gates);
-    own.resurrection(linter, &gates);
+    own.creation_after_removal(linter, &gates);
 }
 
-/// A resource whose gates are looked at.
+/// A resource and the abstract values of its gates.
 struct Gated<'t> {
     own: Own<'t>,
     resource: &'t Resource,
 }
 
 impl Gated<'_> {
-    /// Whether the author says in so many words that the entry patches or disowns its object and never applies the manifest.
+    /// Whether the apply gate is the constant `false` beside a patch or an orphan gate, so that its author means it.
     fn is_partial(&self, gate: &Gate<'_>) -> bool {
         let gates = &self.resource.gates;
         gate.expression.source() == "false" && (!gates.patches.is_empty() || gates.orphan.is_some())
@@ -96,8 +97,8 @@ impl Gated<'_> {
         self.own.possible(gate.expression, presence)
     }
 
-    /// Every gate but `patch` and `recreate` is evaluated while there is no object: the object is not created unless `when`,
-    /// `create` and `apply` hold then, and none fails.
+    /// Warns of a gate that keeps the object from being created: while the object is absent, `when`, `create` and
+    /// `apply` have to hold, and neither these nor `orphan` and `delete` may fail.
     fn while_absent(&self, linter: &mut Linter<'_>, gate: &Gate<'_>) {
         let possible = self.possible(gate, Presence::Absent);
         let (verb, is_refused) = match gate.kind {
@@ -111,7 +112,7 @@ impl Gated<'_> {
         let name = &self.resource.name;
         let unless = match &self.resource.discovery.by {
             DiscoverBy::Name(_) => "",
-            // A selector makes an object of another resource visible, too.
+            // `resources.<name>` then shows an object that the selector finds and the resource does not own.
             DiscoverBy::Labels(_) => " unless its selector finds another one's object",
         };
         let message = format!(
@@ -125,7 +126,7 @@ impl Gated<'_> {
         linter.warn(&gate.path, message, help);
     }
 
-    /// Gates that act on an object have to hold while it is there; the others must not fail.
+    /// Warns of a gate that acts on a live object and cannot hold while there is one, and of one that fails then.
     fn while_present(&self, linter: &mut Linter<'_>, gate: &Gate<'_>, effect: &str) {
         let possible = self.possible(gate, Presence::Present);
         let name = &self.resource.name;
@@ -147,7 +148,7 @@ impl Gated<'_> {
         }
     }
 
-    /// A recreation that nothing holds back never comes to rest.
+    /// Warns of a recreate gate that holds on every event, so that every event makes a new object.
     fn recreation(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
         let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
         let Some(recreate) = gate(Kind::Recreate) else { return };
@@ -163,15 +164,16 @@ impl Gated<'_> {
         }
     }
 
-    /// A gate that lets go of an object only because it is there has nothing to say about the event after. One that looks
-    /// into the object may mean that: what has failed goes, and is made anew.
-    fn resurrection(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
-        let letting_go = || gates.iter().filter(|gate| matches!(gate.kind, Kind::Orphan | Kind::Delete));
+    /// Warns of orphan and delete gates that demand only that the object is there: once it is gone, the gate does
+    /// not hold, and the next event creates the object again. A gate that reads more of the object, such as a
+    /// failed status, may mean that.
+    fn creation_after_removal(&self, linter: &mut Linter<'_>, gates: &[Gate<'_>]) {
+        let removing = || gates.iter().filter(|gate| matches!(gate.kind, Kind::Orphan | Kind::Delete));
         let is_held_back = !linter.task.preconditions.is_empty()
             || gates.iter().any(|gate| matches!(gate.kind, Kind::When | Kind::Create | Kind::Apply));
         let places =
             |gate: &Gate<'_>| self.own.value(gate.expression, Presence::Present).places_in(&self.resource.name);
-        // The marks that the adapter sets are on every object of its own: to ask for them is to ask whether it is there.
+        // The adapter sets its marks on every object that it writes, so a test for a mark only tests for presence.
         let looks_into = |gate: &Gate<'_>| places(gate).is_none_or(|places| !places.iter().all(|it| is_mark(it)));
         let demands_it = |gate: &Gate<'_>| {
             let absent = self.possible(gate, Presence::Absent);
@@ -180,11 +182,11 @@ impl Gated<'_> {
                 && !absent.can_hold()
                 && !absent.always_fails()
         };
-        if is_held_back || !letting_go().all(demands_it) {
+        if is_held_back || !removing().all(demands_it) {
             return;
         }
         let name = &self.resource.name;
-        for gate in letting_go() {
+        for gate in removing() {
             let effect = if gate.kind == Kind::Delete {
                 "what was deleted is created again by the next event"
             } else {
@@ -203,7 +205,7 @@ impl Gated<'_> {
     }
 }
 
-/// Whether a place in an object is a label or an annotation that the adapter sets on every object.
+/// Whether a place in an object is a label or an annotation that the adapter sets on every object that it writes.
 fn is_mark(place: &[Key]) -> bool {
     let is = |key: &Key, name: &str| *key == Key::Exact(name.to_owned());
     match place {

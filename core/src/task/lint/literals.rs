@@ -1,4 +1,4 @@
-//! Conditions that are written as a value: they hold in every event, or only while an optional has a value.
+//! Warns of conditions that are a text, a number, `true` or an optional instead of a test.
 
 use lifecycle_config::document::Path;
 
@@ -6,9 +6,9 @@ use super::{Gate, Kind, Linter, gates_of, resources};
 use crate::cel::Expression;
 use crate::task::{Check, Resource};
 
-/// The source of an expression that the author means to hold always.
+/// The source of a gate that its author wants to hold on every event.
 const ALWAYS: &str = "true";
-/// The source of an expression that the author means to hold never.
+/// The source of a gate that its author wants to hold on no event.
 const NEVER: &str = "false";
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -62,7 +62,7 @@ fn of_resource(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>) {
     }
 }
 
-/// Whether the author says in so many words that the task takes its object away and never makes one.
+/// Whether the constants `true` and `false` in its gates say that the task removes the object and never creates it.
 pub(super) fn is_retired(resource: &Resource) -> bool {
     let gates = &resource.gates;
     let is = |gate: Option<&Expression>, source: &str| gate.is_some_and(|gate| gate.source() == source);
@@ -70,7 +70,7 @@ pub(super) fn is_retired(resource: &Resource) -> bool {
     goes && (is(gates.create.as_ref(), NEVER) || is(gates.apply.as_ref(), NEVER))
 }
 
-/// Whether an expression is text or a number, so that it always holds.
+/// Whether an expression is a text or a number, and so always holds.
 pub(super) fn is_value(expression: &Expression) -> bool {
     text(expression.source()).is_some() || is_number(expression.source())
 }
@@ -79,7 +79,7 @@ fn is_number(source: &str) -> bool {
     serde_json::from_str::<serde_json::Number>(source).is_ok()
 }
 
-/// Tells of an expression that is text or a number.
+/// Warns of an expression that is a text or a number; returns whether it did.
 fn value(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
     let source = expression.source();
     let (kind, help) = if let Some(text) = text(source) {
@@ -99,13 +99,13 @@ fn value(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: 
     true
 }
 
-/// What stands in the quotes of an expression that is one text; the empty text does not hold.
+/// The content of an expression that is one quoted text. The empty text is left out: it counts as false.
 fn text(source: &str) -> Option<&str> {
     let between = |quote: char| source.strip_prefix(quote)?.strip_suffix(quote).filter(|it| !it.contains(quote));
     between('\'').or_else(|| between('"')).filter(|text| !text.is_empty())
 }
 
-/// Whether an expression is a path with a `.?` in it and nothing else: what it gives is an optional.
+/// Whether an expression is only a path with a `.?` in it, so that its result is an optional.
 fn is_optional(expression: &Expression) -> bool {
     let source = expression.source();
     source.contains(".?") && source.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '?'))

@@ -1,6 +1,7 @@
-//! Labels and annotations that Kubernetes refuses.
+//! Warns of labels and annotations that Kubernetes rejects.
 //!
-//! Both are text on the wire. A number or a boolean without quotes stays a number, and the API server answers 400 each time.
+//! Their values are strings in the API. YAML reads `1` and `true` without quotes as a number and a boolean, and
+//! the API server answers 400 to each write.
 
 use lifecycle_config::document::{Content, Document, Entry, Node, Path, Scalar};
 
@@ -34,7 +35,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// Where a value stands: in the task file, or within a text in it.
+/// The place of a value: a path in the task file, and a path within the text there if the manifest is a text.
 #[derive(Clone)]
 struct Place {
     path: Path,
@@ -58,7 +59,7 @@ impl Place {
     }
 }
 
-/// The object itself, and the pods that it is a template of.
+/// Checks the metadata of an object and, for workloads, of its pod templates.
 fn object(linter: &mut Linter<'_>, place: &Place, object: &Node, kind: &GroupVersionKind) {
     let metadata: &[&[&str]] = match (kind.group.as_str(), kind.kind.as_str()) {
         ("batch", "CronJob") => &[
@@ -107,7 +108,7 @@ fn entry(linter: &mut Linter<'_>, place: &Place, entry: &Entry, of: Of) {
 
 fn value(linter: &mut Linter<'_>, place: &Place, scalar: &Scalar, of: Of, what: &str) {
     let text = &scalar.text;
-    // A manifest that is text is read by another YAML library, to which `yes` is a boolean.
+    // A manifest that is a text is read as YAML 1.1, in which `yes` is a boolean.
     let read = if place.within.is_some() { scalar.to_manifest() } else { Ok(scalar.to_value()) };
     let Ok(read) = read else { return };
     match read {
@@ -122,7 +123,7 @@ fn value(linter: &mut Linter<'_>, place: &Place, scalar: &Scalar, of: Of, what: 
                 place.warn(linter, &message, "write a shorter or simpler value, or make it an annotation".to_owned());
             }
         }
-        // Null removes a label in a patch, and is no label in a manifest.
+        // In a patch, null removes a label; in a manifest, a null label is ignored.
         serde_json::Value::Null
         | serde_json::Value::String(_)
         | serde_json::Value::Array(_)

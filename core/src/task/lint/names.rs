@@ -1,8 +1,8 @@
-//! Names that Kubernetes refuses.
+//! Warns of names that Kubernetes rejects.
 //!
-//! In goes the manifest's `metadata.name` and `metadata.namespace`, out comes a warning where no event can make a name of it
-//! that Kubernetes takes. A template is judged by what it renders to for sample values that are sound names themselves: text
-//! and a number. What depends on a condition, or does not render for a sample, is not judged.
+//! In: `metadata.name` and `metadata.namespace` of a manifest. Out: a warning where no event renders a valid
+//! name. A template is rendered with two sample values, a text and a number, that are valid names themselves. A
+//! template with a branch, or one that does not render for a sample, is not judged.
 
 use jiff::Timestamp;
 use lifecycle_config::document::Path;
@@ -57,7 +57,7 @@ fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
     }
 }
 
-/// What is wrong with every sample that a template renders.
+/// The fault that every rendered sample of a template has.
 fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
     if template.reads_root() || branches(template.source()) {
         return None;
@@ -75,10 +75,10 @@ fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
     Some(Fault { message, help })
 }
 
-/// How a fault ends that RFC 3339 has put into a name.
+/// Characters of RFC 3339 times that names may not have, as they end the text of a fault.
 const TIME: [&str; 3] = ["`T`", "`Z`", "`:`"];
 
-/// Whether some of the text stands behind a condition, a loop or a call.
+/// Whether a part of the template depends on a condition, a loop or another template.
 fn branches(source: &str) -> bool {
     const KEYWORDS: [&str; 8] = ["if", "range", "with", "define", "block", "template", "break", "continue"];
     source.split("{{").skip(1).any(|action| {
@@ -89,7 +89,7 @@ fn branches(source: &str) -> bool {
     })
 }
 
-/// What a template renders to where every variable is `leaf`.
+/// The text that a template renders to if every variable is `leaf`.
 fn sample(template: &Template, leaf: &Value) -> Option<String> {
     let mut scope = Scope::new(Timestamp::from_second(NOON).ok()?);
     let mut variables = Map::new();
@@ -100,18 +100,18 @@ fn sample(template: &Template, leaf: &Value) -> Option<String> {
         scope.set(&name, value);
     }
     let text = template.render(&scope).ok()?.into_owned();
-    // `%!d(string=x1)` is what a format makes of a sample of the wrong type.
+    // `printf` renders a sample of the wrong type as `%!d(string=x1)`.
     (!text.contains("%!")).then_some(text)
 }
 
-/// 2026-01-02T12:00:00Z; any time would do.
+/// The time of the samples, 2026-01-02T12:00:00Z; any other would do.
 const NOON: i64 = 1_767_355_200;
 
 fn set(object: &mut Map<String, Value>, path: &[&str], leaf: &Value) {
     let Some((first, rest)) = path.split_first() else { return };
     let entry = object.entry((*first).to_owned());
     if rest.is_empty() {
-        // What is read below this variable as well stays an object.
+        // A variable that another path reads as an object stays an object.
         entry.or_insert_with(|| leaf.clone());
         return;
     }

@@ -1,4 +1,4 @@
-//! Gates about what is inside of a resource's own object.
+//! Warns of delete gates that wait for the absence of an object nested in the resource's own object.
 
 use super::{Kind, Linter, Own, gates_of, resources};
 use crate::cel::Presence;
@@ -33,7 +33,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// Whether a name in `resources` is that of one nested discovery and of nothing else.
+/// Whether exactly one resource or nested discovery has a name.
 fn is_the_only<'t>(resources: impl Iterator<Item = &'t Resource>, inner: &str) -> bool {
     let count = |resource: &Resource| {
         let nested = resource.nested.iter().filter(|nested| nested.name == inner).count();

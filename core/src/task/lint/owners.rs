@@ -1,4 +1,4 @@
-//! Owners that take along what they own.
+//! Warns of owners that can be deleted or recreated: Kubernetes deletes their dependents with them.
 
 use lifecycle_config::document::Path;
 
@@ -36,22 +36,24 @@ fn recreated(linter: &mut Linter<'_>, owner: &Resource, index: usize, resource: 
     linter.warn(place, message, help);
 }
 
-/// While the owner is on its way out, nothing can name it.
+/// Warns of a dependent that the adapter re-creates while its owner is being deleted: no write can refer to such
+/// an owner.
 fn deleted(linter: &mut Linter<'_>, owner: &Resource, resource: &Resource, place: &Path) {
-    let goes = owner.gates.delete.as_ref().is_some_and(|delete| can_hold(linter, owner, &delete.when));
+    let is_deleted = owner.gates.delete.as_ref().is_some_and(|delete| can_hold(linter, owner, &delete.when));
     let gates = &resource.gates;
-    let heeds_it = gates.delete.is_some()
+    let is_held_back = gates.delete.is_some()
         || gates.orphan.is_some()
         || [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some);
-    if !goes || heeds_it {
+    if !is_deleted || is_held_back {
         return;
     }
     let (name, owner) = (&resource.name, &owner.name);
     let message = format!(
-        "`{owner}` can be deleted, but `{name}` has no gate that heeds that: it goes with its owner, and is to be written again, which fails \
-         with `OwnerUnavailable`"
+        "`{owner}` can be deleted, and no gate holds `{name}` back then: the adapter re-creates `{name}` while its owner is being deleted, and \
+         every event fails with `OwnerUnavailable`"
     );
-    let help =
-        format!("give `{name}` the same `lifecycle.delete`, or a `when` that does not hold while `{owner}` goes");
+    let help = format!(
+        "give `{name}` the same `lifecycle.delete`, or a `when` that does not hold while `{owner}` is being deleted"
+    );
     linter.warn(place, message, help);
 }

@@ -1,4 +1,5 @@
-//! Patches that do not come to an end: each is sent on every event for as long as its gate holds, and the manifest never is.
+//! Warns of a patch gate that stays true after its patch was applied: the adapter sends that patch on every event
+//! and never applies the manifest.
 
 use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
@@ -34,7 +35,7 @@ fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Exp
             format!("looks at nothing in `resources.{name}`: while it holds, {effect}")
         } else {
             let Some(document) = linter.document.node(document).map(Node::to_value) else { return };
-            // What a status says, others change, perhaps because of the patch.
+            // A controller changes the status, perhaps because of the patch.
             let is_of_status = |place: &Vec<Key>| place.first() == Some(&Key::Exact("status".to_owned()));
             if places.iter().any(|place| is_of_status(place) || is_changed(&document, place)) {
                 return;
@@ -48,7 +49,7 @@ fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Exp
     linter.warn(path, message, help);
 }
 
-/// Whether a merge patch changes what is at a place, or around it, or in it. Keys that are templates may be any.
+/// Whether a merge patch can change the value at a place of the object. A key that is a template can be any key.
 fn is_changed(document: &Value, place: &[Key]) -> bool {
     let Value::Object(entries) = document else { return true };
     let Some((first, rest)) = place.split_first() else { return !entries.is_empty() };
@@ -58,7 +59,7 @@ fn is_changed(document: &Value, place: &[Key]) -> bool {
     match first {
         Key::Exact(key) => entries.get(key).is_some_and(|value| is_changed(value, rest)),
         Key::Dotted(path) => {
-            // Keys may have dots in them, so any dot may be where one ends.
+            // Keys can contain dots, so each dot may or may not separate two keys.
             let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
             ends.into_iter().any(|end| {
                 let (key, beyond) = path.split_at(end);

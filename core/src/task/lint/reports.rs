@@ -1,4 +1,4 @@
-//! Resources and payloads that nobody hears of.
+//! Warns of resources that no report mentions, and of payloads that no action sends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::field::FieldPath;
 use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
 use crate::template::Template;
 
-/// Whether any action sends a body at all; says so if not.
+/// Whether any action sends a body; warns if none does.
 pub(super) fn anything_is_sent(linter: &mut Linter<'_>) -> bool {
     let task = linter.task;
     let has_work = !task.resources.is_empty() || !task.payloads.is_empty();
@@ -48,7 +48,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             let message =
                 format!("nothing reports `{name}`: no payload, no post action and no other resource's gate reads it");
             let help = format!(
-                "let a condition read `resources.?{name}` (what is live) or `adapter.outcomes.?{name}` (what was done)"
+                "let a condition read `resources.?{name}` (the live object) or `adapter.outcomes.?{name}` (the decision)"
             );
             linter.warn(&path, message, help);
         }
@@ -70,7 +70,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// Payloads that tell what is live, where nothing is read while a precondition is not met.
+/// Notes that a payload reads live objects, which the adapter does not read while a precondition is not met.
 pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
     let task = linter.task;
     let may_be_unmet = |precondition: &Precondition| match &precondition.check {
@@ -87,33 +87,33 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
     let (Discover::WhenMet, Some(payload)) = (task.discover, task.payloads.iter().find(reads_objects)) else { return };
     let finalized = if task.has_lifecycle() { "; no `Finalized` is True then, so no deletion is done" } else { "" };
     let message = format!(
-        "while it is not met, no live object is read, and the payload `{}` tells of what is live as if it were absent{finalized}",
+        "while it is not met, no live object is read, and the payload `{}` reports live objects as absent{finalized}",
         payload.name
     );
-    let help =
-        "add `discover: always` at the top of the file: objects are then read all the same, and nothing is written";
+    let help = "add `discover: always` at the top of the file: the adapter then reads objects all the same, and writes nothing";
     linter.note(&entry(&["preconditions"], first), message, help.to_owned());
 }
 
-/// Which entries of `resources`, or of what became of them, are read.
+/// The names read below `resources`, `adapter.outcomes` and `adapter.resourceErrors`.
 #[derive(Default)]
 struct Reads {
     any: bool,
     names: BTreeSet<String>,
 }
 
-/// Who reads which entries. Each reader is looked at once, however many resources there are.
+/// The readers of each resource, collected in one walk over the task so that the cost grows linearly.
 #[derive(Default)]
 struct Readers {
-    /// What payloads and post actions read.
+    /// The reads of payloads and post actions.
     reports: Reads,
-    /// The resources whose gates and patches can read any entry.
+    /// The resources whose gates and patches can read any resource.
     of_any: FirstTwo,
-    /// The resources whose gates and patches read an entry.
+    /// For each name, the resources whose gates and patches read it.
     of_name: BTreeMap<String, FirstTwo>,
 }
 
-/// The first two resources that read something: enough to tell whether another one than a certain resource does.
+/// The first two readers of a name. Two are enough to know whether a resource other than the one that is read is
+/// among them.
 #[derive(Default)]
 struct FirstTwo(Vec<usize>);
 
@@ -130,7 +130,7 @@ impl FirstTwo {
 }
 
 impl Readers {
-    /// What reports resources: payloads, post actions, and the gates and patches of other resources.
+    /// Collects the readers of a task.
     fn of(linter: &Linter<'_>) -> Self {
         let task = linter.task;
         let mut readers = Self::default();
@@ -177,7 +177,7 @@ impl Reads {
         });
     }
 
-    /// The live objects that a payload reads, without what became of them.
+    /// Adds the reads below `resources`, without those below `adapter`.
     fn objects_of(&mut self, payload: &Payload) {
         visit(&payload.build, &mut |part| match part {
             Part::Template(template) => {
@@ -219,7 +219,7 @@ impl Reads {
         }
     }
 
-    /// Reads below a dotted path; the empty one is everything.
+    /// Adds the read of a path; the empty path reads everything.
     fn path(&mut self, path: &[&str]) {
         match path {
             [] | ["resources" | "adapter"] | ["adapter", "outcomes" | "resourceErrors"] => self.any = true,
@@ -231,7 +231,7 @@ impl Reads {
     }
 }
 
-/// What of a payload reads variables.
+/// A part of a payload that reads variables.
 enum Part<'n> {
     Template(&'n Template),
     Field(&'n FieldPath),
@@ -254,7 +254,7 @@ fn visit<'n>(node: &'n PayloadNode, see: &mut dyn FnMut(Part<'n>)) {
     }
 }
 
-/// Every template of an action.
+/// The templates of an action that the adapter renders.
 fn templates(action: &Action) -> Vec<&Template> {
     let log = action.log.iter().map(|log| &log.message);
     let calls = action.api_call.iter().flat_map(|call| {

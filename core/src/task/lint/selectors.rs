@@ -1,7 +1,8 @@
-//! Objects that do not name their entry, and that more than one entry's selector finds.
+//! Warns of two entries whose selectors find the same objects under names that vary.
 //!
-//! The adapter labels its objects with the name of their entry. The Go adapter did not: of its objects, an entry owns those that
-//! no other entry finds, and the one of the rendered name. Objects of former names are nobody's where two selectors meet.
+//! This adapter sets the label `hyperfleet.io/resource` on its objects. Objects of the Go adapter lack that
+//! label: an entry owns those that no competing selector finds, and the object of the rendered name. With
+//! competing selectors, no entry owns the objects of earlier names.
 
 use lifecycle_config::document::Path;
 
@@ -48,7 +49,7 @@ fn ambiguous(linter: &mut Linter<'_>, path: &Path, resource: &Resource, other: &
     linter.warn(&path.key("discovery").key("by_selectors").key("label_selector"), message, help);
 }
 
-/// Whether a selector finds objects that do not name their entry.
+/// Whether a selector finds objects without the label `hyperfleet.io/resource`.
 fn selects_unnamed(resource: &Resource) -> bool {
     match &resource.discovery.by {
         DiscoverBy::Name(_) => false,
@@ -67,7 +68,7 @@ fn has_varying_name(task: &Task, manifest: &Tree) -> bool {
     }
 }
 
-/// Whether an entry's selector certainly finds whatever another one's manifest describes.
+/// Whether the selector of `other` certainly finds every object of the manifest of `resource`.
 fn finds_all(other: &Resource, resource: &Resource, manifest: &Tree) -> bool {
     let DiscoverBy::Labels(labels) = &other.discovery.by else { return false };
     let is = |wanted: &Template, written: Part<'_>| match written {

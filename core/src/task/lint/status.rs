@@ -1,4 +1,5 @@
-//! Statuses that the API would refuse, or that leave out what somebody waits for.
+//! Lints for payloads that are statuses: conditions that the API rejects, and statuses without a condition that
+//! the API needs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::overlay::{is_key, status_fault};
 use crate::task::{Payload, PayloadNode, PayloadSource};
 use crate::template::Template;
 
-/// The conditions without which the API refuses a status, with what each says.
+/// The conditions without which the API rejects a status, each with its meaning.
 const REQUIRED: [(&str, &str); 3] = [
     ("Applied", "whether the objects were written"),
     ("Available", "whether they work"),
@@ -40,14 +41,14 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     finalized(linter, &statuses);
 }
 
-/// A payload that is an adapter's status: it has `adapter` and `conditions`.
+/// A payload with `adapter` and `conditions`, which is an adapter's status.
 struct Status {
     payload: String,
     place: Path,
     at_conditions: Path,
-    /// None if keys are templates.
+    /// The payload's keys; none if some are templates.
     keys: Option<BTreeSet<String>>,
-    /// The types of the conditions; none if only an event can tell.
+    /// The types of the conditions; none if some are not constant.
     conditions: Option<BTreeSet<String>>,
 }
 
@@ -91,7 +92,7 @@ impl Status {
 }
 
 impl Status {
-    /// The API reads the generation as a number only, and a template gives text.
+    /// Warns of a generation that is a template: the API accepts a number, and a template renders to a text.
     fn generation(&self, linter: &mut Linter<'_>, entries: &[(Template, PayloadNode)]) {
         if let Some(PayloadNode::Text(_)) = member(entries, "observed_generation") {
             let payload = &self.payload;
@@ -102,8 +103,8 @@ impl Status {
         }
     }
 
-    /// The API answers 400 to the whole report if a condition has no type. Without one of the three statuses it would, too, so
-    /// that the condition is sent as `Unknown`.
+    /// Reports conditions without a type, for which the API answers 400 to the whole report, and conditions whose
+    /// status is none of `True`, `False` and `Unknown`, which the adapter therefore sends as `Unknown`.
     fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {
         for (index, condition) in conditions.iter().enumerate() {
             let PayloadNode::Map(entries) = condition else { continue };
@@ -155,13 +156,13 @@ impl Status {
     }
 }
 
-/// The member of a status, or of a condition, whose key the API takes for the one that it knows by this name.
+/// The member that the API reads as `name`; the API ignores the case of keys.
 fn member<'n>(entries: &'n [(Template, PayloadNode)], name: &str) -> Option<&'n PayloadNode> {
     let is_named = |(key, _): &&(Template, PayloadNode)| key.as_literal().is_some_and(|key| is_key(key, name));
     entries.iter().find(is_named).map(|(_, node)| node)
 }
 
-/// The types of a list of conditions, if all are written down.
+/// The types of a list of conditions; none if some type is not constant.
 fn types(conditions: &PayloadNode) -> Option<BTreeSet<String>> {
     let PayloadNode::List(conditions) = conditions else { return None };
     let kind = |condition: &PayloadNode| {
@@ -174,11 +175,11 @@ fn types(conditions: &PayloadNode) -> Option<BTreeSet<String>> {
     conditions.iter().map(kind).collect()
 }
 
-/// Payloads are sent, and none of them is a status.
+/// Warns of a task that sends payloads of which none is a status.
 fn no_status(linter: &mut Linter<'_>) {
     let task = linter.task;
     let bodies = task.actions.iter().filter_map(|action| action.api_call.as_ref()).filter(|call| sends_body(call));
-    // A body that is more than one payload may be a status of its own making.
+    // A body that is not exactly one payload may be a status that its template puts together.
     let mut bodies = bodies.filter_map(|call| call.body.as_ref());
     let is_payload = |name: &str| task.payloads.iter().any(|payload| payload.name == name && is_known(&payload.build));
     let is_certain = bodies.all(|body| {
@@ -196,7 +197,7 @@ fn no_status(linter: &mut Linter<'_>) {
     }
 }
 
-/// That everything was let go of is added to a status, if there is one.
+/// Warns that no report says that an object was disowned: the adapter adds `Finalized` to statuses only.
 fn unreported_disowning(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.gates.orphan.is_some()) {
         let place = linter.either(&path.key("lifecycle"), ["orphan", "detach"]);
@@ -209,7 +210,7 @@ fn unreported_disowning(linter: &mut Linter<'_>) {
     }
 }
 
-/// Whether the keys of what is built are certain.
+/// Whether the keys of a payload are known before an event.
 fn is_known(build: &PayloadNode) -> bool {
     match build {
         PayloadNode::Map(entries) => entries.iter().all(|(key, _)| key.as_literal().is_some()),
@@ -218,7 +219,8 @@ fn is_known(build: &PayloadNode) -> bool {
     }
 }
 
-/// A deletion counts as done when every required adapter says so.
+/// Warns of a task that deletes and never reports `Finalized`: the API waits for `Finalized` of every required
+/// adapter.
 fn finalized(linter: &mut Linter<'_>, statuses: &[Status]) {
     let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
     let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };

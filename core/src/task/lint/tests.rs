@@ -24,7 +24,7 @@ fn lints(text: &str) -> Diagnostics {
     lint(&task, &document)
 }
 
-/// Every case as `check` would show it, one below the other.
+/// The diagnostics of every case, as `check` prints them.
 fn rendered(cases: &[(&str, String)]) -> String {
     let render = |(name, text): &(&str, String)| {
         let lints = lints(text);
@@ -35,107 +35,107 @@ fn rendered(cases: &[(&str, String)]) -> String {
 }
 
 #[test]
-fn gates_that_cannot_hold() {
+fn check_warns_of_gates_that_cannot_hold() {
     insta::assert_snapshot!(rendered(&cases::gates()));
 }
 
 #[test]
-fn conditions_that_cannot_hold() {
+fn check_warns_of_conditions_that_cannot_hold() {
     insta::assert_snapshot!(rendered(&cases::conditions()));
 }
 
 #[test]
-fn resources_that_nothing_reports() {
+fn check_warns_of_resources_without_a_report() {
     insta::assert_snapshot!(rendered(&cases::unreported()));
 }
 
 #[test]
-fn statuses_that_leave_something_out() {
+fn check_warns_of_incomplete_statuses() {
     insta::assert_snapshot!(rendered(&cases::statuses()));
 }
 
 #[test]
-fn gates_at_the_wrong_time() {
+fn check_warns_of_gates_that_demand_or_exclude_their_object() {
     insta::assert_snapshot!(rendered(&lifecycle::gates()));
 }
 
 #[test]
-fn orphan_and_delete_gates_that_hold_together() {
+fn check_warns_of_orphan_and_delete_gates_that_hold_together() {
     insta::assert_snapshot!(rendered(&lifecycle::disowning()));
 }
 
 #[test]
-fn patches_without_end() {
+fn check_warns_of_patches_sent_on_every_event() {
     insta::assert_snapshot!(rendered(&lifecycle::patches()));
 }
 
 #[test]
-fn versions_and_names() {
+fn check_warns_of_fixed_names_and_shared_selectors() {
     insta::assert_snapshot!(rendered(&lifecycle::versions()));
 }
 
 #[test]
-fn owners_that_go() {
+fn check_warns_of_owners_that_can_be_deleted() {
     insta::assert_snapshot!(rendered(&lifecycle::owners()));
 }
 
 #[test]
-fn deletions_that_wait_for_what_they_would_delete() {
+fn check_warns_of_deletions_that_wait_for_a_nested_object() {
     insta::assert_snapshot!(rendered(&lifecycle::nested()));
 }
 
 #[test]
-fn objects_that_two_selectors_find() {
+fn check_warns_of_objects_that_two_selectors_find() {
     insta::assert_snapshot!(rendered(&lifecycle::selectors()));
 }
 
 #[test]
-fn objects_that_are_not_found() {
+fn check_warns_of_objects_that_discovery_does_not_find() {
     insta::assert_snapshot!(rendered(&lifecycle::discovery()));
 }
 
 #[test]
-fn names_that_kubernetes_refuses() {
+fn check_warns_of_names_that_kubernetes_rejects() {
     insta::assert_snapshot!(rendered(&refused::names()));
 }
 
 #[test]
-fn labels_that_kubernetes_refuses() {
+fn check_warns_of_labels_that_kubernetes_rejects() {
     insta::assert_snapshot!(rendered(&refused::labels()));
 }
 
 #[test]
-fn conditions_that_the_api_refuses() {
+fn check_reports_conditions_that_the_api_rejects() {
     insta::assert_snapshot!(rendered(&refused::conditions()));
 }
 
 #[test]
-fn conditions_that_ask_nothing() {
+fn check_warns_of_conditions_without_a_test() {
     insta::assert_snapshot!(rendered(&waiting::literals()));
 }
 
 #[test]
-fn deletions_that_wait_for_what_stays() {
+fn check_warns_of_deletions_that_wait_for_a_lasting_object() {
     insta::assert_snapshot!(rendered(&waiting::waiting_deletions()));
 }
 
 #[test]
-fn disownings_that_wait_for_their_owner() {
+fn check_warns_of_disownings_that_wait_for_an_owners_deletion() {
     insta::assert_snapshot!(rendered(&waiting::waiting_disownings()));
 }
 
 #[test]
-fn discoveries_that_read_what_is_not_there() {
+fn check_warns_of_discoveries_that_read_an_absent_object() {
     insta::assert_snapshot!(rendered(&waiting::discoveries()));
 }
 
 #[test]
-fn manifests_that_read_their_own_object() {
+fn check_warns_of_manifests_that_read_their_own_object() {
     insta::assert_snapshot!(rendered(&waiting::own_objects()));
 }
 
 #[test]
-fn the_cost_of_a_check_grows_with_the_task_and_not_faster() {
+fn cost_of_lints_grows_linearly_with_the_task() {
     let cost = |entries: usize| {
         let text = lifecycle::many(entries);
         let before = VISITED.with(std::cell::Cell::get);
@@ -148,7 +148,7 @@ fn the_cost_of_a_check_grows_with_the_task_and_not_faster() {
 }
 
 #[test]
-fn what_is_in_order_is_left_in_peace() {
+fn sound_tasks_get_no_warning() {
     for (name, text) in
         cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()).chain(waiting::in_order())
     {

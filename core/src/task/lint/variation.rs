@@ -1,4 +1,4 @@
-//! What a template's text can depend on, as far as the task tells.
+//! Finds out whether a template renders to the same text for every event, every API resource or every deployment.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use super::Task;
 use crate::task::ParamSource;
 use crate::template::Template;
 
-/// What can make two renderings differ.
+/// A reason for which a template can render to another text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variation {
-    /// How the adapter is deployed: its configuration and environment.
+    /// Another deployment: the adapter's configuration and environment.
     Deployment,
-    /// Which API resource the event is about.
+    /// Another API resource.
     Resource,
-    /// Anything else: the event, the time, what the API or the cluster says.
+    /// Another event: its data, the time, and answers of the API and the cluster.
     Event,
 }
 
-/// How deep params may be taken from params.
+/// How many params a chain of params over params can have; a longer one counts as different on every event.
 const MAX_DEPTH: usize = 8;
 
-/// What can make two renderings of a template differ; nothing, if it is the same text each time.
+/// The reasons for which a template can render to another text; none if the text is always the same.
 pub(super) fn variations(task: &Task, template: &Template) -> BTreeSet<Variation> {
     if template.reads_root() || template.reads_clock() {
         return BTreeSet::from([Variation::Event]);
@@ -33,7 +33,7 @@ fn of_path(task: &Task, path: &str, depth: usize) -> BTreeSet<Variation> {
     let segments: Vec<&str> = path.split('.').filter(|segment| !segment.is_empty()).collect();
     let one = |variation| BTreeSet::from([variation]);
     match segments.as_slice() {
-        // A task is written for one kind, by one adapter.
+        // One adapter runs a task, for one kind of API resource.
         ["event", "kind"] | ["adapter", "name"] => BTreeSet::new(),
         ["event", "id"] => one(Variation::Resource),
         ["config" | "env", ..] | ["adapter", "version"] => one(Variation::Deployment),
@@ -60,7 +60,7 @@ fn of_source(task: &Task, source: &ParamSource, depth: usize) -> BTreeSet<Variat
     }
 }
 
-/// Whether a variable is set by params and by nothing else.
+/// Whether only params set a variable.
 fn is_param_only(task: &Task, name: &str) -> bool {
     let elsewhere = task.preconditions.iter().any(|precondition| {
         precondition.name == name || precondition.captures.iter().any(|capture| capture.name == name)

@@ -1,4 +1,5 @@
-//! Warns of retention that keeps nothing, and of selectors that find objects which the resource should not own.
+//! Warns of retention that keeps no former version, and of selectors that find objects which the resource should
+//! not own.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// Versions are told apart by their names.
+/// Warns of a fixed name beside `retention`: a new version needs another name than the version before.
 fn fixed_name(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let varying = match &resource.manifest {
         Manifest::Inline(tree) => match tree.part(&["metadata", "name"]) {
@@ -28,7 +29,7 @@ fn fixed_name(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             Part::Template(template) => variations(linter.task, template),
             Part::Absent | Part::Uncertain => return,
         },
-        // Which part of the text is the name, only an event reveals; none of it varies if nothing does.
+        // Where the name is in a text is not known before an event; a text that is always the same has a fixed name.
         Manifest::Text(template) => variations(linter.task, template),
     };
     if varying.contains(&Variation::Event) || varying.contains(&Variation::Deployment) {
@@ -51,8 +52,8 @@ fn fixed_name(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     linter.warn(&place, message, help.to_owned());
 }
 
-/// Warns of a selector that finds objects of other API resources, or of others: the resource owns those that do not have the
-/// label `hyperfleet.io/resource`.
+/// Warns of a selector that also finds objects of other API resources or other programs. The resource owns each
+/// of them that lacks the label `hyperfleet.io/resource`, and deletes or disowns it with its own.
 fn shared_selector(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Labels(labels) = &resource.discovery.by else { return };
     let task = linter.task;
@@ -82,13 +83,14 @@ fn shared_selector(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             ),
         )
     };
-    // The Go adapter recreates what it finds, too; in a namespace of the API resource, few others make objects.
+    // The Go adapter also deletes the objects that it finds to recreate them; a namespace that belongs to the API
+    // resource rarely holds objects of other programs.
     let severity = if is_placed || is_as_in_go { Severity::Note } else { Severity::Warning };
     let place = path.key("discovery").key("by_selectors").key("label_selector");
     linter.report(severity, &place, message, help);
 }
 
-/// What the resource's gates do to objects that it should not own, and whether the Go adapter does the same.
+/// How the resource's gates harm an object that it should not own, and whether the Go adapter does the same.
 fn effect(resource: &Resource) -> Option<(&'static str, bool)> {
     let gates = &resource.gates;
     if resource.retention.is_some() {
@@ -103,7 +105,7 @@ fn effect(resource: &Resource) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Whether each API resource certainly has an object of its own.
+/// Whether the object's name differs between API resources.
 fn has_particular_name(task: &Task, resource: &Resource) -> bool {
     let Manifest::Inline(tree) = &resource.manifest else { return false };
     matches!(tree.part(&["metadata", "name"]), Part::Template(name) if is_particular(task, name))

@@ -1,5 +1,5 @@
-//! Warns of delete gates that wait for an object which nothing deletes, and of orphan gates that wait for the deletion of
-//! an owner.
+//! Warns of delete gates that wait for an object which nothing deletes, and of orphan gates that wait for the
+//! deletion of an owner.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -49,14 +49,15 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 awaited[index].iter().map(|&other| format!("`{}`", task.resources[other].name)).collect();
             let others = others.join(" and ");
             let message = format!(
-                "waits for {others} to be gone, whose deletion waits for `{name}`: while all are there, none is deleted"
+                "waits for {others} to be gone, whose deletion waits for `{name}`: while all are live, none is deleted"
             );
             linter.warn(place, message, "let one of them be deleted first".to_owned());
         }
     }
 }
 
-/// Warns of an orphan gate that cannot hold before an owner is gone: Kubernetes deletes the object together with its owner.
+/// Warns of an orphan gate that cannot hold before an owner is gone: Kubernetes deletes the object together with
+/// its owner.
 fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>, awaited: &BTreeSet<usize>) {
     let task = linter.task;
     let mut owners = std::iter::successors(resource.owner, |owner| task.resources[*owner].owner);
@@ -73,7 +74,7 @@ fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
     linter.warn(&gate.path, message, help);
 }
 
-/// The resources by their names in `resources`, without names that a nested discovery has as well.
+/// The index of each resource by its name, without names that a nested discovery also has.
 fn names(task: &Task) -> BTreeMap<&str, usize> {
     let entries = task.resources.iter().enumerate();
     let mut names: BTreeMap<&str, usize> = entries.map(|(index, resource)| (resource.name.as_str(), index)).collect();
@@ -83,7 +84,7 @@ fn names(task: &Task) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The other resources whose presence alone keeps a gate from holding.
+/// The other resources that must be absent for a gate to hold.
 fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expression) -> BTreeSet<usize> {
     let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
     let others = read.iter().filter_map(|name| Some((name, *names.get(name.as_str())?)));
@@ -99,7 +100,7 @@ fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expre
     others.filter(|(name, _)| is_awaited(name)).map(|(_, index)| index).collect()
 }
 
-/// Whether the task creates an object that nothing known deletes: no gate, no owner, no namespace, no time to live.
+/// Whether the task creates an object that stays: no gate, owner, retention, namespace or time to live deletes it.
 fn stays(task: &Task, resource: &Resource, deleted: &HashMap<&str, &str>) -> bool {
     let Manifest::Inline(manifest) = &resource.manifest else { return false };
     let is_absent = |keys: &[&str]| matches!(manifest.part(keys), Part::Absent);

@@ -1,21 +1,21 @@
-//! What a gate can answer in the moment in which the table asks it.
+//! The results that a gate can have when the decision table asks for it.
 
 use crate::cel::{Expression, Possible, Presence, ResourceReads};
 use crate::task::DiscoverBy;
 use crate::task::gate_values::Own;
 
-/// What a gate of a resource can answer while the resource has an object, or has none. With `is_lenient`, a missing status
-/// counts as "does not hold".
+/// The results that a gate can have while the resource has an object, or has none. With `is_lenient`, a missing
+/// status counts as "does not hold".
 pub(super) fn answers(own: &Own<'_>, is_present: bool, expression: &Expression, is_lenient: bool) -> Possible {
     let presence = match (is_present, &own.resource.discovery.by) {
         (true, _) => Presence::Present,
         (false, DiscoverBy::Name(_)) => Presence::Absent,
-        // A selector makes an object of another resource visible, too.
+        // `resources.<name>` then shows an object that the selector finds and the resource does not own.
         (false, DiscoverBy::Labels(_)) => Presence::Unknown,
     };
     let possible = own.possible(expression, presence);
     let fails = possible.fails || possible.has_no_value;
-    // A gate that reads what could not be read fails, whatever it would say.
+    // A gate fails if it reads a resource that is unread on this event, and any other resource can be unread.
     let reads_others = match expression.resource_reads() {
         ResourceReads::Any => true,
         ResourceReads::Only(names) => names.iter().any(|name| *name != own.resource.name),

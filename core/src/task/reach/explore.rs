@@ -1,8 +1,8 @@
-//! Runs the decision table with every answer that an event can bring.
+//! Runs the decision table with every combination of answers that an event can bring.
 //!
-//! In: a resource of a task, and the situations. Out: the [`Run`]s: what the table asked, what it was answered, and the
-//! decision. A run follows a script of choices; after the run, the last choice that has another answer is changed, until
-//! no choice is left (depth first).
+//! In: a resource of a task, and the situations. Out: one [`Run`] for each combination: the table's questions,
+//! their answers, and the decision. A script of choices says which answer each question gets. After a run, the
+//! last choice that has another answer moves to that answer, until no choice has one (depth first).
 
 use std::collections::BTreeMap;
 
@@ -20,32 +20,32 @@ use crate::plan::requirement::{Requirement, refused};
 use crate::task::gate_values::Own;
 use crate::task::{Resource, Task};
 
-/// One way through the table.
+/// One run of the table.
 pub(super) struct Run {
-    /// What was asked, and how it was answered, in order.
+    /// The questions and their answers, in order.
     pub(super) asked: Vec<(Asks, Reply)>,
     /// The decision.
     pub(super) end: End,
 }
 
-/// How a question was answered.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// With this.
+    /// An answer in words.
     Answer(&'static str),
-    /// Without an answer, for this reason.
+    /// No answer, for this reason.
     Failure(FailReason),
 }
 
-/// What a gate can answer, by its name and by whether there is an object.
+/// The possible results of each gate, by the gate's name and whether the resource has an object.
 type Answers = BTreeMap<(String, bool), Possible>;
 
-/// A resource whose ways through the table are looked for.
+/// A resource to explore.
 pub(super) struct Explored<'t> {
     own: Own<'t>,
     resource: &'t Resource,
     found: Found,
-    /// Whether an earlier resource can fail: any resource can.
+    /// Whether a resource comes before this one: any resource can fail, and then stops later ones.
     has_earlier: bool,
     others_can_be_disowned: bool,
 }
@@ -58,7 +58,7 @@ impl<'t> Explored<'t> {
         Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, others_can_be_disowned }
     }
 
-    /// Every run.
+    /// Every run, over all situations that fit the resource.
     pub(super) fn runs(&self, situations: &[Situation]) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut answers = Answers::new();
@@ -75,14 +75,15 @@ impl<'t> Explored<'t> {
     }
 }
 
-/// A choice that was made, of so many.
+/// A choice among `of` answers.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     made: usize,
     of: usize,
 }
 
-/// The script of the next run: the last choice that can be made otherwise is.
+/// The script of the next run, in which the last choice with an answer left takes that answer; none after the
+/// last run.
 fn following(choices: &[Choice]) -> Option<Vec<usize>> {
     let last = choices.iter().rposition(|choice| choice.made + 1 < choice.of)?;
     let mut script: Vec<usize> = choices.iter().take(last + 1).map(|choice| choice.made).collect();
@@ -90,7 +91,7 @@ fn following(choices: &[Choice]) -> Option<Vec<usize>> {
     Some(script)
 }
 
-/// Answers the table's questions by a script, and keeps what was asked.
+/// Answers the table's questions by a script, and records questions and answers.
 struct Explorer<'e, 't> {
     explored: &'e Explored<'t>,
     answers: &'e mut Answers,
@@ -114,7 +115,7 @@ impl<'e, 't> Explorer<'e, 't> {
         }
     }
 
-    /// Gives the answer that the script chooses; the first where the script has ended.
+    /// Returns the answer that the script chooses; the first one if the script has ended.
     fn choose<T>(&mut self, asks: Asks, replies: Vec<(Reply, T)>) -> Option<T> {
         let choice =
             Choice { made: self.script.get(self.choices.len()).copied().unwrap_or_default(), of: replies.len() };
@@ -129,7 +130,7 @@ impl<'e, 't> Explorer<'e, 't> {
         self.choose(Asks::Fact(asks), replies).unwrap_or_default()
     }
 
-    /// What a gate can answer now.
+    /// The possible results of a gate in this situation.
     fn possible(&mut self, name: &str, expression: &Expression, is_lenient: bool) -> Possible {
         let is_present = !self.versions.is_empty();
         let own = &self.explored.own;
@@ -137,7 +138,7 @@ impl<'e, 't> Explorer<'e, 't> {
         *known.or_insert_with(|| answers(own, is_present, expression, is_lenient))
     }
 
-    /// Whether the write of a decision can be prepared.
+    /// Answers whether the decision's write meets a requirement.
     fn require(&mut self, requirement: Requirement) -> Result<(), Failure> {
         let Explored { resource, found, .. } = self.explored;
         let is_certain = match requirement {

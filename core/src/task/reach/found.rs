@@ -1,18 +1,19 @@
-//! How the objects of a resource are found: what of the table does not arise when there is one object at most.
+//! Facts about the objects that a resource's discovery can find, which exclude situations and failures from the
+//! exploration.
 
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task, kinds};
 use crate::template::{Part, Template, Tree};
 
-/// What is certain of the objects that a resource's discovery finds.
+/// Facts about the objects that a resource's discovery can find; false if not certain.
 pub(super) struct Found {
-    /// There is one at most.
+    /// Discovery finds one object at most.
     pub(super) is_single: bool,
-    /// If there is one, it has the rendered name, and is in the rendered namespace.
+    /// Every object that discovery finds has the rendered name and namespace.
     pub(super) is_named: bool,
-    /// Discovery finds whatever the manifest renders to.
+    /// Discovery finds every object that the manifest renders to.
     pub(super) is_found_again: bool,
-    /// No patch can take off a label that discovery selects by.
+    /// No patch can remove a label that the selector needs.
     pub(super) is_found_patched: bool,
 }
 
@@ -45,7 +46,8 @@ impl Found {
     }
 }
 
-/// Whether the manifest says the same as discovery. What reads `resources` may say something else when it is rendered again.
+/// Whether a key of the manifest's metadata has the source text of the discovery. A template that reads
+/// `resources` does not count: it can render to another text after an earlier write of the same event.
 fn is_written(resource: &Resource, keys: &[&str], wanted: &Template) -> bool {
     let Manifest::Inline(tree) = &resource.manifest else { return false };
     let path: Vec<&str> = std::iter::once("metadata").chain(keys.iter().copied()).collect();
@@ -60,12 +62,12 @@ fn reads_resources(template: &Template) -> bool {
     template.reads_root() || template.variables().iter().any(|path| path.split('.').next() == Some("resources"))
 }
 
-/// Whether a patch document can hold labels.
+/// Whether a patch can change labels.
 fn can_write_labels(document: &Tree) -> bool {
     !matches!(document.part(&["metadata", "labels"]), Part::Absent)
 }
 
-/// Whether the label that says whose an object is gets the resource's name.
+/// Whether objects get the label `hyperfleet.io/resource` with the resource's name.
 fn takes_its_own_label(resource: &Resource) -> bool {
     let Manifest::Inline(tree) = &resource.manifest else { return false };
     match tree.part(&["metadata", "labels", keys::RESOURCE]) {
@@ -75,14 +77,15 @@ fn takes_its_own_label(resource: &Resource) -> bool {
     }
 }
 
-/// Whether a template renders to something on every event that gets so far: an event without a required param does not.
+/// Whether a template renders to no empty text on any event that the adapter processes. It drops events without a
+/// required param before it renders.
 fn is_never_empty(task: &Task, template: &Template) -> bool {
     let mut parts = template.source().split("{{");
     let mut has_text = parts.next().is_some_and(|text| !text.is_empty());
     for part in parts {
         let Some((action, text)) = part.split_once("}}") else { return false };
         let Some(variable) = action.trim().strip_prefix('.') else { return false };
-        // Anything but a variable by itself may be a condition, or cut what is around it.
+        // An action other than a plain variable may be a condition, or trim the text around it.
         if !variable.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')) {
             return false;
         }

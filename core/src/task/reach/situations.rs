@@ -1,7 +1,7 @@
-//! The canonical situations: every combination of live versions that the table can tell apart.
+//! The canonical situations: a set of live versions for each case that the decision table distinguishes.
 //!
-//! One version or two are enough: the table compares versions with the rendered manifest, and at most one of them
-//! with that of the rendered name.
+//! Two versions are enough: the table compares each version with the rendered manifest, and at most one version
+//! has the rendered name.
 
 use serde_json::json;
 
@@ -11,19 +11,19 @@ use crate::keys;
 use crate::observation::Version;
 use crate::plan::decide::{Rendered, Seen};
 
-/// The generation that every explored event wants; versions have an older one, this one, a newer one, or none.
+/// The generation of every explored event; versions have an older one, the same, a newer one, or none.
 const DESIRED: i64 = 2;
 
 /// The name that every explored manifest renders to.
 const NAME: &str = "a";
 
-/// What was observed of a resource.
+/// The observation of a resource.
 pub(super) struct Situation {
-    /// None: the live objects could not be read.
+    /// The live versions; none if they could not be read.
     versions: Option<Vec<Version>>,
 }
 
-/// What the explored manifest renders to.
+/// The identity of the rendered manifest.
 pub(super) fn rendered() -> Rendered {
     Rendered { generation: Generation(DESIRED), namespace: String::new(), name: NAME.to_owned() }
 }
@@ -69,19 +69,19 @@ impl Situation {
         std::iter::once(unread).chain(found.into_iter().map(|found| Self { versions: Some(found) })).collect()
     }
 
-    /// Whether discovery can find these versions.
+    /// Whether discovery can find this set of versions.
     pub(super) fn fits(&self, found: &Found) -> bool {
         let versions = self.versions();
         (versions.len() < 2 || !found.is_single)
             && (!found.is_named || versions.iter().all(|version| version.name() == NAME))
     }
 
-    /// The versions; none if they could not be read.
+    /// The versions; empty if they could not be read.
     pub(super) fn versions(&self) -> &[Version] {
         self.versions.as_deref().unwrap_or_default()
     }
 
-    /// What the table sees.
+    /// The situation as the table's input.
     pub(super) fn seen(&self) -> Seen<'_> {
         match &self.versions {
             None => Seen::Unknown("the live objects could not be read"),

@@ -21,7 +21,7 @@ fn text(earlier: &str, discovery: &str, more: &str) -> String {
     )
 }
 
-/// The rows of the last resource that can match, and, after a stroke, those that can only fail.
+/// The numbers of the rows that the last resource can reach; those after `|` end in failures only.
 fn rows(text: &str) -> String {
     let task = task(text);
     let reached = reach(&task).pop().unwrap().rows;
@@ -34,7 +34,7 @@ fn rows(text: &str) -> String {
 }
 
 #[test]
-fn only_rows_that_can_be_reached_are_told() {
+fn reach_lists_only_rows_that_an_event_can_reach() {
     let gate =
         |key: &str, expression: &str| format!("    lifecycle: {{{key}: {{when: {{expression: \"{expression}\"}}}}}}\n");
     let cases = [
@@ -122,7 +122,7 @@ fn only_rows_that_can_be_reached_are_told() {
 }
 
 #[test]
-fn decisions_of_a_row_are_told_with_their_reasons() {
+fn each_row_lists_its_decisions_with_their_reasons() {
     let of = |text: &str, row: Row| {
         let task = task(text);
         let reached = reach(&task).pop().unwrap().rows.into_iter().find(|reached| reached.row == row).unwrap();
@@ -197,7 +197,7 @@ fn owner_may_wait_where_another_resource_can_be_disowned() {
     assert!(!waits(", owner: {resource: top}", ", owner: {resource: middle}"));
 }
 
-/// The ends of a step.
+/// Collects every decision below a step.
 fn ends(step: &Step, found: &mut Vec<End>) {
     match step {
         Step::End(end) => found.push(*end),
@@ -209,7 +209,7 @@ fn ends(step: &Step, found: &mut Vec<End>) {
 }
 
 #[test]
-fn the_tree_of_questions_ends_in_every_decision_of_the_rows() {
+fn question_tree_ends_in_every_decision_of_the_rows() {
     let gates = "    when: {expression: x}\n    lifecycle: {create: {when: {expression: x}}, apply: {when: {expression: x}}, orphan: {when: {expression: x}}, delete: {when: {expression: y}}, patch: [{when: {expression: x}, document: {a: 1}}]";
     let cases = [
         text("", BY_NAME, ""),

@@ -1,18 +1,18 @@
-//! The tree of questions, put together from runs.
+//! Merges runs of the decision table into one tree of questions.
 
 use super::explore::{Reply, Run};
 use super::{Asks, End, Question, Step};
 
-/// What is known of one step; runs with the same answers so far have the same step.
+/// A node of the tree. Runs that begin with the same answers share their first nodes.
 pub(super) struct Tree {
     asks: Option<Asks>,
     replies: Vec<(Reply, Tree)>,
-    /// The end of the way where nothing is asked.
+    /// The decision at a node without a question.
     end: End,
 }
 
 impl Tree {
-    /// The tree that has only an end yet.
+    /// A tree without questions.
     pub(super) fn new(end: End) -> Self {
         Self { asks: None, replies: Vec::new(), end }
     }
@@ -31,7 +31,8 @@ impl Tree {
         }
     }
 
-    /// The step, without questions whose answer makes no difference. Answers that end the way stand first.
+    /// The tree without questions whose answers all lead to the same step. Answers that lead to a decision come
+    /// first.
     pub(super) fn into_step(self) -> Step {
         let Some(asks) = self.asks else { return Step::End(self.end) };
         let mut answers = Vec::new();

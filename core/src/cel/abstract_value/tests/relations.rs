@@ -181,7 +181,8 @@ proptest! {
     }
 }
 
-/// True, an error, or no boolean: a formula describes expressions that give booleans, and `y != false` is true of a list.
+/// True, an error, or no boolean: a formula describes expressions that give booleans, and `y != false` is true of
+/// a list.
 fn is_not_false(source: &str, scope: &Scope) -> bool {
     !matches!(parse(source).evaluate(scope), Ok(Answer::Value(Value::Bool(false))))
 }

@@ -1,6 +1,6 @@
-//! Tasks, each named by what is odd about it.
+//! Tasks with a mistake that a lint finds, each named by its mistake.
 
-/// The parts of a task in which nothing is odd; a case replaces one of them.
+/// The parts of a sound task; a case replaces one of them.
 pub(super) struct Parts {
     pub(super) before: &'static str,
     pub(super) resources: String,

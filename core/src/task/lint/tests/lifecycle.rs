@@ -1,4 +1,4 @@
-//! Tasks with the keys that the Go adapter does not have, each named by what is odd about it.
+//! Tasks with lifecycle keys and a mistake that a lint finds, each named by its mistake.
 
 use super::cases::{Parts, lifecycle, resource, selected, with_gate, with_resources};
 
@@ -17,7 +17,7 @@ pub(super) fn with_params(resources: String) -> String {
     Parts { before: PARAMS, resources, ..Parts::sound() }.text()
 }
 
-/// The resource `job` with more than one gate: `key: expression`, one a line.
+/// A task with the resource `job`, which has these gates.
 pub(super) fn with_gates(gates: &[(&str, &str)]) -> String {
     with_params(resource("job", &written(gates)))
 }
@@ -532,7 +532,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Resources that read each other, in a task in which nothing is odd.
+/// A sound task of many resources that read each other.
 pub(super) fn many(entries: usize) -> String {
     let resource = |index: usize| {
         let name = format!("r{index}");

@@ -1,4 +1,4 @@
-//! Tasks whose objects or reports somebody else refuses.
+//! Tasks whose objects Kubernetes rejects, or whose reports the API rejects.
 
 use super::cases::{Parts, resource, with_resources};
 
@@ -13,7 +13,7 @@ fn named(kind: &str, name: &str) -> String {
     params.to_owned() + &with_resources(resources)
 }
 
-/// The same, found by name; so the name must not vary.
+/// The task with one object of a kind and a fixed name, discovered by that name.
 fn fixed(kind: &str, name: &str) -> String {
     let resource = resource("job", "").replace("apiVersion: batch/v1, kind: Job", kind);
     with_resources(

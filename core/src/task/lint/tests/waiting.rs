@@ -1,4 +1,4 @@
-//! Tasks that wait for what never comes or never goes, and conditions that ask nothing.
+//! Tasks whose gates wait for an object that never appears or never disappears, and conditions that are no tests.
 
 use super::cases::{Parts, resource, selected, with_gate};
 use super::lifecycle::{with_gates, with_params, written};
