@@ -83,7 +83,7 @@ impl<'a> Unread<'a> {
 pub fn apply(text: String, account: Account<'_>) -> String {
     let body = without_mark(&text);
     let Some(mut status) = Status::read(body) else { return text };
-    let mut corrected = fill_in(&mut status);
+    let mut corrected = fill_in(&mut status) || status.has_repeated_keys;
     if let Some(failed) = failed(account) {
         correct(&mut status, "Available", &failed);
         corrected = true;

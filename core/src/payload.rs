@@ -7,8 +7,8 @@
 //! must not be lost with it. A template that fails gives null, and an entry whose key fails is left out, each with a warning.
 //! Where a condition's `status` fails, or is none of the API's three texts, the condition becomes `Unknown` with the cause as
 //! its message. Where its `reason` or `message` fails, the condition keeps its status and its message says so. A condition
-//! without a type is left out with a warning. Only `adapter` and `observed_generation` fail a status: the API refuses it
-//! without them.
+//! without a type is left out with a warning. If the key of the conditions fails, the conditions are sent as `Unknown`. Only
+//! `adapter` and `observed_generation` fail a status: the API refuses it without them.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,6 @@ use crate::overlay::{NOT_EVALUATED, REASON_NOT_RENDERED, is_key, status_fault};
 use crate::scope::Scope;
 use crate::task::{PayloadNode, PayloadSource};
 use crate::template::{RenderError, Template};
-use crate::value;
 
 /// Builds a payload; adds to `warnings` what its author should know.
 ///
@@ -83,9 +82,16 @@ impl Builder<'_> {
         let mut map = Map::new();
         let mut unknown = None;
         let mut not_rendered = None;
+        let mut has_conditions = place != Place::Root || keys.iter().flatten().any(|key| is_key(key, "conditions"));
         for (key, (_, node)) in keys.into_iter().zip(entries) {
             let key = match key {
                 Ok(key) => key.into_owned(),
+                // A status without conditions would lose what they report, and what the overlay adds to them.
+                Err(error) if self.is_status && !has_conditions && matches!(node, PayloadNode::List(_)) => {
+                    has_conditions = true;
+                    map.insert("conditions".to_owned(), self.unknown_conditions(node, &error)?);
+                    continue;
+                }
                 Err(error) if self.is_status => {
                     self.warnings.push(format!("a key cannot be rendered, so its entry is left out: {error}"));
                     continue;
@@ -93,9 +99,10 @@ impl Builder<'_> {
                 Err(error) => return Err(error),
             };
             if place == Place::Condition && is_key(&key, "status") {
-                let status = self.status(node)?;
-                unknown = status.as_ref().err().cloned();
-                map.insert(key, status.unwrap_or_else(|_| Value::from("Unknown")));
+                match self.status(node)? {
+                    Ok(status) => drop(map.insert(key, status)),
+                    Err(cause) => drop(unknown.get_or_insert(cause)),
+                }
                 continue;
             }
             if place == Place::Condition && (is_key(&key, "reason") || is_key(&key, "message")) {
@@ -115,16 +122,27 @@ impl Builder<'_> {
             map.insert("message".to_owned(), Value::from(cause));
         }
         if let Some(cause) = unknown {
-            let kind = map.iter().find(|(key, _)| is_key(key, "type")).map(|(_, kind)| value::text(kind));
-            let kind = kind.unwrap_or_default();
-            self.warnings.push(format!(
-                "the status of the condition {kind} cannot be sent, so it is reported as Unknown: {cause}"
-            ));
-            map.retain(|key, _| !is_key(key, "reason") && !is_key(key, "message"));
-            map.insert("reason".to_owned(), Value::from(NOT_EVALUATED));
-            map.insert("message".to_owned(), Value::from(cause));
+            // A condition without a type is left out, with a warning of its own.
+            if let Some(kind) = condition_type(&map) {
+                self.warnings.push(format!(
+                    "the status of the condition {kind} cannot be sent, so it is reported as Unknown: {cause}"
+                ));
+            }
+            make_unknown(&mut map, cause);
         }
         Ok(map)
+    }
+
+    /// The conditions of a status whose key fails: nobody knows that they are the status's conditions, so none claims anything.
+    fn unknown_conditions(&mut self, node: &PayloadNode, error: &RenderError) -> Result<Value, RenderError> {
+        let cause = format!("the key of the conditions cannot be rendered: {error}");
+        self.warnings.push(format!("{cause}; its list counts as `conditions`, all of them Unknown"));
+        let mut conditions = self.build(node, Place::Conditions)?;
+        self.leave_out_untyped(&mut conditions);
+        for condition in conditions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            make_unknown(condition, cause.clone());
+        }
+        Ok(conditions)
     }
 
     /// Where the value of a key stands.
@@ -144,15 +162,13 @@ impl Builder<'_> {
             *conditions = Value::Array(Vec::new());
         }
         let Value::Array(conditions) = conditions else { return };
+        let mut index = 0..;
         conditions.retain(|condition| {
-            let mut members = condition.as_object().into_iter().flatten();
-            let is_type = |(key, kind): (&String, &Value)| {
-                is_key(key, "type") && kind.as_str().is_some_and(|kind| !kind.is_empty())
-            };
-            let has_type = members.any(is_type);
+            let index = index.next().unwrap_or_default();
+            let has_type = condition.as_object().and_then(condition_type).is_some();
             if !has_type {
-                let warning = "a condition without a text as its type cannot be sent, so it is left out";
-                self.warnings.push(warning.to_owned());
+                let warning = format!("conditions[{index}] is left out of the status: it has no text as its type");
+                self.warnings.push(warning);
             }
             has_type
         });
@@ -191,6 +207,20 @@ impl Builder<'_> {
         };
         Ok(status.and_then(|status| status_fault(&status).map_or(Ok(status), Err)))
     }
+}
+
+/// The type of a condition, if it is a text.
+fn condition_type(condition: &Map<String, Value>) -> Option<&str> {
+    let mut types = condition.iter().filter(|(key, _)| is_key(key, "type")).filter_map(|(_, kind)| kind.as_str());
+    types.find(|kind| !kind.is_empty())
+}
+
+/// Makes a condition `Unknown`, with the cause as its message.
+fn make_unknown(condition: &mut Map<String, Value>, cause: String) {
+    condition.retain(|key, _| !["status", "reason", "message"].iter().any(|known| is_key(key, known)));
+    condition.insert("status".to_owned(), Value::from("Unknown"));
+    condition.insert("reason".to_owned(), Value::from(NOT_EVALUATED));
+    condition.insert("message".to_owned(), Value::from(cause));
 }
 
 /// What a lookup finds, else its default, else why there is no value.

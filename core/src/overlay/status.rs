@@ -31,6 +31,8 @@ const QUOTED: usize = 60;
 pub(super) struct Status<'t> {
     members: Object<'t>,
     pub(super) conditions: Vec<Element<'t>>,
+    /// Whether the text holds a key of the API twice, in the status or in a condition.
+    pub(super) has_repeated_keys: bool,
 }
 
 /// An element of `conditions`.
@@ -52,15 +54,16 @@ type Object<'t> = BTreeMap<Cow<'t, str>, Cow<'t, str>>;
 impl<'t> Status<'t> {
     /// Reads a body; nothing if the API would find no status there.
     pub(super) fn read(text: &'t str) -> Option<Self> {
-        let mut members = object(text, &STATUS)?;
+        let mut has_repeated_keys = false;
+        let mut members = object(text, &STATUS, &mut has_repeated_keys)?;
         members.get("\"adapter\"")?;
         let Cow::Borrowed(conditions) = members.remove(CONDITIONS)? else { return None };
-        let conditions = list(conditions)?.into_iter().map(|element| match object(element, &CONDITION) {
-            Some(members) => Element::Condition(Condition(members)),
-            None => Element::Other(element),
+        let conditions = list(conditions)?.into_iter().map(|element| {
+            let members = object(element, &CONDITION, &mut has_repeated_keys);
+            members.map_or(Element::Other(element), |members| Element::Condition(Condition(members)))
         });
         let conditions = conditions.collect();
-        Some(Self { members, conditions })
+        Some(Self { members, conditions, has_repeated_keys })
     }
 
     /// Whether it says which generation it is about.
@@ -160,8 +163,8 @@ fn written(members: &Object<'_>) -> String {
 }
 
 /// The members of the object that the text begins with; whatever follows the object is ignored. The keys that the API
-/// knows are given as JSON text.
-fn object<'t>(text: &'t str, known: &[&'static str]) -> Option<Object<'t>> {
+/// knows are given as JSON text. Sets `repeats` if one of them stands there twice.
+fn object<'t>(text: &'t str, known: &[&'static str], repeats: &mut bool) -> Option<Object<'t>> {
     let mut rest = text.trim_start_matches(SPACE).strip_prefix('{')?.trim_start_matches(SPACE);
     let mut members = Object::new();
     if rest.starts_with('}') {
@@ -172,6 +175,7 @@ fn object<'t>(text: &'t str, known: &[&'static str]) -> Option<Object<'t>> {
         let (value, after) = first_value(after.strip_prefix(':')?)?;
         let name = unquoted(key);
         let known = known.iter().copied().find(|known| name.as_deref().is_some_and(|name| is_key(name, bare(known))));
+        *repeats |= known.is_some_and(|known| members.contains_key(known));
         match known {
             // To Go's decoder null leaves a text as it was, and makes a list no list.
             Some(known) if value == "null" && known != CONDITIONS => {

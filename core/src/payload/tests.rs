@@ -160,6 +160,41 @@ fn condition_without_a_type_is_left_out() {
 }
 
 #[test]
+fn failing_key_of_the_conditions_reaches_the_api_as_unknown() {
+    let fails = "{{ .unset.below }}conditions";
+    let available = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "mine" });
+    let (payload, warnings) = built(&json!({ "adapter": "a", fails: [available, { "status": "True" }] }));
+    let sent = payload["conditions"].as_array().unwrap();
+    assert_eq!(sent.len(), 1, "{payload}");
+    let sent = [&sent[0]["type"], &sent[0]["status"], &sent[0]["reason"]];
+    assert_eq!(sent, [&json!("Available"), &json!("Unknown"), &json!(NOT_EVALUATED)]);
+    let message = payload["conditions"][0]["message"].as_str().unwrap();
+    assert!(message.contains("unset"), "{message}");
+    assert!(warnings.iter().any(|warning| warning.contains("counts as `conditions`")), "{warnings:?}");
+    let (payload, _) = built(&json!({ "adapter": "a", "conditions": [available], fails: [available] }));
+    assert_eq!(payload, json!({ "adapter": "a", "conditions": [available] }), "the conditions have their key");
+    let (payload, _) = built(&json!({ "adapter": "a", fails: { "a": 1 } }));
+    assert_eq!(payload, json!({ "adapter": "a" }), "conditions are a list");
+}
+
+#[test]
+fn condition_without_a_type_is_named_by_its_index_alone() {
+    let untyped = json!({ "status": "Ready" });
+    let available = json!({ "type": "Available", "status": "True" });
+    let (payload, warnings) = built(&json!({ "adapter": "a", "conditions": [available, untyped] }));
+    assert_eq!(payload["conditions"], json!([available]));
+    assert_eq!(warnings, ["conditions[1] is left out of the status: it has no text as its type"]);
+}
+
+#[test]
+fn condition_with_two_statuses_one_of_which_fails_is_unknown() {
+    let condition = json!({ "type": "Available", "status": "True", "Status": "{{ .unset.below }}" });
+    let (payload, _) = built(&json!({ "adapter": "a", "conditions": [condition] }));
+    let sent = &payload["conditions"][0];
+    assert_eq!((&sent["status"], sent.get("Status")), (&json!("Unknown"), None), "{sent}");
+}
+
+#[test]
 fn payload_that_is_no_status_or_cannot_be_one_fails_as_a_whole() {
     let fails = "{{ .unset.below }}";
     for build in [

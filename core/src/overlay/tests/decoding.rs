@@ -290,3 +290,18 @@ proptest! {
         prop_assert!(!available.is_empty() && available.iter().all(|status| status == "False"), "{body} -> {sent}");
     }
 }
+
+#[test]
+fn key_that_is_written_twice_is_sent_once() {
+    let texts = [
+        r#"{"adapter":"a","conditions":[{"type":"Available","status":"True","Reason":"Old","reason":"New"}]}"#,
+        r#"{"adapter":"a","Conditions":[],"conditions":[{"type":"Available","status":"True","reason":"New"}]}"#,
+        r#"{"adapter":"b","Adapter":"a","conditions":[{"type":"Available","status":"True","reason":"New"}]}"#,
+    ];
+    let once = r#"{"adapter":"a","conditions":[{"reason":"New","status":"True","type":"Available"}]}"#;
+    for text in texts {
+        assert_eq!(sent(text, &[]), once, "{text}");
+    }
+    let distinct = r#"{"Adapter":"a","conditions":[{"type":"Available","status":"True","Reason":"Old"}]}"#;
+    assert_eq!(sent(distinct, &[]), distinct);
+}
