@@ -213,3 +213,18 @@ fn event_that_always_fails_need_not_converge() {
     let unread = fault(2, Fault::LostRequest);
     assert_needs_exception(&sequence(vec![first, second], vec![], event(Age::Next, &[]), vec![unread]));
 }
+
+/// A finalizer holds one of two versions, and the answer to its deletion is lost. Once, the next event deleted the
+/// other version and created a third one beside the terminating one; row 14 waits now.
+#[test]
+fn recreation_beside_a_terminating_version_waits() {
+    let resource = ResourceShape {
+        naming: Naming::Clock,
+        discovery: Discovery::OwnLabel,
+        recreate: gate(&[Atom::Behind(0)]),
+        ..ResourceShape::default()
+    };
+    let past = vec![delivered(event(Age::Next, &[]), overlap(2)), Step::Act(Act::AddFinalizer(0))];
+    let lost = fault(3, Fault::LostAnswer);
+    assert_needs_exception(&sequence(vec![resource], past, event(Age::Next, &[]), vec![lost]));
+}

@@ -73,6 +73,8 @@
 //!   * an orphan gate that requires its own object to exist, if that object has dependents (see "Traps");
 //!   * gates about a resource whose selector matches objects of other resources, which are visible while it has
 //!     none (see "Traps").
+//! * I5: without retention, a replacement deletes no version while another one terminates (row 14). If a
+//!   finalizer holds one, the interruption decides which other versions exist until that one is gone.
 //! * I5: an event that never comes to rest without disturbances, or that fails, need not converge: a failure
 //!   stops the later resources of the list, so the state depends on how far earlier passes came.
 //! * I5: late events are among the disturbances only if they leave no trace: names are fixed, no versions are

@@ -136,7 +136,7 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
 
     *row = Row::Recreate;
     if holds(questions, Gate::Recreate)? {
-        return recreate(from, namesake, questions);
+        return recreate(from, namesake, versions, questions);
     }
     *row = Row::Patch;
     let patches = questions.patches()?;
@@ -165,7 +165,7 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
         return Ok(Decision::CreateVersion(VersionReason::NewName));
     };
     *row = Row::Update;
-    if sees(questions, NAMESAKE_TERMINATES, namesake.is_terminating()) {
+    if sees(questions, "is the version of the rendered name terminating?", namesake.is_terminating()) {
         // Its name is free only when it is gone: nothing is written into an object on its way out.
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
@@ -176,6 +176,7 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
 fn recreate(
     from: Option<Generation>,
     namesake: Option<&Version>,
+    versions: &[&Version],
     questions: &mut dyn Questions,
 ) -> Result<Decision, Failure> {
     if questions.retains_versions() {
@@ -196,8 +197,8 @@ fn recreate(
     if !holds(questions, Gate::Create)? {
         return Ok(Decision::Skip(SkipReason::CreateGateFalse));
     }
-    // Nor what cannot be created yet.
-    if sees(questions, NAMESAKE_TERMINATES, namesake.is_some_and(Version::is_terminating)) {
+    // Nothing is created beside a terminating version, so what would be deleted now would be missing until that one is gone.
+    if sees(questions, "is a version terminating?", versions.iter().any(|version| version.is_terminating())) {
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
     let pending = questions.pending_disowning();
@@ -234,9 +235,6 @@ impl State {
         }
     }
 }
-
-/// What the table asks of the live object that the manifest would be written to.
-const NAMESAKE_TERMINATES: &str = "is the version of the rendered name terminating?";
 
 fn has_namesake(questions: &mut dyn Questions, namesake: Option<&Version>) {
     sees(questions, "has a version the rendered name?", namesake.is_some());

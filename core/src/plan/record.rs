@@ -72,10 +72,7 @@ impl Planner<'_> {
                 (failure, holder.filter(|holder| self.would_own(holder, scope)))
             }
         };
-        let former = self.versions(self.position(), &pending.owned);
-        let former = former.into_iter().filter(|version| version.is_terminating());
-        let shown = current(made.iter().chain(former), self.stamp.generation).cloned();
-        self.conclude(pending, OutcomeResult::Failed(failure), After::Now(shown), scope)
+        self.conclude(pending, OutcomeResult::Failed(failure), After::Now(made), scope)
     }
 
     /// What could be disowned was. So may versions be that were disowned, or on their way out, before.

@@ -49,6 +49,11 @@ impl Judge<'_, '_> {
         if matches!(self.view.shown(place), Shown::Versions(read) if is_ending(read)) {
             self.broken(Invariant::DuplicateCreation, format!("creates {name} beside a terminating object"));
         }
+        // The server may have removed an object since the pass deleted it.
+        let exists = |known: &Value| entry.before.iter().any(|object| uid(object) == uid(known));
+        if versions.iter().all(is_terminating) && versions.iter().any(exists) {
+            self.broken(Invariant::DuplicateCreation, format!("creates {name} while a version to replace exists"));
+        }
         let is_disowned = |object: &Value| was_disowned_by(object, place, &self.view.event.id);
         let was_disowned = |object: &&Value| {
             let mut before = self.at_beginning.iter();

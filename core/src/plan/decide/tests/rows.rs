@@ -172,9 +172,15 @@ fn row_14_what_may_not_be_created_is_not_deleted_to_make_room_for_it() {
 }
 
 #[test]
-fn row_14_what_cannot_be_created_yet_is_not_deleted_to_make_room_for_it() {
-    let situation = Situation { recreate: Holds, ..found([LIVE.terminating(), LIVE.named("b")]) };
-    check_live(&situation, "14", &Decision::Wait(WaitReason::Terminating), &["recreate", "create"]);
+fn row_14_recreation_waits_while_a_version_terminates() {
+    for versions in [[LIVE.terminating(), LIVE.named("b")], [LIVE, LIVE.named("b").terminating()]] {
+        let situation = Situation { recreate: Holds, ..found(versions) };
+        check_live(&situation, "14", &Decision::Wait(WaitReason::Terminating), &["recreate", "create"]);
+    }
+    let versions = [LIVE.named("b"), LIVE.named("c").terminating()];
+    let kept = Situation { recreate: Holds, retains_versions: true, ..found(versions) };
+    let decision = Decision::CreateVersion(VersionReason::RecreateGateHolds);
+    check_live(&kept, "14", &decision, &["recreate"]);
 }
 
 #[test]
