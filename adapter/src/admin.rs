@@ -1,8 +1,8 @@
-//! The servers that operators and Prometheus talk to.
+//! The HTTP servers for probes and metrics.
 //!
-//! In: an address, and what is to be shown. Out: `/healthz`, `/readyz` and `/config` on one port, `/metrics` on
-//! another. An address that cannot be listened on is a start-up error: a process that nobody can probe must not run.
-//! There is no authentication: neither port belongs outside the cluster, and nothing here writes.
+//! In: an address, and the state to show. Out: `/healthz`, `/readyz` and `/config` on one port, `/metrics` on
+//! another. Fails if an address cannot be bound, because a process that nobody can probe must not run. The
+//! servers are read-only and do not authenticate, so neither port belongs outside the cluster.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ mod readiness;
 
 pub use readiness::Readiness;
 
-/// Serves the probes, and the configuration if it is to be shown (redacted, as YAML).
+/// Serves the probes and, if `config` is given, the redacted configuration as YAML.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// The address cannot be bound.
 pub async fn serve_health(
     address: SocketAddr,
     readiness: Readiness,
@@ -44,7 +44,7 @@ pub async fn serve_health(
 /// Serves the metrics.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// The address cannot be bound.
 pub async fn serve_metrics(address: SocketAddr, metrics: SharedMetrics) -> Result<Server, ListenError> {
     let router = Router::new().route("/metrics", any(expose)).with_state(metrics);
     Ok(Listener::bind(address, "metrics").await?.serve(router, Limits::default()))

@@ -1,9 +1,9 @@
-//! Calls to the HyperFleet API, and to whatever else a task names.
+//! Calls to the HyperFleet API, and to other hosts that a task names.
 //!
-//! In: a rendered request and the pass it belongs to. Out: the last answer, whatever its status, or why there was
-//! none. How a call is made, retried and ended is the [client's](lifecycle_api_client) part; here is what a pass adds: the
-//! trait that dry runs implement as well, metrics and spans, the words for a failure, and which 404 means that the
-//! event's own resource is gone.
+//! In: a rendered request, and the pass that sends it. Out: the last response, whatever its status, or the
+//! reason why none came. The crate [`lifecycle_api_client`] sends and retries calls. This module adds what
+//! belongs to a pass: the trait that dry runs implement too, metrics and spans, error texts, and the decision
+//! whether a 404 means that the event's own resource does not exist.
 
 use std::future::Future;
 
@@ -18,28 +18,29 @@ mod http;
 mod own;
 
 pub use failure::{failure_text, is_resource_not_found};
-pub use http::{Accounts, ApiSetupError, HttpApi, backoff, default_headers};
+pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
 pub use own::names_resource_of;
 
-/// Where a call belongs.
+/// The pass that a call is part of.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
-    /// Its place in a distributed trace.
+    /// The parent of the call's span.
     pub trace: TraceContext,
-    /// When the pass ends: no attempt lasts beyond it, no wait for another one either.
+    /// The end of the pass: attempts and the delays between them end by then. `None` sets no limit.
     pub deadline: Option<Instant>,
 }
 
-/// Whatever answers API calls: the network, or a dry run.
+/// Sends API calls: over the network, or to a dry run's canned answers.
 pub trait Api: Send + Sync + 'static {
-    /// Makes the call, with its retries.
+    /// Sends the request, with its retries.
     fn call(
         &self,
         request: &ApiRequest,
         context: &CallContext,
     ) -> impl Future<Output = Result<ApiResponse, ApiFailure>> + Send;
 
-    /// The URL that a request for `url` goes to: absolute for a foreign one, else a path below the API's base.
+    /// The URL that a request for `url` goes to: a path below the API's base URL, or an absolute URL of another
+    /// host.
     fn resolve_url(&self, url: &str) -> String;
 }
 

@@ -1,7 +1,8 @@
 //! The command line.
 //!
-//! In: the process's arguments. Out: an [`Invocation`], or clap's own help and error texts. Flags that set a
-//! configuration key come from the loader's table ([`DEPLOYMENT`]), so that neither can have one that the other lacks.
+//! In: the process's arguments. Out: an [`Invocation`]. Fails with clap's own help and error texts. The flags
+//! that set a configuration key come from [`DEPLOYMENT`], the table that the configuration loader reads too, so
+//! that no flag exists in only one of the two.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,36 +13,36 @@ use lifecycle_config::settings::{Flags, arguments};
 use crate::config::adapter_schema;
 use crate::config::settings::{ADAPTER_FILE, DEPLOYMENT, TASK_FILE};
 
-/// What the process was asked to do.
+/// The command that the user called, with its arguments.
 #[derive(Debug)]
 pub enum Invocation {
-    /// Take events and reconcile, or play one event if [`LegacyDryRun::is_asked_for`].
+    /// Receive events and reconcile; play a single event instead if [`LegacyDryRun::is_requested`].
     Serve {
-        /// The configuration.
+        /// The configuration files and flags.
         source: ConfigSource,
         /// The Go adapter's dry-run flags.
         dry_run: LegacyDryRun,
     },
-    /// Print the merged configuration, secrets redacted.
+    /// Print the merged configuration, with secrets redacted.
     ConfigDump(ConfigSource),
-    /// List every diagnostic of both files.
+    /// List every diagnostic of both configuration files.
     Check(CheckArgs),
     /// Print the JSON Schema of a configuration file.
     Schema(SchemaOf),
-    /// Play a scenario folder.
+    /// Play a scenario folder: an event, its files, and the expected traces.
     DryRun(DryRunArgs),
     /// Print the version.
     Version,
 }
 
-/// Where the configuration comes from.
+/// The configuration's files and flags, as given on the command line.
 #[derive(Debug, Default)]
 pub struct ConfigSource {
     /// `--config`.
     pub adapter: Option<String>,
     /// `--task-config`.
     pub task: Option<String>,
-    /// Keys set by flags.
+    /// The values of flags that set configuration keys.
     pub flags: Flags,
 }
 
@@ -56,14 +57,14 @@ pub struct LegacyDryRun {
     pub discovery: Option<PathBuf>,
     /// `--dry-run-verbose`.
     pub verbose: bool,
-    /// `--dry-run-output`; anything but `json` is text, as in the Go adapter.
+    /// `--dry-run-output`; every value other than `json` means text, as in the Go adapter.
     pub output: OutputFormat,
 }
 
 impl LegacyDryRun {
-    /// Whether one of the flags that select a dry run is there.
+    /// Whether the arguments contain one of the flags that select a dry run.
     #[must_use]
-    pub fn is_asked_for(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.event.is_some() || self.api_responses.is_some()
     }
 }
@@ -71,15 +72,15 @@ impl LegacyDryRun {
 /// The arguments of `check`.
 #[derive(Debug)]
 pub struct CheckArgs {
-    /// The configuration.
+    /// The configuration files and flags.
     pub source: ConfigSource,
-    /// Whether warnings count as errors.
+    /// Treat warnings as errors.
     pub strict: bool,
-    /// Whether the rows that each resource can reach are printed.
+    /// Print the rows of the decision table that each resource can reach.
     pub explain: bool,
-    /// Whether the decision tree of each resource is printed.
+    /// Print the decision tree of each resource as a flowchart.
     pub graph: bool,
-    /// How everything is printed.
+    /// The format of the output.
     pub output: OutputFormat,
 }
 
@@ -88,27 +89,27 @@ pub struct CheckArgs {
 pub struct DryRunArgs {
     /// The scenario folder.
     pub scenario: PathBuf,
-    /// How the trace is printed.
+    /// The format of the trace.
     pub output: OutputFormat,
-    /// Whether manifests and bodies are printed.
+    /// Print rendered manifests and request bodies too.
     pub verbose: bool,
-    /// Whether the folder's expected traces are rewritten.
+    /// Rewrite the folder's expected traces.
     pub update: bool,
-    /// Whether the trace is compared with the folder's expected ones.
+    /// Compare the trace with the folder's expected traces.
     pub check: bool,
 }
 
-/// For people or for machines.
+/// The format in which a command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputFormat {
-    /// Text.
+    /// Text for people.
     #[default]
     Text,
-    /// JSON.
+    /// JSON for programs.
     Json,
 }
 
-/// A configuration file that has a schema.
+/// A kind of configuration file for which `schema` prints a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaOf {
     /// The deployment file.
@@ -119,14 +120,14 @@ pub enum SchemaOf {
     Broker,
 }
 
-/// Parses the arguments.
+/// Parses the arguments, of which the first is the program's name.
 ///
 /// # Errors
-/// Clap's: what is wrong, or the help that was asked for.
+/// Clap's error: a wrong argument, or the help text that the user requested.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.len() == 1 {
-        // As with the Go adapter: the program without a command lists the commands, and succeeds.
+        // The Go adapter without a command lists its commands and exits with 0: do the same.
         arguments.push("help".into());
     }
     let matches = command().try_get_matches_from(arguments)?;
@@ -158,7 +159,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     })
 }
 
-/// The whole command line, for parsing and for the documentation's test.
+/// Builds the clap command with all subcommands. A test of the documentation reads it, too.
 #[must_use]
 pub fn command() -> Command {
     let output = || {
@@ -173,7 +174,7 @@ pub fn command() -> Command {
     Command::new("hyperfleet-adapter")
         .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
         .subcommand_required(true)
-        // As in the Go adapter: of a flag that is repeated, the last one counts.
+        // The last occurrence of a repeated flag wins, as in the Go adapter.
         .args_override_self(true)
         .disable_help_subcommand(false)
         .subcommand(
@@ -186,7 +187,7 @@ pub fn command() -> Command {
         .subcommand(
             with_config(Command::new("check").about("List every diagnostic of both configuration files, with its place"))
                 .arg(flag("strict", "Count warnings as errors"))
-                .arg(flag("explain", "Also print which rows of the decision table each resource can reach, and what it comes to there"))
+                .arg(flag("explain", "Also print which rows of the decision table each resource can reach, and its decisions there"))
                 .arg(
                     flag("graph", "Print the decision tree of each resource as Markdown with Mermaid, and diagnostics on standard error")
                         .conflicts_with("explain"),
@@ -220,7 +221,7 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// Reads what Go reads as a boolean.
+/// Parses a boolean by the rules of Go's `strconv.ParseBool`.
 fn go_boolean(text: &str) -> Result<bool, String> {
     lifecycle_config::go::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
 }
@@ -239,7 +240,7 @@ fn legacy_flags() -> Vec<Arg> {
     let legacy = [
         file("dry-run-event", "Play this CloudEvent instead of serving"),
         file("dry-run-api-responses", "Answer API calls from this file"),
-        file("dry-run-discovery", "Objects that are taken to be live, by name"),
+        file("dry-run-discovery", "Use these objects as the live ones, by name"),
         arguments::switch(Arg::new("dry-run-verbose").long("dry-run-verbose"))
             .value_parser(go_boolean)
             .default_value("false")
@@ -274,7 +275,7 @@ fn config_source(matches: &ArgMatches) -> ConfigSource {
 }
 
 fn legacy_dry_run(matches: &ArgMatches) -> LegacyDryRun {
-    // An empty path is no path, as in the Go adapter.
+    // An empty path counts as absent, as in the Go adapter.
     let file = |name| text(matches, name).filter(|path| !path.is_empty()).map(PathBuf::from);
     LegacyDryRun {
         event: file("dry-run-event"),
@@ -297,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_definition_is_valid() {
         command().debug_assert();
     }
 
     #[test]
-    fn every_setting_with_a_flag_is_taken_by_serve() {
+    fn serve_accepts_the_flag_of_every_setting() {
         for setting in DEPLOYMENT.settings {
             let Some(flag) = setting.flag else { continue };
             let line = format!("serve --{flag}=true");
@@ -311,19 +312,19 @@ mod tests {
     }
 
     #[test]
-    fn discovery_alone_does_not_select_a_dry_run() {
-        let asked = |line: &str| match parsed(line) {
-            Ok(Invocation::Serve { dry_run, .. }) => dry_run.is_asked_for(),
+    fn discovery_flag_alone_does_not_select_a_dry_run() {
+        let is_dry_run = |line: &str| match parsed(line) {
+            Ok(Invocation::Serve { dry_run, .. }) => dry_run.is_requested(),
             other => panic!("{line}: {other:?}"),
         };
-        assert!(!asked("serve --dry-run-discovery live.json"));
-        assert!(asked("serve --dry-run-event event.json"));
-        assert!(asked("serve --dry-run-api-responses answers.json"));
-        assert!(!asked("serve --dry-run-event="));
+        assert!(!is_dry_run("serve --dry-run-discovery live.json"));
+        assert!(is_dry_run("serve --dry-run-event event.json"));
+        assert!(is_dry_run("serve --dry-run-api-responses answers.json"));
+        assert!(!is_dry_run("serve --dry-run-event="));
     }
 
     #[test]
-    fn any_legacy_output_but_json_is_text() {
+    fn unknown_legacy_output_format_means_text() {
         for (line, expected) in [
             ("serve --dry-run-output json", OutputFormat::Json),
             ("serve --dry-run-output yaml", OutputFormat::Text),
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn booleans_are_written_as_in_go() {
+    fn boolean_flags_parse_as_in_go() {
         let verbose = |line: &str| match parsed(line) {
             Ok(Invocation::Serve { dry_run, .. }) => Some(dry_run.verbose),
             _ => None,
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_repeated_flag_counts() {
+    fn last_value_of_a_repeated_flag_wins() {
         let flags = DEPLOYMENT.settings.iter().filter_map(|setting| setting.flag).chain(["config", "task-config"]);
         for flag in flags {
             for command in ["serve", "config-dump", "check"] {
@@ -370,8 +371,8 @@ mod tests {
                     Ok(Invocation::Check(check)) => check.source,
                     other => panic!("{line}: {other:?}"),
                 };
-                let told = format!("{source:?}");
-                assert!(told.contains("\"true\"") && !told.contains("\"false\""), "{line}: {told}");
+                let text = format!("{source:?}");
+                assert!(text.contains("\"true\"") && !text.contains("\"false\""), "{line}: {text}");
             }
         }
         let line = "serve --dry-run-event a --dry-run-event b --dry-run-verbose --dry-run-verbose=false -t x -t y";
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_flag_is_refused() {
+    fn unknown_flag_is_an_error() {
         assert!(parsed("serve --no-such-flag").is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! The commands, each from its arguments to an exit code.
+//! The commands of the program: each takes its arguments and returns an exit code.
 //!
-//! What a command prints for its user goes to standard output; diagnostics go to standard error, with file, place and
-//! cure. Log lines go where the configuration says.
+//! A command prints its result to standard output, and diagnostics with file, place and cure to standard error.
+//! Log lines go to the output that the configuration names.
 
 mod check;
 mod dry_run;
@@ -26,28 +26,28 @@ use crate::trace::{Tracing, TracingSettings};
 pub use check::check;
 pub use dry_run::{dry_run, legacy_dry_run};
 
-/// What the exporter of traces gets to send what is left.
+/// The time that the trace exporter gets at shutdown to send its remaining spans.
 const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Runs the adapter until it is told to stop.
+/// Runs the adapter until a signal stops it.
 ///
 /// # Errors
-/// The configuration is refused, or the adapter could not start or go on.
+/// The configuration has errors, the adapter could not start, or it failed while running.
 pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<ExitCode> {
     let loaded = match load(source, &environment) {
         Ok(loaded) => loaded,
-        Err(diagnostics) => return refuse(&diagnostics),
+        Err(diagnostics) => return print_diagnostics(&diagnostics),
     };
     let broker = match load_broker(&environment) {
         Ok(broker) => broker,
-        Err(diagnostics) => return refuse(&diagnostics),
+        Err(diagnostics) => return print_diagnostics(&diagnostics),
     };
     anyhow::ensure!(
         broker.is_some() || loaded.adapter.http_listen.is_some(),
         "there is nothing to take events from: write a broker file (BROKER_CONFIG_FILE, or broker.yaml beside the \
          program) with `broker.type`, or set `inputs.http.listen`"
     );
-    // Ring is what every TLS client of this process is built with; a second call changes nothing.
+    // Every TLS client of this process uses ring. If a provider is installed already, this call has no effect.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
     runtime.block_on(async {
@@ -56,7 +56,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
         let exporter = settings.export.as_ref().map(|export| Tracing::start(export, &identity)).transpose()?;
         let log = logging::subscriber(loaded.adapter.log, &identity);
         let subscriber = log.with(exporter.as_ref().map(Tracing::layer));
-        tracing::subscriber::set_global_default(subscriber).context("failed to install the log")?;
+        tracing::subscriber::set_global_default(subscriber).context("failed to install the log subscriber")?;
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
@@ -69,7 +69,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
         }
         let propagate = settings.propagate;
         let setup = Setup { loaded, broker, environment, propagate, version: version::THIS };
-        // A task runs on the workers. Here it would run on the main thread, which every event would have to wake.
+        // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
         let served = match tokio::spawn(crate::serve::serve(setup)).await {
             Ok(served) => served,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -88,18 +88,18 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
 /// Prints the merged configuration.
 ///
 /// # Errors
-/// It cannot be printed.
+/// Standard output cannot be written.
 pub fn config_dump(source: &ConfigSource, environment: &Environment) -> anyhow::Result<ExitCode> {
     match load(source, environment) {
         Ok(loaded) => print(&dump::yaml(&loaded)?),
-        Err(diagnostics) => refuse(&diagnostics),
+        Err(diagnostics) => print_diagnostics(&diagnostics),
     }
 }
 
 /// Prints the JSON Schema of a configuration file.
 ///
 /// # Errors
-/// It cannot be printed.
+/// Standard output cannot be written.
 pub fn schema(file: SchemaOf) -> anyhow::Result<ExitCode> {
     let schema = match file {
         SchemaOf::Adapter => config::adapter_schema(),
@@ -109,10 +109,10 @@ pub fn schema(file: SchemaOf) -> anyhow::Result<ExitCode> {
     print(&format!("{schema:#}\n"))
 }
 
-/// Prints which build this is.
+/// Prints the version, the commit and the build date.
 ///
 /// # Errors
-/// It cannot be printed.
+/// Standard output cannot be written.
 pub fn version() -> anyhow::Result<ExitCode> {
     print(&format!("{}\n", version::THIS))
 }
@@ -125,7 +125,8 @@ fn paths(source: &ConfigSource, environment: &Environment) -> Result<Paths, Diag
     Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists)
 }
 
-/// The broker's file, if there is one or a variable names a broker. Whether events can come another way is for `serve` to say.
+/// Loads the broker's file; returns `None` if there is neither a file nor `BROKER_TYPE`. That is no error here:
+/// `serve` reports one if no other input of events is configured.
 fn load_broker(environment: &Environment) -> Result<Option<broker::BrokerConfig>, Diagnostics> {
     let program = std::env::current_exe().ok();
     let path = broker::find(environment, program.as_deref().and_then(Path::parent), &Path::exists);
@@ -136,7 +137,7 @@ fn load_broker(environment: &Environment) -> Result<Option<broker::BrokerConfig>
     broker::load(path.as_deref(), environment).map(|(config, _)| Some(config))
 }
 
-fn refuse(diagnostics: &Diagnostics) -> anyhow::Result<ExitCode> {
+fn print_diagnostics(diagnostics: &Diagnostics) -> anyhow::Result<ExitCode> {
     writeln!(std::io::stderr(), "{diagnostics}").context("failed to print the diagnostics")?;
     Ok(ExitCode::FAILURE)
 }

@@ -1,10 +1,10 @@
-//! Configuration: from two files, the environment and flags to what the process runs with.
+//! Configuration: merges two files, the environment and flags into the values that the process runs with.
 //!
-//! In: paths, the environment as a value, and the flags that were given. Out: [`Loaded`], or every diagnostic of
-//! both files at once. A value comes from a flag, else from the environment, else from the file, else from
-//! its default; the task file takes neither flags nor variables.
+//! In: the files' paths, the environment as a value, and the flags. Out: [`Loaded`]. Fails with every
+//! diagnostic of both files at once. A flag wins over an environment variable, a variable over the file, and
+//! the file over the default; flags and variables never change the task file.
 //!
-//! Nothing is connected to here: whether a server can be reached is found out by who talks to it.
+//! Loading opens no connection: the clients find out at run time whether a server answers.
 
 pub mod broker;
 pub mod dump;
@@ -40,104 +40,104 @@ use self::settings::DEPLOYMENT;
 use self::spec::AdapterSpec;
 pub use lifecycle_config::settings::{Environment, Flags};
 
-/// What the process runs with, beside the task; every default is in place.
+/// The resolved deployment file: every default is filled in. The task is separate, in [`Loaded`].
 #[derive(Debug)]
 pub struct AdapterConfig {
     /// The adapter's name.
     pub name: String,
-    /// The version that the configuration was written for; may be empty.
+    /// The version of the program that the configuration was written for; may be empty.
     pub version: String,
-    /// Whether the merged configuration is logged and served.
+    /// Whether the adapter logs the merged configuration, and serves it over HTTP.
     pub debug_config: bool,
-    /// Logging.
+    /// Level, format and output of the log.
     pub log: LogSettings,
-    /// The lifecycle API.
+    /// The client of the HyperFleet API.
     pub api: ApiConfig,
-    /// The subscription, which `serve` needs.
+    /// The broker subscription, without which `serve` refuses to start.
     pub subscription_id: Option<String>,
-    /// The topic, which `serve` needs.
+    /// The broker topic, without which `serve` refuses to start.
     pub topic: Option<String>,
-    /// The Kubernetes API.
+    /// The client of the Kubernetes API.
     pub kubernetes: KubernetesConfig,
-    /// The value of the resource-id label; the event's `id` if none.
+    /// The template for the value of the label `hyperfleet.io/resource-id`; the event's `id` if `None`.
     pub stamp_resource_id: Option<Template>,
-    /// Proves what is stamped; no proof if none.
+    /// Signs the labels of every written object; `None` writes no ownership proof.
     pub signer: Option<Signer>,
-    /// The time that one event may take.
+    /// The deadline of one event's reconcile pass.
     pub event_deadline: Duration,
-    /// The time that running events get to finish on shutdown.
+    /// The time that running passes get to finish at shutdown.
     pub shutdown_grace: Duration,
-    /// Where `CloudEvents` are taken by HTTP, if anywhere.
+    /// The address at which the adapter accepts `CloudEvents` over HTTP, if it does.
     pub http_listen: Option<SocketAddr>,
-    /// Where health is served.
+    /// The address of the health server.
     pub health_listen: SocketAddr,
-    /// Where metrics are served.
+    /// The address of the metrics server.
     pub metrics_listen: SocketAddr,
-    /// The merged file as `config.` sources, templates and expressions see it, secrets included.
+    /// The merged file as params from `config.…`, templates and expressions read it, with secrets.
     pub values: Value,
-    /// The same with secrets redacted.
+    /// The merged file with secrets redacted, for logs and for `/config`.
     pub redacted: Value,
 }
 
-/// The lifecycle API.
+/// The client of the HyperFleet API.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
-    /// Where it is, which `serve` needs.
+    /// The API's URL, without which `serve` refuses to start.
     pub base_url: Option<String>,
-    /// The version in relative URLs.
+    /// The API version that the client puts into relative URLs, such as `v1`.
     pub version: String,
-    /// The time for one attempt.
+    /// The timeout of one attempt.
     pub timeout: Duration,
-    /// Attempts in total.
+    /// The largest number of attempts of one call, the first included.
     pub retry_attempts: u32,
-    /// How the delay grows.
+    /// How the delay between attempts grows.
     pub retry_backoff: RetryBackoff,
-    /// The first delay.
+    /// The delay before the second attempt.
     pub base_delay: Duration,
-    /// The longest delay.
+    /// The upper bound of the delay between attempts.
     pub max_delay: Duration,
-    /// Headers of every request, by lower-case name.
+    /// Headers that every request carries, by lower-case name.
     pub default_headers: BTreeMap<String, String>,
-    /// The bearer token.
+    /// The source of the bearer token; `None` sends no token.
     pub auth: Option<AuthConfig>,
 }
 
-/// A bearer token in a file.
+/// A bearer token that is read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// The file.
+    /// The token's file.
     pub token_path: PathBuf,
-    /// How long a token is kept; zero reads it for every attempt.
+    /// How long the client keeps a token before it reads the file again; zero reads the file for every attempt.
     pub token_cache_ttl: Duration,
 }
 
-/// The Kubernetes API.
+/// The client of the Kubernetes API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KubernetesConfig {
-    /// A kubeconfig file; the cluster that the process runs in if none.
+    /// A kubeconfig file; `None` uses the service account of the pod that the adapter runs in.
     pub kube_config_path: Option<PathBuf>,
-    /// Requests per second; no limit if none.
+    /// The rate limit in requests per second; `None` sets no limit.
     pub qps: Option<f64>,
-    /// Requests at once.
+    /// How many requests may exceed `qps` at once.
     pub burst: Option<u32>,
 }
 
-/// A sound configuration.
+/// The result of [`load`]: a configuration without errors.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The deployment.
+    /// The resolved deployment file.
     pub adapter: AdapterConfig,
-    /// The task.
+    /// The compiled task.
     pub task: Task,
-    /// The task file as written, for [`dump`].
+    /// The task file as written, which [`dump`] prints.
     document: Document,
-    /// Where it was read from.
+    /// The path of the task file.
     task_path: PathBuf,
-    /// What is worth a warning.
+    /// The warnings of both files.
     pub warnings: Diagnostics,
 }
 
-/// Loads both files.
+/// Loads both configuration files.
 ///
 /// # Errors
 /// Every diagnostic of both files, of the files that the task refers to, and of flags and variables.
@@ -147,50 +147,50 @@ pub fn load(
     flags: &Flags,
     program_version: &str,
 ) -> Result<Loaded, Diagnostics> {
-    let Examined { adapter, task, mut diagnostics } = examine(paths, environment, flags, program_version);
+    let ReadFiles { adapter, task, mut diagnostics } = read_files(paths, environment, flags, program_version);
     diagnostics.sort();
     match (adapter, task) {
-        (Some(adapter), Some(SoundTask { task, document })) if !diagnostics.has_errors() => {
+        (Some(adapter), Some(ValidTask { task, document })) if !diagnostics.has_errors() => {
             Ok(Loaded { adapter, task, document, task_path: paths.task.clone(), warnings: diagnostics })
         }
         _ => Err(diagnostics),
     }
 }
 
-/// What is said of both files.
+/// The result of [`check()`].
 #[derive(Debug)]
 pub struct Checked {
-    /// Every diagnostic, and what a sound task probably does not mean.
+    /// Every error, warning and note of both files.
     pub diagnostics: Diagnostics,
-    /// The task, if it has no error.
+    /// The compiled task; `None` if it has an error.
     pub task: Option<Task>,
 }
 
-/// Lists every diagnostic of both files, and what a sound task probably does not mean.
+/// Lists every error, warning and note of both files, and lints the task.
 #[must_use]
 pub fn check(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Checked {
-    let Examined { task, mut diagnostics, .. } = examine(paths, environment, flags, program_version);
-    if let Some(SoundTask { task, document }) = &task {
+    let ReadFiles { task, mut diagnostics, .. } = read_files(paths, environment, flags, program_version);
+    if let Some(ValidTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
     }
     diagnostics.sort();
-    Checked { diagnostics, task: task.map(|sound| sound.task) }
+    Checked { diagnostics, task: task.map(|valid| valid.task) }
 }
 
-/// What could be made of both files.
-struct Examined {
+/// The results of reading both files, before a caller decides whether diagnostics are fatal.
+struct ReadFiles {
     adapter: Option<AdapterConfig>,
-    task: Option<SoundTask>,
+    task: Option<ValidTask>,
     diagnostics: Diagnostics,
 }
 
-/// A task without an error, and the file that it stands in.
-struct SoundTask {
+/// A task without errors, and the document that it was compiled from.
+struct ValidTask {
     task: Task,
     document: Document,
 }
 
-fn examine(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Examined {
+fn read_files(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> ReadFiles {
     let mut diagnostics = Diagnostics::default();
     let adapter = match files::read(&paths.adapter) {
         Ok(text) => {
@@ -210,10 +210,11 @@ fn examine(paths: &Paths, environment: &Environment, flags: &Flags, program_vers
             None
         }
     };
-    Examined { adapter, task, diagnostics }
+    ReadFiles { adapter, task, diagnostics }
 }
 
-/// Loads the deployment file from its text, and the signing key from `key`; `None` only if nothing can be made of it.
+/// Loads the deployment file from its text, and the signing key by `key`. Returns `None` if the text is not
+/// YAML or does not decode; errors of single values still return a configuration.
 pub fn load_adapter(
     file: &str,
     text: &str,
@@ -237,14 +238,14 @@ pub fn load_adapter(
     Some(resolve::resolve(&spec, values, Resolver::new(&settings, diagnostics), program_version, key))
 }
 
-fn load_task(path: &Path, text: &str, environment: &Environment, diagnostics: &mut Diagnostics) -> Option<SoundTask> {
+fn load_task(path: &Path, text: &str, environment: &Environment, diagnostics: &mut Diagnostics) -> Option<ValidTask> {
     let surroundings = Surroundings {
         read: &|reference| files::read_reference(directory(path), reference),
         environment: &|name| environment.get(name).cloned(),
     };
     let Compiled { task, document, diagnostics: found } = compile(&path.display().to_string(), text, &surroundings);
     diagnostics.extend(found);
-    task.zip(document).map(|(task, document)| SoundTask { task, document })
+    task.zip(document).map(|(task, document)| ValidTask { task, document })
 }
 
 fn directory(file: &Path) -> &Path {
@@ -252,7 +253,7 @@ fn directory(file: &Path) -> &Path {
 }
 
 impl Loaded {
-    /// The task file as written, checked, with the manifests that it refers to.
+    /// The task file's values for [`dump`], with the texts of the manifests that the task refers to.
     fn task_values(&self) -> Value {
         let schema = task_schema();
         let ignored = &mut Diagnostics::default();

@@ -1,11 +1,11 @@
-//! Where events come from.
+//! The inputs: they receive events from a broker or over HTTP.
 //!
-//! In: messages of a broker, or HTTP requests. Out: [`Incoming`] events in the order in which the source gave
-//! them, each with a [`Settlement`] by which whoever processes it says what becomes of the message.
+//! In: messages of a broker, or HTTP requests. Out: [`Incoming`] events in the order in which the source
+//! delivered them. Each event carries a [`Settlement`], by which the dispatcher acknowledges, requeues or
+//! dead-letters the message.
 //!
-//! An input neither reads nor judges what it hands on, and does not decide what is processed when. Each input
-//! bounds how many of its events are unsettled at a time (a broker by prefetch, HTTP by answering 429), so
-//! whoever takes them needs no bound of its own.
+//! An input neither parses events nor chooses their order. Each input limits its own unsettled events (a broker
+//! by its prefetch count, HTTP by the status 429), so that the dispatcher needs no limit.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,37 +22,38 @@ pub mod http;
 pub mod pubsub;
 pub mod rabbitmq;
 
-/// A subscription at a broker.
+/// A subscription to a broker.
 pub trait Input: Send + 'static {
-    /// Hands events to `inbox` until `stop`, then unsubscribes, is [`InputState::Disconnected`], and waits until every one
-    /// of them is settled. It can run again, and subscribes anew.
+    /// Sends events to `inbox` until `stop`. Then unsubscribes, sets the state [`InputState::Disconnected`],
+    /// and waits until every event it sent is settled. A second call subscribes again.
     ///
-    /// An input does not fail: what it lost it tries to regain for ever, and says so in its [`InputState`].
+    /// An input never fails: after a lost connection it reconnects, without a limit of attempts, and publishes
+    /// its [`InputState`].
     fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether a source of events can be reached, for the readiness probe.
+/// Whether the input is connected to its broker, for the readiness probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputState {
-    /// Events can arrive.
+    /// The input is connected, so that events can arrive.
     Connected,
-    /// No event can arrive until the source is back.
+    /// No event can arrive until the input has reconnected.
     Disconnected,
 }
 
 /// An event that arrived and is not settled yet.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What arrived.
+    /// The message, not parsed yet.
     pub message: Message,
-    /// When it arrived.
+    /// The time of arrival.
     pub received_at: Instant,
-    /// Says what becomes of it. Dropped unused, the message is requeued.
+    /// Settles the message. Dropping the settlement requeues the message.
     pub settlement: Settlement,
 }
 
 impl Incoming {
-    /// A message that arrives now, and the word of what shall become of it.
+    /// Pairs a message that arrived just now with the future of its disposition.
     #[must_use]
     pub fn new(message: Message) -> (Self, Settled) {
         let (sender, receiver) = oneshot::channel();
@@ -60,25 +61,25 @@ impl Incoming {
     }
 }
 
-/// An event as it came off the wire.
+/// An event as the transport encoded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Attributes and data in one JSON object.
+    /// Structured mode of CloudEvents: one JSON object with attributes and data.
     Structured(Bytes),
-    /// Attributes beside the data.
+    /// Binary mode of CloudEvents: the data is the body, the attributes are headers.
     Binary {
-        /// Names without the transport's prefix, and values.
+        /// Pairs of attribute name, without the transport's prefix, and value.
         attributes: Vec<(String, String)>,
-        /// The data.
+        /// The event's data.
         body: Bytes,
     },
 }
 
 impl Message {
-    /// Reads the event.
+    /// Parses the event.
     ///
     /// # Errors
-    /// It is over `max_bytes` or no usable CloudEvent.
+    /// The message is larger than `max_bytes`, or is not a valid CloudEvent.
     pub fn parse(&self, max_bytes: usize) -> Result<LifecycleEvent, EventError> {
         match self {
             Self::Structured(body) => LifecycleEvent::from_structured(body, max_bytes),
@@ -90,33 +91,34 @@ impl Message {
     }
 }
 
-/// What becomes of a message.
+/// The settlement of a message: acknowledge, requeue, or dead-letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// It is done with.
+    /// Acknowledge: the broker forgets the message.
     Ack,
-    /// Somebody shall have it again.
+    /// Requeue: the broker delivers the message again, to any consumer.
     Requeue,
-    /// It can never succeed: rejected without requeue, which hands it to the broker's dead-letter exchange
-    /// or topic if one is configured, and discards it if none is.
+    /// Reject without requeue, because the event can never succeed. The broker moves the message to its
+    /// dead-letter exchange or topic; without one, it discards the message.
     DeadLetter {
-        /// Why, for whoever sent it.
+        /// Why the event can never succeed, for its sender.
         reason: String,
     },
 }
 
-/// The right to say, once, what becomes of a message.
+/// Settles one message, once. Dropping it requeues the message.
 #[derive(Debug)]
 pub struct Settlement(oneshot::Sender<Disposition>);
 
 impl Settlement {
-    /// Settles. If the message's channel was lost meanwhile nobody listens, and the broker delivers it again.
+    /// Settles the message. Has no effect if the input lost its connection, because the broker then redelivers
+    /// every unsettled message.
     pub fn settle(self, disposition: Disposition) {
         let _ = self.0.send(disposition);
     }
 }
 
-/// Resolves to what shall become of a message.
+/// A future of the disposition that the holder of the [`Settlement`] chooses.
 #[derive(Debug)]
 pub struct Settled(oneshot::Receiver<Disposition>);
 
@@ -124,7 +126,8 @@ impl Future for Settled {
     type Output = Disposition;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Disposition> {
-        // Whoever held the right and vanished (a panic, a cancelled task) did not finish the event.
+        // A settlement that was dropped means that its pass panicked or was cancelled, so the event needs
+        // another delivery.
         Pin::new(&mut self.0).poll(context).map(|settled| settled.unwrap_or(Disposition::Requeue))
     }
 }
@@ -134,14 +137,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_settlement_that_is_dropped_requeues() {
+    async fn dropped_settlement_requeues_the_message() {
         let (incoming, settled) = Incoming::new(Message::Structured(Bytes::new()));
         drop(incoming);
         assert_eq!(settled.await, Disposition::Requeue);
     }
 
     #[tokio::test]
-    async fn settling_after_the_channel_is_lost_is_quiet() {
+    async fn settling_after_the_channel_is_lost_has_no_effect() {
         let (incoming, settled) = Incoming::new(Message::Structured(Bytes::new()));
         drop(settled);
         incoming.settlement.settle(Disposition::Ack);

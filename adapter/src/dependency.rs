@@ -1,19 +1,20 @@
 //! Stops taking events while a dependency does not answer.
 //!
-//! In: from the clients, each call to a watched dependency and the status of its answer ([`Doubt`]); from the caller, a
-//! probe for each dependency. Out: the [`Intake`], which dispatcher and inputs follow, readiness, a gauge, one log line
-//! when the intake pauses and one when it opens again. Nothing here can fail. Nothing is retried either: an event whose
-//! call got no answer ends as it would without this module.
+//! In: from the clients, the start and the status of each call to a dependency ([`Suspicion`]); from the
+//! caller, a probe for each dependency. Out: the state of the [`Intake`], which dispatcher and inputs follow;
+//! readiness; a gauge; one log line when the intake pauses and one when it opens again. Nothing here fails or
+//! retries: an event whose call got no response ends as it would without this module.
 //!
 //! | intake | dispatcher | broker | entered |
 //! | --- | --- | --- | --- |
-//! | open | starts events | subscribed | once every dependency has answered its probe |
-//! | held | starts nothing, keeps what waits | subscribed | at once, by the first call without an answer |
-//! | paused | gives back what waits and what arrives | unsubscribed | at the start, and when the probe gets no answer either |
+//! | open | starts events | subscribed | when every dependency has answered its probe |
+//! | held | starts no event, keeps the waiting ones | subscribed | at the first call without a response |
+//! | paused | requeues waiting and arriving events | unsubscribed | at the start, and when a probe gets no response |
 //!
-//! A dependency is away if it gives no answer in time, or 502, 503 or 504, which gateways give in its place. Every other
-//! answer comes from a dependency that is up, a refusal included. The hold bounds what an outage costs: no event starts
-//! between the first call without an answer and the probe's verdict, so at most `parallelism` events meet the outage.
+//! A dependency is unavailable if it does not respond in time, or if a gateway responds in its place with 502, 503 or
+//! 504. Every other response, also an error, proves that the dependency is up. The held state limits the cost
+//! of an outage: no event starts between the first call without a response and the result of the probe, so that
+//! at most `parallelism` events meet the outage.
 
 mod supervisor;
 
@@ -25,39 +26,41 @@ use tokio::sync::watch;
 pub use crate::metrics::Dependency;
 pub use supervisor::{Probe, Supervisor};
 
-/// Whether events are taken.
+/// Whether the adapter takes and starts events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Intake {
-    /// Events are taken, and start.
+    /// The adapter takes and starts events.
     #[default]
     Open,
-    /// A probe is under way: nothing starts.
+    /// A probe is running: the adapter takes events, but starts none.
     Held,
-    /// A dependency is away: nothing is taken.
+    /// A dependency is unavailable: the adapter takes no events.
     Paused,
 }
 
-/// Whether a status stands for no answer of the dependency itself.
+/// Whether a status comes from a gateway in place of the dependency.
 #[must_use]
-pub fn is_away(status: u16) -> bool {
+pub fn is_gateway_error(status: u16) -> bool {
     matches!(status, 502..=504)
 }
 
-/// Where a client tells of its calls to one dependency. The default one is heard by nobody.
+/// A client's suspicion that its dependency is unavailable. The client reports its calls to it; the default value
+/// ignores them.
 #[derive(Debug, Clone, Default)]
-pub struct Doubt {
+pub struct Suspicion {
     raised: Arc<AtomicBool>,
     intake: watch::Sender<Intake>,
 }
 
-impl Doubt {
-    /// A call begins.
+impl Suspicion {
+    /// Reports the start of a call.
     #[must_use]
     pub fn call(&self) -> Call {
         Call(Some(self.clone()))
     }
 
-    /// Holds the intake before the call returns to its event, so that no place becomes free for another event first.
+    /// Holds the intake before the call returns to its pass, so that no other event can start in the place of
+    /// that pass.
     fn raise(&self) {
         self.raised.store(true, Ordering::SeqCst);
         self.intake.send_if_modified(|intake| {
@@ -78,14 +81,14 @@ impl Doubt {
     }
 }
 
-/// A call under way. Dropped before its answer, whoever ran out of time, it raises a doubt.
+/// A running call. Dropping it before the response, as a timeout does, raises the suspicion.
 #[derive(Debug)]
-pub struct Call(Option<Doubt>);
+pub struct Call(Option<Suspicion>);
 
 impl Call {
-    /// The whole answer came.
+    /// Reports that the complete response came.
     pub fn answered(mut self, status: u16) {
-        if !is_away(status) {
+        if !is_gateway_error(status) {
             self.0 = None;
         }
     }
@@ -93,8 +96,8 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if let Some(doubt) = &self.0 {
-            doubt.raise();
+        if let Some(suspicion) = &self.0 {
+            suspicion.raise();
         }
     }
 }

@@ -1,20 +1,19 @@
-//! Runs events, one at a time per API resource.
+//! Runs the passes of events: one at a time for each API resource, in parallel for different ones.
 //!
 //! In: [`Incoming`] messages from every input. Out: calls of a [`Handler`], and a settlement for every message:
 //!
 //! | what happened | the message |
 //! | --- | --- |
-//! | the handler ended its pass, whatever the result | acknowledged |
-//! | a newer event of the resource took its place while it waited | acknowledged |
-//! | it is no usable event, or the handler says that it never will be | dead-lettered, never tried again |
-//! | the handler panicked | acknowledged: it would panic again, and the Sentinel repeats what still matters |
-//! | the process stops before its turn, or before it ended | requeued |
-//! | the intake is paused before its turn | requeued |
+//! | the pass ended, whatever its result | acknowledged |
+//! | a newer event of the resource replaced it in the work queue | acknowledged |
+//! | it is not a valid event, or the handler reports it as malformed | dead-lettered |
+//! | the handler panicked | acknowledged: a redelivery would panic again, and the Sentinel sends a new event |
+//! | the process stopped before the pass started or ended | requeued |
+//! | the intake was paused before the pass started | requeued |
 //!
-//! So no message can loop, and none is lost: everything else ends in one of these rows.
+//! Every message ends in one of these rows, so that no message loops and none is lost.
 //!
-//! It does not bound what waits: inputs bound what they hand in. Nor does it end a handler that overruns its
-//! deadline: to end there, with a report, is the handler's part.
+//! The dispatcher does not limit how many events wait: each input limits its own unsettled events.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -38,47 +37,48 @@ use crate::dependency::Intake;
 mod metrics;
 pub mod work_queue;
 
-/// Does one pass for one event.
+/// Runs one reconcile pass for one event.
 pub trait Handler: Send + Sync + 'static {
-    /// Ends at the latest at `deadline`. The future is dropped, at any await, when the grace of a shutdown is over.
+    /// Runs the pass, which ends at `deadline` at the latest. At shutdown the dispatcher drops the future when
+    /// the grace period is over.
     fn handle(&self, event: LifecycleEvent, deadline: Instant) -> impl Future<Output = Handled> + Send;
 }
 
 /// How a pass ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handled {
-    /// It ended, and reported whatever it had to report.
+    /// The pass ended and sent its report, if it had any.
     Done,
-    /// The event lacks what the task needs of it, so that no repetition can succeed.
+    /// The event lacks a value that the task needs, so that no redelivery can succeed.
     Malformed {
-        /// What it lacks.
+        /// The missing value.
         reason: String,
     },
 }
 
-/// The limits of a dispatcher.
+/// The dispatcher's limits.
 #[derive(Debug, Clone, Copy)]
 pub struct DispatchOptions {
-    /// The most passes at a time.
+    /// The largest number of passes at a time.
     pub parallelism: NonZeroUsize,
-    /// The time that one pass has.
+    /// The time limit of one pass.
     pub event_deadline: Duration,
-    /// The time that running passes have to end once a shutdown has begun.
+    /// The time that running passes get to finish at shutdown.
     pub shutdown_grace: Duration,
 }
 
-/// What a shutdown did.
+/// How many events a shutdown finished, requeued and cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
     /// Passes that ended within the grace period.
     pub finished: usize,
-    /// Events that went back before their turn.
+    /// Events that were requeued before their pass started.
     pub requeued: usize,
-    /// Passes that were cancelled when the grace period was over; their events went back.
+    /// Passes that were cancelled at the end of the grace period; their events were requeued.
     pub cancelled: usize,
 }
 
-/// Takes events and runs them.
+/// Receives events, and runs their passes.
 pub struct Dispatcher<H> {
     handler: Arc<H>,
     options: DispatchOptions,
@@ -89,14 +89,14 @@ pub struct Dispatcher<H> {
     running: HashMap<Id, Running>,
 }
 
-/// An event that waits or is about to run.
+/// An event in the work queue, with its settlement.
 struct Ticket {
     event: LifecycleEvent,
     received_at: Instant,
     settlement: Settlement,
 }
 
-/// What must be known of a pass when it ends, however it ends.
+/// What the dispatcher needs at the end of a pass, also of one that panicked or was cancelled.
 struct Running {
     key: Key,
     event_id: String,
@@ -105,7 +105,7 @@ struct Running {
 }
 
 impl<H: Handler> Dispatcher<H> {
-    /// A dispatcher that runs nothing yet, and later what `intake` allows.
+    /// A dispatcher without events. It starts passes only while `intake` is open.
     #[must_use]
     pub fn new(
         handler: Arc<H>,
@@ -124,17 +124,18 @@ impl<H: Handler> Dispatcher<H> {
         }
     }
 
-    /// Runs what arrives until `shutdown`, or until no input is left and everything has ended.
+    /// Runs passes until `shutdown`, or until every input has ended and the last pass is over.
     ///
-    /// When it returns, every message that it took is settled.
+    /// On return, every message that the dispatcher received is settled.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Incoming>, shutdown: CancellationToken) -> Drained {
         let mut open = true;
         while open || !self.passes.is_empty() {
             tokio::select! {
-                // Shutting down starts nothing new; what ended makes room before more is taken in.
+                // The order matters: a shutdown starts no new pass, and the end of a pass frees its place
+                // before another event arrives.
                 biased;
                 () = shutdown.cancelled() => return self.drain(inbox).await,
-                Ok(()) = self.intake.changed() => { self.heed_intake(); }
+                Ok(()) = self.intake.changed() => { self.apply_intake(); }
                 Some(ended) = self.passes.join_next_with_id() => { self.ended(ended); }
                 incoming = inbox.recv(), if open => match incoming {
                     Some(incoming) => self.take(incoming),
@@ -145,8 +146,8 @@ impl<H: Handler> Dispatcher<H> {
         Drained::default()
     }
 
-    /// Holds, gives back or starts what waits, as the intake is at this moment.
-    fn heed_intake(&mut self) -> Intake {
+    /// Applies the current state of the intake: holds, requeues, or starts the waiting events.
+    fn apply_intake(&mut self) -> Intake {
         let intake = *self.intake.borrow_and_update();
         self.queue.hold(intake != Intake::Open);
         match intake {
@@ -168,7 +169,7 @@ impl<H: Handler> Dispatcher<H> {
 
     fn take(&mut self, incoming: Incoming) {
         let Incoming { message, received_at, settlement } = incoming;
-        if self.heed_intake() == Intake::Paused {
+        if self.apply_intake() == Intake::Paused {
             return settlement.settle(Disposition::Requeue);
         }
         self.metrics.consumed();
@@ -200,7 +201,7 @@ impl<H: Handler> Dispatcher<H> {
             Offered::Start(ticket) => self.start(key, ticket),
             Offered::Waits { replaced } => {
                 for Ticket { event, settlement, .. } in replaced {
-                    tracing::debug!(event_id = event.event_id, "a newer event of the resource takes its place");
+                    tracing::debug!(event_id = event.event_id, "a newer event of the resource replaces this one");
                     self.metrics.coalesced();
                     settlement.settle(Disposition::Ack);
                 }
@@ -215,13 +216,13 @@ impl<H: Handler> Dispatcher<H> {
         let event_id = event.event_id.clone();
         let handler = Arc::clone(&self.handler);
         let deadline = started_at + self.options.event_deadline;
-        // A task of its own: a panic in it ends the pass and nothing else. The pass is boxed because its future is large,
-        // and a task's future is copied on its way into the runtime and at its end.
+        // Spawn a task for each pass, so that a panic ends only its own pass. Box the pass, because Tokio moves a
+        // task's future twice, and this one is large.
         let pass = self.passes.spawn(Box::pin(async move { handler.handle(event, deadline).await }));
         self.running.insert(pass.id(), Running { key, event_id, settlement, started_at });
     }
 
-    /// Settles the event of a pass that ended, and starts what its end makes possible.
+    /// Settles the event of a pass that ended, and starts the next waiting event.
     fn ended(&mut self, ended: Result<(Id, Handled), JoinError>) -> Option<Disposition> {
         let (id, result) = match ended {
             Ok((id, handled)) => (id, Ok(handled)),
@@ -246,8 +247,9 @@ impl<H: Handler> Dispatcher<H> {
         };
         self.metrics.handled(started_at.elapsed());
         settlement.settle(disposition.clone());
-        // A pass that met an outage has held the intake before it ended.
-        self.heed_intake();
+        // A pass that found a dependency unreachable has changed the intake to held before it ended, and its
+        // successor must not start.
+        self.apply_intake();
         if let Some((key, ticket)) = self.queue.finished(&key) {
             self.start(key, ticket);
         }
@@ -289,10 +291,10 @@ impl<H: Handler> Dispatcher<H> {
     }
 }
 
-/// How long ago the event says that it was made; nothing if it does not say, or not in RFC 3339.
+/// The time since the event's `time`; `None` if the event has no time in RFC 3339.
 fn lag(event: &LifecycleEvent, now: jiff::Timestamp) -> Option<Duration> {
     let made: jiff::Timestamp = event.time.as_deref()?.parse().ok()?;
-    // The sender's clock may be ahead of ours.
+    // The duration is negative if the sender's clock is ahead; report zero.
     Some(Duration::try_from(now.duration_since(made)).unwrap_or_default())
 }
 

@@ -1,11 +1,12 @@
-//! The command `dry-run`: the engine of `serve` over an object store in memory and an API with prepared answers.
+//! The command `dry-run`: runs the engine of `serve` on an in-memory object store and an API with canned
+//! answers.
 //!
-//! In: a scenario folder ([`scenario`]) or the Go adapter's dry-run flags ([`legacy`]). Out: the [`Trace`](trace::Trace) of the pass,
-//! printed or compared with an expected one, and an [`Ending`] that says whether all went well. It fails with a
-//! [`DryRunError`] if the inputs cannot be used; a pass that fails is an ending.
+//! In: a scenario folder ([`scenario`]) or the Go adapter's dry-run flags ([`legacy`]). Out: the
+//! [`Trace`](trace::Trace) of the pass, printed or compared with the expected one, and an [`Ending`]. Fails
+//! with a [`DryRunError`] if the input cannot be used; a failed pass is not an error, but an ending.
 //!
-//! It opens no connection, and writes no file but the expected traces that its user asks for. The store runs no
-//! controllers: nothing gets a status, and no dependent goes with its owner.
+//! A dry run opens no connection, and writes no file but the expected traces with `--update`. The store runs no
+//! controllers: objects get no status, and no dependent is deleted with its owner.
 
 pub mod canned_api;
 pub mod diff;
@@ -29,30 +30,30 @@ use input::InputError;
 use text::Text;
 use world::World;
 
-/// Where a dry run prints.
+/// The output streams of a dry run.
 #[derive(Debug)]
 pub struct Streams<O, E> {
-    /// Traces and differences.
+    /// Gets traces and differences.
     pub out: O,
-    /// What is worth a warning, and what failed.
+    /// Gets warnings and errors.
     pub err: E,
-    /// Whether traces for people have colours.
+    /// Whether text traces have colours.
     pub colour: bool,
 }
 
 /// How a dry run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The pass succeeded, or the trace is the expected one.
+    /// The pass succeeded or, with `--check`, the trace equals the expected one.
     Good,
     /// The pass failed.
     Failed,
-    /// The trace is not the expected one.
+    /// The trace differs from the expected one.
     Unexpected,
 }
 
 impl Ending {
-    /// The exit code of the process.
+    /// The process's exit code.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -62,24 +63,24 @@ impl Ending {
     }
 }
 
-/// A dry run that could not take place.
+/// Why a dry run could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunError {
-    /// A file of it cannot be used.
+    /// An input file cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The configuration is refused.
-    #[error("the configuration is refused")]
+    /// The configuration has errors.
+    #[error("the configuration has errors")]
     Configuration(#[source] Diagnostics),
-    /// The folder holds no scenario.
-    #[error("{} is no scenario: it has no {missing}; see examples/README.md for what a scenario holds", folder.display())]
+    /// The folder contains no scenario.
+    #[error("{} is not a scenario: {missing} is missing; see examples/README.md for the files of a scenario", folder.display())]
     NoScenario {
         /// The folder.
         folder: PathBuf,
-        /// The file that is missing.
+        /// The first missing file.
         missing: &'static str,
     },
-    /// Answers are given, but no event.
+    /// The flags name API answers, but no event.
     #[error("--dry-run-event is required in dry-run mode; it names a file that holds one CloudEvent as JSON")]
     NoEvent,
     /// A trace could not be printed.
@@ -88,15 +89,15 @@ pub enum DryRunError {
     /// An expected trace could not be written.
     #[error("failed to write {}", path.display())]
     Write {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Plays a scenario folder; `now` is the clock for an event that has no time.
+/// Plays a scenario folder. `now` is the clock for an event without a time.
 ///
 /// # Errors
 /// The scenario cannot be loaded, or a stream or file cannot be written.
@@ -119,10 +120,10 @@ pub async fn run_scenario<O: Write, E: Write>(
     streams.show(&world, arguments.output, arguments.verbose).await
 }
 
-/// Plays what the Go adapter's dry-run flags describe.
+/// Plays the event, answers and objects that the Go adapter's dry-run flags name.
 ///
 /// # Errors
-/// The inputs cannot be used, or a stream cannot be written.
+/// An input cannot be used, or a stream cannot be written.
 pub async fn run_legacy<O: Write, E: Write>(
     request: &legacy::Request<'_>,
     streams: &mut Streams<O, E>,

@@ -1,11 +1,11 @@
-//! Does one command over a transport.
+//! Executes one command of the planner through a transport.
 //!
-//! In: a [`Command`], which core decided, and the event's deadline. Out: [`Executed`], what became of it, with
-//! the server's own answers. Every refusal is part of that answer; nothing here returns an error or panics.
+//! In: a [`Command`] and the event's deadline. Out: [`Executed`], the result with the server's objects or its
+//! refusal. No function here returns an error or panics.
 //!
-//! It never retries and never chooses. The three reads that it makes on its own are part of the protocol of
-//! their command: who holds a taken name, whether a deleted object is gone before it is created again, and whether an
-//! object that may not be deleted in the version that was looked at is on its way out already.
+//! The executor neither retries nor decides. It reads on its own in three cases only: which object holds a
+//! taken name, whether a deleted object is gone before it is created again, and whether an object that changed
+//! since the planner saw it is terminating already.
 
 mod delete;
 mod disown;
@@ -22,28 +22,28 @@ use self::delete::AfterDelete;
 use crate::transport::Transport;
 use lifecycle_core::object_ref::ObjectRef;
 
-/// How many objects of one command are written at the same time: enough to hide the round trips, too few to
-/// crowd out other events at a server that queues fairly.
+/// How many objects of one command are written at the same time: enough to hide the round trips, and few enough
+/// for the API server's fair queuing to serve other events too.
 const CONCURRENT_WRITES: usize = 16;
 
-/// Does what `command` says, once, and no later than `deadline`.
+/// Executes `command` once, and returns by `deadline` at the latest.
 ///
-/// A call that is under way at the deadline is dropped: the server may still have carried it out, and the next
-/// event will see. After the deadline, none is begun.
+/// At the deadline the executor drops a running call, whose write the server may still carry out; the next
+/// event sees the result. It starts no call after the deadline.
 pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: Instant) -> Executed {
     let executor = Executor { transport, deadline };
     match command {
         Command::Create { destination, desired } => executor.create(&desired, &destination, Executed::Created).await,
         Command::Update { desired, target, live } => {
             let update = transport.update(&desired, &target, &live);
-            match executor.in_time("update", &ObjectRef::from(&target), update).await {
+            match executor.until_deadline("update", &ObjectRef::from(&target), update).await {
                 Ok(object) => Executed::Updated(object),
                 Err(error) => Executed::Failed(error),
             }
         }
         Command::Recreate { destination, desired, targets } => executor.recreate(&desired, &destination, targets).await,
         Command::Delete { targets, propagation } => {
-            executor.delete(targets, propagation, AfterDelete::TakeTheAnswer).await.into_executed()
+            executor.delete(targets, propagation, AfterDelete::UseResponse).await.into_executed()
         }
         Command::Patch { target, documents } => executor.patch(target, &documents).await,
         Command::Disown { former, last } => executor.disown(former, last).await,
@@ -58,7 +58,7 @@ struct Executor<'a, T> {
 impl<T: Transport> Executor<'_, T> {
     async fn create(&self, desired: &Value, destination: &Destination, done: fn(Value) -> Executed) -> Executed {
         let object = ObjectRef::of(desired);
-        match self.in_time("create", &object, self.transport.create(desired, destination)).await {
+        match self.until_deadline("create", &object, self.transport.create(desired, destination)).await {
             Ok(object) => done(object),
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&object, destination).await,
             Err(error) => Executed::Failed(error),
@@ -67,7 +67,7 @@ impl<T: Transport> Executor<'_, T> {
 
     /// Reads the object that holds a taken name.
     async fn name_taken(&self, object: &ObjectRef, destination: &Destination) -> Executed {
-        match self.in_time("get", object, self.read(object, destination)).await {
+        match self.until_deadline("get", object, self.read(object, destination)).await {
             Ok(holder) => Executed::NameTaken(holder),
             Err(unread) => Executed::Failed(unread),
         }
@@ -76,18 +76,20 @@ impl<T: Transport> Executor<'_, T> {
     async fn recreate(&self, desired: &Value, destination: &Destination, mut targets: Vec<Target>) -> Executed {
         let object = ObjectRef::of(desired);
         let dry_run = self.transport.dry_run_create(desired, destination);
-        match self.in_time("dry-run the creation of", &object, dry_run).await {
+        match self.until_deadline("dry-run the creation of", &object, dry_run).await {
             Ok(()) => {}
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
-                // The server validates the object before it looks at the name. So a taken name is the best answer while a
-                // target holds that name; the deletion of the targets does not free a name that another object holds.
+                // The server validates the object before it checks the name. "Already exists" therefore proves
+                // that the object is valid, but only if a target holds the name: deleting the targets does not
+                // free a name that another object holds.
                 if !targets.iter().any(|target| object.is_named_as(target)) {
                     return self.name_taken(&object, destination).await;
                 }
             }
             Err(error) => return Executed::Failed(error),
         }
-        // The last one is what was looked at: as long as it stands, the next event goes on from here.
+        // Delete the current version last: while it exists, the next event finds it and continues the
+        // recreation.
         let last = targets.pop();
         let mut deletions = self.delete(targets, PropagationPolicy::Background, AfterDelete::ReadOnce).await;
         if !deletions.is_refused() {
@@ -114,13 +116,14 @@ impl<T: Transport> Executor<'_, T> {
         Ok(self.transport.find(&query).await?.into_iter().next())
     }
 
-    async fn in_time<R>(
+    async fn until_deadline<R>(
         &self,
         verb: &str,
         object: &ObjectRef,
         call: impl Future<Output = Result<R, WriteError>>,
     ) -> Result<R, WriteError> {
-        // A timeout polls its future before it looks at the clock, which would begin a call too late.
+        // `timeout_at` polls the call before it checks the clock, so that after the deadline it would still
+        // send the request.
         if Instant::now() < self.deadline
             && let Ok(answer) = tokio::time::timeout_at(self.deadline, call).await
         {
@@ -130,7 +133,7 @@ impl<T: Transport> Executor<'_, T> {
     }
 }
 
-/// Says that `call` was given up because the event's time was over.
+/// The error of a `call` that was dropped or not started because of the event's deadline.
 pub(crate) fn deadline_exceeded(call: String) -> WriteError {
     WriteError {
         kind: WriteErrorKind::DeadlineExceeded,

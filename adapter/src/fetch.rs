@@ -1,7 +1,7 @@
-//! Answers what core asks for: API calls, files and log lines.
+//! Fetches what core's stages request: API calls, files and log lines.
 //!
-//! In: a [`Need`] of one phase. Out: its [`Answer`]. It never fails: what went wrong is the answer, and core decides
-//! what that means.
+//! In: a [`Need`] of one phase. Out: its [`Answer`]. Fetching never fails: an error is an answer too, and core
+//! decides what it means.
 
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 use lifecycle_core::event::LifecycleEvent;
@@ -12,47 +12,47 @@ use lifecycle_service::files;
 use tokio::time::Instant;
 
 use crate::api::{Api, CallContext, failure_text, is_resource_not_found, names_resource_of};
-use crate::secret::shown_url;
+use crate::secret::redacted_url;
 use crate::trace::TraceContext;
 
-/// The most that a `file` source may hold.
+/// The largest file that a `file` source reads, in bytes.
 const FILE_LIMIT: u64 = 1024 * 1024;
 
 /// One HTTP call of a pass, for traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
-    /// The phase that made it.
+    /// The phase that made the call.
     pub phase: Phase,
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
-    /// The URL as the client resolved it, without credentials.
+    /// The resolved URL, without credentials.
     pub url: String,
-    /// The status, if there was an answer.
+    /// The status of the response; `None` if no response came.
     pub status: Option<u16>,
-    /// The body sent.
+    /// The body of the request.
     pub request_body: Option<String>,
-    /// The body received.
+    /// The body of the response.
     pub response_body: Option<String>,
 }
 
-/// Answers the needs of one pass.
+/// Fetches the needs of one pass.
 pub struct Fetcher<'a, A> {
     api: &'a A,
     event: &'a LifecycleEvent,
     context: CallContext,
     phase: Phase,
-    /// The calls made, if they are kept.
+    /// The calls so far; `None` if the caller does not need them.
     pub calls: Option<Vec<CallRecord>>,
 }
 
 impl<'a, A: Api> Fetcher<'a, A> {
-    /// Works for the pass of one event; keeps its calls for a trace if `keep_calls`.
+    /// Creates a fetcher for the pass of `event`; it records its calls if `keep_calls`.
     pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_calls: bool) -> Self {
         let context = CallContext { trace: trace.clone(), deadline: None };
         Self { api, event, context, phase: Phase::ParamExtraction, calls: keep_calls.then(Vec::new) }
     }
 
-    /// Runs a stage to its end; no call or wait goes on after `deadline`.
+    /// Runs a stage to its end. Calls and delays end at `deadline`.
     pub async fn drive<S: Stage>(
         &mut self,
         phase: Phase,
@@ -84,7 +84,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
 
     async fn call(&mut self, request: ApiRequest) -> Result<String, CallError> {
         let answer = self.api.call(&request, &self.context).await;
-        let url = self.calls.is_some().then(|| self.shown(&request));
+        let url = self.calls.is_some().then(|| self.redacted_url(&request));
         if let Some((calls, url)) = self.calls.as_mut().zip(url) {
             calls.push(CallRecord {
                 phase: self.phase,
@@ -95,16 +95,16 @@ impl<'a, A: Api> Fetcher<'a, A> {
                 response_body: answer.as_ref().ok().map(|response| response.body.clone()),
             });
         }
-        // Most calls succeed: the words for a failure, and the URL in them, are made for the others alone.
+        // Format the error text and its URL only for a failed call, because most calls succeed.
         match answer {
             Ok(response) if response.is_success() => Ok(response.body),
             answer => Err(self.failure(&request, &answer)),
         }
     }
 
-    /// What a call that did not succeed means to core.
+    /// Converts a failed call to core's error, with its text.
     fn failure(&self, request: &ApiRequest, answer: &Result<ApiResponse, ApiFailure>) -> CallError {
-        let url = self.shown(request);
+        let url = self.redacted_url(request);
         let text = failure_text(request, &url, answer).unwrap_or_default();
         match answer {
             Ok(response) if is_resource_not_found(response.status, &response.body) => {
@@ -118,9 +118,9 @@ impl<'a, A: Api> Fetcher<'a, A> {
         }
     }
 
-    /// The URL of a request for errors, reports and traces, none of which may show credentials.
-    fn shown(&self, request: &ApiRequest) -> String {
-        shown_url(&self.api.resolve_url(&request.url))
+    /// The resolved URL without credentials, for errors, reports and traces.
+    fn redacted_url(&self, request: &ApiRequest) -> String {
+        redacted_url(&self.api.resolve_url(&request.url))
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// An API that is never there, at an address with credentials.
+    /// A fake API whose base URL contains credentials, and which fails every call.
     struct Absent;
 
     impl Api for Absent {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_error_and_no_trace_shows_credentials() {
+    async fn errors_and_traces_show_no_url_credentials() {
         let request = ApiRequest {
             method: Method::Get,
             url: "/x".to_owned(),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_without_an_end_is_refused() {
+    async fn endless_file_is_an_error() {
         let deadline = Instant::now() + Duration::from_secs(60);
         let error = read("/dev/zero", Some(deadline)).await;
         assert_eq!(error, Err("failed to read /dev/zero: it has more than 1048576 bytes".to_owned()));

@@ -1,7 +1,7 @@
-//! One pass as the running adapter does it: the pipeline, observed.
+//! Runs one pass in the serving adapter: the pipeline with span, log lines and metrics.
 //!
-//! In: an event from the dispatcher. Out: whether it was of use. On the way it opens the event's span, runs the
-//! [`Pipeline`], logs what every phase did, and counts it.
+//! In: an event from the dispatcher. Out: whether the event was malformed. The handler opens the event's span,
+//! runs the [`Pipeline`], logs what each phase did, and counts it.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::pipeline::Pipeline;
 use crate::trace;
 use crate::transport::Transport;
 
-/// What metrics call a remark about a payload.
+/// The label of warnings about payloads.
 const PAYLOAD_WARNING: &str = "payload";
 
-/// Every word of `hyperfleet_adapter_warnings_total`.
+/// Every value of the label of `hyperfleet_adapter_warnings_total`.
 pub fn warnings() -> impl Iterator<Item = &'static str> {
     WarningReason::ALL.into_iter().map(WarningReason::as_str).chain([PAYLOAD_WARNING])
 }
@@ -41,7 +41,7 @@ pub struct PassHandler<T, A> {
 }
 
 impl<T: Transport, A: Api> PassHandler<T, A> {
-    /// Handles events with `pipeline`; `clock` is read once per event.
+    /// Creates a handler that runs `pipeline`, and reads `clock` once per event.
     pub fn new(
         pipeline: Pipeline<T, A>,
         metrics: Arc<Metrics>,
@@ -71,7 +71,8 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
             trace::mark_failed(&span, "a phase failed");
         }
         match report.params_error {
-            // The API, or a file, was part of it: the message is not to blame.
+            // An event is malformed only if its own data causes the failure; a failed API call or file may
+            // succeed for the next event.
             Some(error) if report.is_malformed => Handled::Malformed { reason: error.to_string() },
             Some(_) | None => Handled::Done,
         }
@@ -114,7 +115,8 @@ impl<T, A> PassHandler<T, A> {
     }
 }
 
-/// Whether an object was to be created, and whether it was.
+/// The label of `resources_created`: whether a planned creation succeeded; `None` if the plan was not to
+/// create.
 fn creation(outcome: &Outcome) -> Option<WriteResult> {
     match (&outcome.decision, &outcome.result) {
         (_, OutcomeResult::Created | OutcomeResult::Recreated) => Some(WriteResult::Success),
@@ -125,7 +127,7 @@ fn creation(outcome: &Outcome) -> Option<WriteResult> {
     }
 }
 
-/// Says, once, what each phase did. Nothing that an operator asks "why?" about is left out; payloads are.
+/// Logs each phase's result once: every decision and its reason, but no payloads.
 fn log(report: &PassReport) {
     if let Some(error) = &report.params_error {
         let fate = if report.is_malformed { "it will not be tried again" } else { "nothing was done or reported" };
@@ -151,7 +153,7 @@ fn log(report: &PassReport) {
         }
         for action in &post.actions {
             match &action.end {
-                // Said below, once.
+                // The line at the end of this function reports the missing resource.
                 ActionEnd::Skipped(reason) if post.gone.is_some() && reason == "ResourceNotFound" => {}
                 ActionEnd::Executed => tracing::debug!(action = action.name, "post action executed"),
                 ActionEnd::Skipped(reason) => tracing::info!(action = action.name, reason, "post action skipped"),
@@ -160,13 +162,14 @@ fn log(report: &PassReport) {
         }
     }
     let status = report.status().as_str();
-    // Without a precondition the verdict comes from a param.
+    // If a param's call found no resource, no precondition ran.
     let precondition = match &report.verdict {
         Some(Verdict::ResourceNotFound(_)) => report.preconditions.last(),
         Some(Verdict::Met | Verdict::NotMet(_) | Verdict::Failed(_)) | None => None,
     };
     match (report.gone(), precondition) {
-        // The resource may be another one than the event's, such as a placement.
+        // The missing resource may be another one than the event's, such as a placement, so name the
+        // precondition.
         (Some(reason), Some(precondition)) => {
             let precondition = &precondition.name;
             tracing::info!(status, reason, precondition, "the API resource of a precondition does not exist");
@@ -190,7 +193,7 @@ fn log_outcome(outcome: &Outcome) {
     let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
     let (resource, reason, otherwise) = (&outcome.resource, outcome.reason(), outcome.otherwise());
-    macro_rules! told {
+    macro_rules! log_resource {
         ($level:ident, $message:literal) => {
             tracing::$level!(resource, decision, result, row, kind, namespace, name, reason, otherwise, $message)
         };
@@ -199,11 +202,12 @@ fn log_outcome(outcome: &Outcome) {
         OutcomeResult::Failed(_) => {
             tracing::error!(resource, decision, result, row, kind, namespace, name, error = reason, "resource failed");
         }
-        // The steady state is silent.
+        // Log an unchanged resource at debug level only: it is the normal case, every 10 s for each API
+        // resource.
         OutcomeResult::Skipped if matches!(outcome.decision, Decision::Skip(SkipReason::SameGeneration(_))) => {
-            told!(debug, "resource left alone");
+            log_resource!(debug, "resource left alone");
         }
-        OutcomeResult::Skipped => told!(info, "resource left alone"),
+        OutcomeResult::Skipped => log_resource!(info, "resource left alone"),
         OutcomeResult::Created
         | OutcomeResult::Updated
         | OutcomeResult::Patched
@@ -211,7 +215,7 @@ fn log_outcome(outcome: &Outcome) {
         | OutcomeResult::Disowned
         | OutcomeResult::Deleted
         | OutcomeResult::Deleting
-        | OutcomeResult::Waiting => told!(info, "resource {result}"),
+        | OutcomeResult::Waiting => log_resource!(info, "resource {result}"),
     }
     for pruned in &outcome.pruned {
         let (name, reason) = (&pruned.name, &pruned.because);

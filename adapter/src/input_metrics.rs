@@ -1,4 +1,4 @@
-//! Counts what becomes of messages.
+//! Counts the dispatcher's messages in the adapter's metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct CountedInput {
 }
 
 impl CountedInput {
-    /// Counts in `metrics`.
+    /// Counts messages of `topic` in `metrics`.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, topic: String) -> Self {
         Self { metrics, topic }

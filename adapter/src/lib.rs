@@ -1,11 +1,12 @@
-//! The adapter: takes events, reconciles, reports.
+//! The adapter: receives events, reconciles Kubernetes objects, and reports their conditions to the HyperFleet
+//! API.
 //!
 //! ```text
 //! consumer ─▶ dispatch ─▶ handler ─▶ pipeline ─▶ fetch, observe, executor ─▶ api, transport
 //! ```
 //!
-//! Every decision is core's; what is here fetches what core asks for, writes what core decided, and says what
-//! happened.
+//! The crate `lifecycle-core` makes every decision. This crate does the I/O: it fetches the values that core
+//! requests, writes the objects that core decided on, and logs and counts the results.
 
 pub mod admin;
 pub mod api;

@@ -1,4 +1,4 @@
-//! The adapter's program: arguments in, exit code out.
+//! The program `hyperfleet-adapter`: parses the arguments, runs the command, and returns its exit code.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
 
 fn command(invocation: Invocation, environment: Environment) -> anyhow::Result<ExitCode> {
     match invocation {
-        Invocation::Serve { source, dry_run } if dry_run.is_asked_for() => {
+        Invocation::Serve { source, dry_run } if dry_run.is_requested() => {
             commands::legacy_dry_run(&source, &dry_run, &environment)
         }
         Invocation::Serve { source, .. } => commands::serve(&source, environment),

@@ -1,11 +1,11 @@
-//! Every metric of the adapter: one struct, registered once.
+//! Every metric of the adapter, registered once in one struct.
 //!
-//! In: what happened, as method calls from wherever it happened. Out: the exposition that Prometheus scrapes. Nothing
-//! can fail. It neither samples the cluster nor computes rates.
+//! In: method calls by the modules that do the work. Out: the text that Prometheus scrapes. No method fails.
 //!
-//! Label values come from closed enums, from the task's configuration, or from words fixed in the code; none comes
-//! from an event. Series of closed sets read zero from the start instead of appearing with their first
-//! use; what only the task knows (kinds, preconditions, decisions) is declared once it is loaded.
+//! Label values come from closed enums, from the task, or from constants in the code, but never from an event,
+//! so that the number of series is bounded. Series of closed sets are zero from the start, so that `rate()`
+//! sees their first increase. Label values that only the task names (kinds, preconditions, decisions) are
+//! declared after the task is loaded.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,25 +32,26 @@ use labels::{
     status_class,
 };
 
-/// The standard's buckets for work that takes as long as an event does.
+/// Upper bounds in seconds for work that takes as long as a pass, from the HyperFleet metrics standard.
 const EVENT_BUCKETS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
-/// The standard's buckets for calls of an adapter.
+/// Upper bounds in seconds for calls to servers, from the HyperFleet metrics standard.
 const CALL_BUCKETS: [f64; 7] = [0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0];
-/// From a healthy queue to one that has been stuck for a day.
+/// Upper bounds in seconds for the age of events: from a healthy queue to one that was stuck for a day.
 const LAG_BUCKETS: [f64; 10] = [0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0];
-/// Endpoints come from the task's URLs, which are data: this bounds what a bad one can cost.
+/// The largest number of endpoint labels. Endpoints come from the URLs in a task, so that a task could create
+/// any number of series.
 const ENDPOINT_LIMIT: usize = 100;
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// Who is measured: labels of every series.
+/// The labels that every series has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricIdentity {
     /// The configured name of the adapter.
     pub adapter: String,
-    /// The binary's version.
+    /// The program's version.
     pub version: String,
-    /// The commit that the binary was built from.
+    /// The commit that the program was built from.
     pub commit: String,
 }
 
@@ -79,7 +80,7 @@ pub struct Metrics {
     dependencies: Family<DependencyLabels, Gauge>,
     api_requests: Family<ApiCallLabels, Counter>,
     api_duration: Histograms<ApiDurationLabels>,
-    /// How many series of `api_duration` were asked for.
+    /// The number of endpoint labels so far, to enforce `ENDPOINT_LIMIT`.
     endpoints: AtomicUsize,
     messages_consumed: Family<TopicLabels, Counter>,
     messages_published: Family<TopicLabels, Counter>,
@@ -88,7 +89,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything; the adapter counts as up from now on.
+    /// Registers every metric, and sets `up` to 1.
     #[must_use]
     pub fn new(identity: &MetricIdentity) -> Self {
         let mut registry = Registry::with_labels(
@@ -209,7 +210,7 @@ impl Metrics {
         }
     }
 
-    /// Lets the series of these kinds read zero before their first use.
+    /// Creates the series of these kinds with the value zero.
     pub fn declare_kinds<'a>(&self, kinds: impl IntoIterator<Item = &'a str>) {
         for kind in kinds {
             drop(self.deletions_in_progress.get_or_create(&KindLabels::new(kind)));
@@ -220,7 +221,7 @@ impl Metrics {
         }
     }
 
-    /// Lets the series of these preconditions read zero before their first use.
+    /// Creates the series of these preconditions with the value zero.
     pub fn declare_preconditions<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             for result in PreconditionResult::ALL {
@@ -229,28 +230,28 @@ impl Metrics {
         }
     }
 
-    /// Lets the series of these decisions and their reasons read zero before their first use.
+    /// Creates the series of these decisions and reasons with the value zero.
     pub fn declare_decisions(&self, decisions: impl IntoIterator<Item = (&'static str, &'static str)>) {
         for (decision, reason) in decisions {
             drop(self.decisions.get_or_create(&DecisionLabels { decision, reason }));
         }
     }
 
-    /// Lets the series of these failures read zero before their first use.
+    /// Creates the series of these failure reasons with the value zero.
     pub fn declare_failures(&self, reasons: impl IntoIterator<Item = &'static str>) {
         for reason in reasons {
             drop(self.resource_failures.get_or_create(&FailureLabels { reason }));
         }
     }
 
-    /// Lets the series of these warnings read zero before their first use.
+    /// Creates the series of these warnings with the value zero.
     pub fn declare_warnings(&self, warnings: impl IntoIterator<Item = &'static str>) {
         for warning in warnings {
             drop(self.warnings.get_or_create(&WarningLabels { warning }));
         }
     }
 
-    /// Lets the series of this topic read zero before its first message.
+    /// Creates the series of this topic with the value zero.
     pub fn declare_topic(&self, topic: &str) {
         drop(self.messages_consumed.get_or_create(&TopicLabels::new(topic)));
         for error_type in BrokerError::ALL {
@@ -258,18 +259,18 @@ impl Metrics {
         }
     }
 
-    /// A dependency was asked whether it is there.
+    /// Sets whether a dependency answered its last probe.
     pub fn dependency_up(&self, dependency: Dependency, is_up: bool) {
         self.dependencies.get_or_create(&DependencyLabels { dependency }).set(is_up.into());
     }
 
-    /// A pass begins; it runs until the guard is dropped.
+    /// Counts a running pass until the guard is dropped.
     #[must_use]
     pub fn event_started(&self) -> InFlight {
         InFlight::new(self.events_in_flight.clone())
     }
 
-    /// A pass ended at `now`; each failed phase is counted as an error.
+    /// Counts a pass that ended at `now`, and an error for each phase in `failed`.
     pub fn event_finished(&self, status: EventStatus, took: Duration, failed: &[Phase], now: Timestamp) {
         self.events_processed.get_or_create(&StatusLabels { status }).inc();
         self.event_duration.observe(took.as_secs_f64());
@@ -279,52 +280,52 @@ impl Metrics {
         self.last_processed.set(now.as_duration().as_secs_f64());
     }
 
-    /// An event was this old when its pass began.
+    /// Records how old an event was when its pass began.
     pub fn event_lag(&self, lag: Duration) {
         self.event_lag.observe(lag.as_secs_f64());
     }
 
-    /// So many events wait for their turn.
+    /// Sets the number of events in the work queue.
     pub fn events_waiting(&self, waiting: usize) {
         self.events_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
-    /// A waiting event was replaced by a newer one.
+    /// Counts a waiting event that a newer one replaced.
     pub fn event_coalesced(&self) {
         self.events_coalesced.inc();
     }
 
-    /// An event was refused.
+    /// Counts a refused event.
     pub fn event_invalid(&self, reason: InvalidEvent) {
         self.events_invalid.get_or_create(&InvalidLabels { reason }).inc();
     }
 
-    /// A warning that a task's author should look at, by the word that names it.
+    /// Counts a warning under its label.
     pub fn warning(&self, warning: &'static str) {
         self.warnings.get_or_create(&WarningLabels { warning }).inc();
     }
 
-    /// A resource was decided about.
+    /// Counts a decision and its reason.
     pub fn decision(&self, decision: &'static str, reason: &'static str) {
         self.decisions.get_or_create(&DecisionLabels { decision, reason }).inc();
     }
 
-    /// A resource failed.
+    /// Counts a failed resource.
     pub fn resource_failed(&self, reason: &'static str) {
         self.resource_failures.get_or_create(&FailureLabels { reason }).inc();
     }
 
-    /// A precondition was evaluated.
+    /// Counts the result of a precondition.
     pub fn precondition(&self, name: &str, result: PreconditionResult) {
         self.preconditions.get_or_create(&PreconditionLabels::new(name, result)).inc();
     }
 
-    /// An object was created, or not.
+    /// Counts an attempt to create an object of this kind.
     pub fn resource_created(&self, kind: &str, result: WriteResult) {
         self.resources_created.get_or_create(&KindResultLabels::new(kind, result)).inc();
     }
 
-    /// A deletion begins; the guard is told how it ended.
+    /// Starts to time a deletion; the guard's `finish` counts the result.
     #[must_use]
     pub fn deletion_started(&self, kind: &str) -> DeletionInProgress {
         let labels = KindLabels::new(kind);
@@ -336,9 +337,9 @@ impl Metrics {
         )
     }
 
-    /// An HTTP request was answered with `status`, or not at all.
+    /// Counts and times an HTTP request and the class of its `status`; `None` if no response came.
     ///
-    /// `method` is a method or a Kubernetes verb; `endpoint` a path without ids, or a kind.
+    /// `method` is an HTTP method or a Kubernetes verb; `endpoint` is a path without ids, or a kind.
     pub fn api_request(&self, api: Api, method: &'static str, endpoint: &str, status: Option<u16>, took: Duration) {
         let mut timing = ApiDurationLabels { api, method, endpoint: endpoint.to_owned() };
         let is_new = self.api_duration.get(&timing).is_none();
@@ -351,39 +352,39 @@ impl Metrics {
         self.api_requests.get_or_create(&ApiCallLabels { api, method, endpoint, status_code }).inc();
     }
 
-    /// A message was taken from the broker.
+    /// Counts a message that the broker delivered.
     pub fn message_consumed(&self, topic: &str) {
         self.messages_consumed.get_or_create(&TopicLabels::new(topic)).inc();
     }
 
-    /// A message was given to the broker.
+    /// Counts a message that was published.
     pub fn message_published(&self, topic: &str) {
         self.messages_published.get_or_create(&TopicLabels::new(topic)).inc();
     }
 
-    /// A message was done with, whatever became of it.
+    /// Times the handling of a message, whatever its result.
     pub fn message_handled(&self, topic: &str, took: Duration) {
         self.message_duration.get_or_create(&TopicLabels::new(topic)).observe(took.as_secs_f64());
     }
 
-    /// A message could not be read, or its pass failed.
+    /// Counts a message that could not be parsed, or whose pass failed.
     pub fn broker_error(&self, topic: &str, error_type: BrokerError) {
         self.broker_errors.get_or_create(&TopicErrorLabels::new(topic, error_type)).inc();
     }
 
-    /// The adapter shuts down.
+    /// Sets `up` to 0.
     pub fn shutting_down(&self) {
         self.up.set(0);
     }
 
-    /// Writes every series in the given format.
+    /// Formats every series.
     #[must_use]
     pub fn expose(&self, format: Exposition) -> String {
         write(&self.registry, format)
     }
 }
 
-/// Registers and keeps a handle.
+/// Registers metrics and returns their handles.
 struct Register<'a>(&'a mut Registry);
 
 impl Register<'_> {
@@ -431,9 +432,9 @@ fn call_histogram() -> Histogram {
     Histogram::new(CALL_BUCKETS)
 }
 
-/// The label `adapter_name`: the configured name without the word "adapter" around it.
+/// The label `adapter_name`: the configured name without the word "adapter" at its start or end.
 ///
-/// One rule applies, the first that matches.
+/// Only the first matching rule applies.
 #[must_use]
 pub fn adapter_name(configured: &str) -> &str {
     configured
@@ -443,7 +444,7 @@ pub fn adapter_name(configured: &str) -> &str {
         .unwrap_or(configured)
 }
 
-/// Metrics as the parts of the process share them.
+/// The metrics, shared by all parts of the process.
 pub type SharedMetrics = Arc<Metrics>;
 
 #[cfg(test)]

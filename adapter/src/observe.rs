@@ -1,6 +1,7 @@
 //! Reads live objects, many at once.
 //!
-//! In: core's queries. Out: one [`Observation`] for each, in the same order. A read that fails, or that is not answered by the deadline, is `Unknown` and says why: it never passes for an absence.
+//! In: core's queries. Out: one [`Observation`] for each query, in the same order. A read that fails or misses
+//! the deadline is `Unknown` with its reason, and never counts as absent.
 
 use futures::{StreamExt, stream};
 use lifecycle_core::observation::{Observation, Query, Version};
@@ -13,7 +14,7 @@ use lifecycle_core::object_ref::ObjectRef;
 /// How many reads of one event run at the same time.
 const CONCURRENT_READS: usize = 16;
 
-/// Answers every query; the same question is asked of the server once.
+/// Runs every query, equal ones only once.
 pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline: Instant) -> Vec<Observation> {
     let mut distinct: Vec<Query> = Vec::with_capacity(queries.len());
     let mut answer_of: Vec<usize> = Vec::with_capacity(queries.len());
@@ -32,7 +33,7 @@ pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline
         .await;
 
     if answers.len() == answer_of.len() {
-        // Nothing was asked twice, which is the rule: no object needs to be copied.
+        // No two queries were equal, which is the normal case: return the answers without cloning objects.
         return answers;
     }
     answer_of.into_iter().map(|index| answers[index].clone()).collect()

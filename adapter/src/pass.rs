@@ -1,4 +1,4 @@
-//! What one pass did: the values that logs, metrics and traces are made of.
+//! The report of one pass, from which log lines, metrics and traces are made.
 
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::post::PostReport;
@@ -8,40 +8,40 @@ use lifecycle_core::stage::{Phase, PhaseError};
 
 use crate::fetch::CallRecord;
 
-/// The account of one pass.
+/// What one pass did.
 #[derive(Debug)]
 pub struct PassReport {
-    /// The variables as they were at the end.
+    /// The variables at the end of the pass.
     pub scope: Scope,
-    /// Why phase 1 failed, which ended the pass.
+    /// The failure of phase 1, which ended the pass.
     pub params_error: Option<PhaseError>,
-    /// Whether that will come again with the same event, so that the event is good for nothing.
+    /// Whether the event itself caused that failure, so that no redelivery can succeed.
     pub is_malformed: bool,
-    /// How phase 2 ended, if it was reached.
+    /// The result of phase 2; `None` if phase 1 failed.
     pub verdict: Option<Verdict>,
-    /// What each precondition gave.
+    /// The result of each precondition.
     pub preconditions: Vec<PreconditionResult>,
-    /// What became of each resource.
+    /// What the pass decided and did about each resource.
     pub outcomes: Vec<Outcome>,
-    /// What phase 4 did, if it was reached.
+    /// The result of phase 4; `None` if phase 1 failed.
     pub post: Option<PostReport>,
-    /// The HTTP calls, if they were kept.
+    /// The HTTP calls of the pass; empty unless the pipeline records them.
     pub calls: Vec<CallRecord>,
 }
 
-/// How a pass ended, as metrics spell it.
+/// The result of a pass, as a label of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PassStatus {
-    /// Every phase did its part.
+    /// No phase failed.
     Success,
-    /// Some step failed.
+    /// At least one step failed.
     Failed,
-    /// The resources were not to be touched.
+    /// A precondition was not met, so that no resource was written.
     Skipped,
 }
 
 impl PassStatus {
-    /// The status as metrics and logs spell it.
+    /// The status as metrics and log lines print it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl PassStatus {
 }
 
 impl PassReport {
-    /// The failures, by phase, in order.
+    /// The failures of all phases, in order.
     #[must_use]
     pub fn errors(&self) -> Vec<PhaseError> {
         let mut errors: Vec<PhaseError> = self.params_error.iter().cloned().collect();
@@ -72,7 +72,8 @@ impl PassReport {
         errors
     }
 
-    /// The API's words, if it says that the event's own resource does not exist, or one of a precondition's.
+    /// The reason why the pass ended without work: the API says that the event's own resource, or one that a
+    /// precondition reads, does not exist.
     #[must_use]
     pub fn gone(&self) -> Option<&str> {
         let in_post = self.post.as_ref().and_then(|post| post.gone.as_deref());
@@ -82,7 +83,7 @@ impl PassReport {
         }
     }
 
-    /// How the pass ended.
+    /// The status of the whole pass.
     #[must_use]
     pub fn status(&self) -> PassStatus {
         let not_found = self.post.as_ref().is_some_and(|post| post.resource_not_found);

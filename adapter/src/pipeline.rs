@@ -1,8 +1,8 @@
-//! The spine: one event goes through every phase, once, in order.
+//! Runs one event through the phases: params, preconditions, resources, post actions.
 //!
-//! In: an event, the one clock reading of it, and its deadline. Out: a [`PassReport`]. Nothing here
-//! decides and nothing retries: core says what is next, the transport and the API client do it. A pass never fails as
-//! such; what failed is in its report.
+//! In: an event, the time of its start, and its deadline. Out: a [`PassReport`]. The pipeline neither decides
+//! nor retries: core decides, and the transport and the API client do the I/O. A failed phase is part of the
+//! report, so that a pass returns no error.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ use crate::pass::PassReport;
 use crate::trace::TraceContext;
 use crate::transport::Transport;
 
-/// The share of an event's time that is kept for phase 4: what failed for want of time is still reported.
+/// One sixth of an event's time is reserved for phase 4, so that a pass that runs out of time still reports its
+/// failures.
 const REPORTING_SHARE: u32 = 6;
 
 /// Everything that is loaded once and used for every event.
@@ -40,22 +41,22 @@ const REPORTING_SHARE: u32 = 6;
 pub struct Pipeline<T, A> {
     /// The compiled task.
     pub task: Arc<Task>,
-    /// What the task can read of this process.
+    /// The host values that the task's params can read: configuration, environment variables, and version.
     pub host: Host,
-    /// The template of the stamped resource id; the event's `id` if none.
+    /// The template of the label `hyperfleet.io/resource-id`; the event's `id` if `None`.
     pub resource_id: Option<Template>,
-    /// Proves what is stamped, if a signing key is configured.
+    /// Signs the labels of written objects, if a signing key is configured.
     pub signer: Option<Signer>,
-    /// Where objects live.
+    /// Reads and writes the objects.
     pub transport: T,
-    /// Where status goes.
+    /// Sends API calls.
     pub api: A,
-    /// Whether the HTTP calls of a pass, and what its gates read, are kept in its report.
+    /// Whether reports contain the HTTP calls of a pass and the values that its gates read, for traces.
     pub keep_account: bool,
 }
 
 impl<T: Transport, A: Api> Pipeline<T, A> {
-    /// Runs one event that is taken to happen at `now` and has to end at `deadline`.
+    /// Runs one event as if it were `now`, until `deadline`.
     pub async fn run(
         &self,
         event: &LifecycleEvent,
@@ -99,7 +100,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 Discover::WhenMet => {}
                 Discover::Always => {
                     let stamp = self.stamp(event, &scope);
-                    report.outcomes = self.survey(stamp, &mut scope, before_reporting).await;
+                    report.outcomes = self.observe_only(stamp, &mut scope, before_reporting).await;
                     execution.note_outcomes(&report.outcomes);
                 }
             },
@@ -119,7 +120,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         report.end(scope, fetcher.calls)
     }
 
-    /// Phase 3: reads what is live, then decides and writes resource after resource.
+    /// Phase 3: reads the live objects, then decides and writes one resource after the other.
     async fn reconcile(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
         let mut planner = self.planner(stamp);
         loop {
@@ -134,8 +135,8 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
     }
 
-    /// Reads what is live, and neither decides nor writes.
-    async fn survey(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
+    /// Reads the live objects for the report, without a decision or a write.
+    async fn observe_only(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
         let mut planner = self.planner(stamp);
         while let Some(reads) = planner.survey(scope) {
             self.read(reads, &mut planner, scope, deadline).await;
@@ -152,14 +153,14 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     }
 
     fn planner(&self, stamp: Stamp) -> Planner<'_> {
-        // What gates read is worth its cost only to someone who will see it.
+        // Recording what gates read costs time, so do it only if a trace or a debug line shows the result.
         let explains = self.keep_account || tracing::enabled!(tracing::Level::DEBUG);
         Planner::new(&self.task, stamp).keep_readings(explains)
     }
 
     fn stamp(&self, event: &LifecycleEvent, scope: &Scope) -> Stamp {
         let rendered = self.resource_id.as_ref().map(|template| template.render(scope));
-        // An id that does not render is no label value: each resource fails with the template's error.
+        // If the template fails, stamp the event's id and fail every resource with the template's error.
         let (resource_id, resource_id_fault) = match rendered {
             None => (event.resource_id.clone(), None),
             Some(Ok(id)) => (id.into_owned(), None),

@@ -1,28 +1,29 @@
-//! An address without its credentials, and the names that announce one.
+//! Redacts credentials in URLs, and recognizes names of secrets.
 //!
-//! In: a URL as somebody wrote it, or the name of a header or a parameter. Out: what may be shown of it. A URL that cannot
-//! be parsed is no failure.
+//! In: a URL from a configuration, or the name of a header or query parameter. Out: the URL as logs may print
+//! it. A URL that cannot be parsed is no error.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// What stands where a secret would be printed.
+/// Replaces a secret in printed text.
 pub const REDACTED: &str = "**REDACTED**";
 
-/// Parts of the names of headers and query parameters that announce a credential.
+/// A header or query parameter whose name contains one of these words may hold a credential.
 const SECRET_NAMES: [&str; 10] =
     ["auth", "cookie", "token", "secret", "key", "pass", "pwd", "credential", "sig", "session"];
 
-/// A URL as it may be shown: without user and password, and without the values of parameters that look secret.
+/// The URL without user and password, and without the values of secret parameters.
 ///
-/// What cannot be parsed as a URL is shown, too, so that its author can find the mistake.
+/// An unparsable URL is printed too, so that its author can find the mistake.
 #[must_use]
-pub fn shown_url(url: &str) -> String {
+pub fn redacted_url(url: &str) -> String {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     let has_scheme = !scheme.is_empty() && !scheme.contains(['/', '?', '#', '@']);
     let (scheme, rest) = if has_scheme { url.split_at(scheme.len() + 3) } else { ("", url) };
     let part_before = |ends: &[char]| rest.split(ends).next().unwrap_or_default();
-    // A password may hold a `/`, a `?` or an `@` that nobody escaped: all before the last `@` counts as credentials.
+    // Everything before the last `@` counts as credentials, because a password may contain an unescaped `/`,
+    // `?` or `@`.
     let is_path = !has_scheme && rest.starts_with('/');
     let credentials = if !is_path && (!has_scheme || part_before(&['/', '\\', '?', '#']).contains('@')) {
         part_before(&['?', '#']).rfind('@')
@@ -46,7 +47,7 @@ pub fn shown_url(url: &str) -> String {
     shown
 }
 
-/// Whether the name of a header or of a query parameter announces a credential.
+/// Whether a header or query parameter of this name may hold a credential.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = percent_decode_str(name).decode_utf8_lossy().to_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_its_credentials() {
+    fn redacted_url_hides_credentials() {
         let cases = [
             ("http://api:8000/fleet?page=2#x", "http://api:8000/fleet?page=2#x"),
             ("https://user:hunter2@api/v1", "https://**REDACTED**@api/v1"),
@@ -80,7 +81,7 @@ mod tests {
             ("", ""),
         ];
         for (url, expected) in cases {
-            assert_eq!(shown_url(url), expected, "{url}");
+            assert_eq!(redacted_url(url), expected, "{url}");
         }
     }
 }

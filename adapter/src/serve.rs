@@ -1,12 +1,14 @@
-//! `serve`: from a loaded configuration to a running adapter, and back down.
+//! `serve`: starts an adapter from a loaded configuration, and shuts it down.
 //!
-//! In: the configuration. Out: nothing, after a clean shutdown. Start-up fails if anything that the adapter cannot do
-//! without is missing: a listener, the Kubernetes client, the API's address, and, once subscribed to, the broker.
+//! In: the configuration. Out: nothing, after a clean shutdown. Fails at the start if a listener cannot be
+//! bound, the Kubernetes client cannot be built, the API's URL is missing, or the first subscription at the
+//! broker fails.
 //!
-//! Events are taken once every dependency of the task answers, and only while it does: see [`crate::dependency`].
+//! The adapter takes events only while every dependency of the task answers: see [`crate::dependency`].
 //!
-//! Down: on the first signal readiness turns false, inputs stop, running passes get their grace period, what waits
-//! goes back to the broker; then the listeners close and spans are flushed. The second signal ends at once.
+//! On the first signal the readiness probe fails, inputs stop, running passes get their grace period, and
+//! waiting events are requeued. Then the listeners close and the trace exporter sends its last spans. A second
+//! signal ends the process at once.
 
 mod inputs;
 
@@ -32,11 +34,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
-use crate::api::{self, Accounts, ApiSetupError, HttpApi};
+use crate::api::{self, ApiSetupError, HttpApi, Observers};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
-use crate::dependency::{Dependency, Doubt, Intake, Supervisor};
+use crate::dependency::{Dependency, Intake, Supervisor, Suspicion};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
@@ -46,28 +48,28 @@ use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
 use crate::transport::router::Router;
 
-/// What the listeners and the exporter get to close.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The time that the listeners and the trace exporter get to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What `serve` runs with.
+/// Everything that [`serve()`] needs.
 #[derive(Debug)]
 pub struct Setup {
-    /// Both configuration files.
+    /// Both configuration files, loaded.
     pub loaded: Loaded,
-    /// The broker's file; none where events come by HTTP only.
+    /// The broker's file; `None` if events come over HTTP only.
     pub broker: Option<BrokerConfig>,
-    /// The process environment.
+    /// The process's environment variables.
     pub environment: Environment,
     /// Whether outgoing calls carry the trace context.
     pub propagate: bool,
-    /// The binary's version.
+    /// The program's version.
     pub version: Version,
 }
 
-/// Runs until a signal, or until there is nothing left to take events from.
+/// Runs until a signal, or until every input has ended.
 ///
 /// # Errors
-/// Start-up failed, or the inputs ended without a signal.
+/// The start failed, or the inputs ended without a signal.
 pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let Setup { loaded, broker, environment, propagate, version } = setup;
     let stop = shutdown::listen().context("failed to listen for signals")?;
@@ -99,18 +101,18 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     readiness.config_loaded();
 
     let mut supervisor = Supervisor::new(readiness.clone(), Arc::clone(&metrics));
-    let doubt = supervisor.doubt();
-    let accounts = Accounts { propagate, doubt: doubt.clone(), metrics: Arc::clone(&metrics) };
+    let suspicion = supervisor.suspicion();
+    let observers = Observers { propagate, suspicion: suspicion.clone(), metrics: Arc::clone(&metrics) };
     let api = api_settings(&loaded, &environment, &version)
-        .and_then(|settings| HttpApi::new(settings, accounts))
+        .and_then(|settings| HttpApi::new(settings, observers))
         .context("failed to set up the HyperFleet API client")?;
-    if api_calls(&loaded.task).any(|call| api.may_serve(call.url.source())) {
-        supervisor.watch(Dependency::Hyperfleet, doubt, api.probe());
+    if api_calls(&loaded.task).any(|call| api.may_target_api(call.url.source())) {
+        supervisor.watch(Dependency::Hyperfleet, suspicion, api.probe());
     }
-    let doubt = supervisor.doubt();
-    let kubernetes = connect(&loaded, &metrics, &version, doubt.clone()).await?;
+    let suspicion = supervisor.suspicion();
+    let kubernetes = connect(&loaded, &metrics, &version, suspicion.clone()).await?;
     if !loaded.task.resources.is_empty() {
-        supervisor.watch(Dependency::Kubernetes, doubt, kubernetes.probe());
+        supervisor.watch(Dependency::Kubernetes, suspicion, kubernetes.probe());
     }
     let transport = ObservedTransport::new(Router::new(kubernetes), Arc::clone(&metrics));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
@@ -135,7 +137,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     drop(supervising);
 
     metrics.shutting_down();
-    tokio::join!(exposed.stop(FAREWELL), health.stop(FAREWELL));
+    tokio::join!(exposed.stop(CLOSE_TIMEOUT), health.stop(CLOSE_TIMEOUT));
     ended?;
     tracing::info!("Adapter shutdown complete");
     Ok(())
@@ -144,7 +146,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
 /// Runs inputs and dispatcher until a signal.
 ///
 /// # Errors
-/// There was no signal: the broker cannot be subscribed to, or every input has ended.
+/// The first subscription failed, or every input ended without a signal.
 async fn run<H: Handler>(
     inputs: Inputs,
     dispatcher: Dispatcher<H>,
@@ -155,7 +157,7 @@ async fn run<H: Handler>(
     let (inbox, events) = mpsc::channel(1);
     let mut running = inputs.run(&inbox, &intake, stop);
     let watcher = tokio::spawn(watch_input(running.state(), intake, readiness.clone()));
-    // The dispatcher ends by itself when the last input has gone.
+    // The dispatcher returns when the last sender of its inbox is dropped; the inputs hold the others.
     drop(inbox);
     let not_ready_once_stopped = async {
         stop.cancelled().await;
@@ -163,7 +165,7 @@ async fn run<H: Handler>(
     };
     let drained = tokio::select! {
         (drained, ()) = async { tokio::join!(dispatcher.run(events, stop.clone()), not_ready_once_stopped) } => drained,
-        ended = ended_unasked(&mut running, stop) => return ended,
+        ended = ended_without_signal(&mut running, stop) => return ended,
     };
     running.ended().await?;
     watcher.abort();
@@ -172,16 +174,17 @@ async fn run<H: Handler>(
     Ok(())
 }
 
-/// Waits until every input has ended although nobody said so.
-async fn ended_unasked(running: &mut Running, stop: &CancellationToken) -> anyhow::Result<()> {
+/// Waits until every input has ended without a signal, which is an error. Never returns after a signal.
+async fn ended_without_signal(running: &mut Running, stop: &CancellationToken) -> anyhow::Result<()> {
     running.ended().await?;
     if stop.is_cancelled() {
         std::future::pending().await
     }
-    anyhow::bail!("every input has ended without being told to")
+    anyhow::bail!("every input ended without a shutdown signal")
 }
 
-/// Keeps readiness true while the broker can be reached, from the first moment on in which events are taken.
+/// Keeps the readiness probe up to date with the broker connection, starting when the adapter first takes
+/// events.
 async fn watch_input(
     mut state: watch::Receiver<InputState>,
     mut intake: watch::Receiver<Intake>,
@@ -198,13 +201,13 @@ async fn watch_input(
     loop {
         readiness.set_broker(*state.borrow_and_update() == InputState::Connected);
         if state.changed().await.is_err() {
-            // Without a broker nothing can be lost.
+            // The sender is gone: without a broker no connection can be lost.
             return;
         }
     }
 }
 
-/// Every call that the task may make.
+/// Every API call that the task may make.
 fn api_calls(task: &Task) -> impl Iterator<Item = &ApiCall> {
     let params = task.params.iter().filter_map(|param| match &param.source {
         ParamSource::ApiCall(call) => Some(call),
@@ -250,7 +253,7 @@ async fn connect(
     loaded: &Loaded,
     metrics: &Arc<Metrics>,
     version: &Version,
-    doubt: Doubt,
+    suspicion: Suspicion,
 ) -> anyhow::Result<KubernetesTransport> {
     let config = &loaded.adapter.kubernetes;
     let agent = format!("hyperfleet-adapter/{}", version.number);
@@ -259,7 +262,7 @@ async fn connect(
         .context("failed to set up the Kubernetes client")?;
     let settings = lifecycle_kube::Settings {
         rate_limit: config.qps.map(|qps| (qps, config.burst.unwrap_or(1))),
-        observer: Some(kubernetes::observer(Arc::clone(metrics), doubt)),
+        observer: Some(kubernetes::observer(Arc::clone(metrics), suspicion)),
         ..lifecycle_kube::Settings::default()
     };
     Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))
@@ -278,7 +281,7 @@ fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: 
     }
 }
 
-/// What a task can read of this process.
+/// The host values that the task's params can read: configuration, environment variables, and version.
 #[must_use]
 pub fn host(loaded: &Loaded, environment: &Environment) -> Host {
     let named = &loaded.task.environment;

@@ -1,12 +1,12 @@
-//! Distributed tracing: where a pass belongs, and how that is passed on.
+//! Distributed tracing: the span of a pass, and the trace context of its calls.
 //!
-//! In: the W3C trace context of a `CloudEvent`, and the OpenTelemetry environment. Out: the span of a pass, the
-//! context for outgoing calls, and, only where an OTLP endpoint is configured, exported spans. Start-up can
-//! fail on an endpoint that cannot be used; afterwards a collector that is away costs spans, never work.
+//! In: the W3C trace context of a `CloudEvent`, and the OpenTelemetry environment variables. Out: the span of a
+//! pass, the context for outgoing calls and, if an OTLP endpoint is configured, exported spans. The start fails
+//! if the exporter cannot be built. Later, an unreachable collector loses spans, but delays no pass.
 //!
-//! Without an exporter no span is sampled or stored, yet ids flow: an incoming context is logged and passed on as it
-//! came. Spans are named as the tracing standard says: `adapter.process` for a pass, the bare method for an
-//! HTTP call.
+//! Without an exporter no span is recorded. An incoming trace context is still logged, and passed on unchanged.
+//! Spans have the names of the HyperFleet tracing standard: `adapter.process` for a pass, and the HTTP method
+//! for a call.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,9 @@ pub use context::TraceContext;
 pub use export::{Tracing, TracingError};
 pub use settings::{Export, Protocol, TracingSettings};
 
-/// The span of one pass over one event, and the context that calls made in it belong to.
+/// Creates the span of a pass, and the trace context for the calls of the pass.
 ///
-/// Every log line inside carries the event's identifiers.
+/// Every log line inside the span carries the event's identifiers.
 #[must_use]
 pub fn event_span(event: &LifecycleEvent, adapter: &str, subscription: &str) -> (Span, TraceContext) {
     let resource_type = resource_type(&event.kind);
@@ -42,14 +42,14 @@ pub fn event_span(event: &LifecycleEvent, adapter: &str, subscription: &str) -> 
     );
     let incoming = TraceContext::parse(event.traceparent.as_deref(), event.tracestate.as_deref());
     if let Some(parent) = incoming.as_remote_parent() {
-        // Without an exporter there is nothing to set it on, and nothing is lost.
+        // Setting the parent fails if no exporter is installed; then the span is not recorded anyway.
         drop(span.set_parent(opentelemetry::Context::new().with_remote_span_context(parent)));
     }
     let trace = outgoing(&span, &incoming);
 
     let mut fields = vec![(Cow::Borrowed("event_id"), event.event_id.clone())];
     fields.extend(trace.trace_id().map(|id| (Cow::Borrowed("trace_id"), id)));
-    // The parent's span is not ours: without an exporter we have none.
+    // Without an exporter the context is the sender's, whose span id must not be logged as the adapter's.
     if trace != incoming {
         fields.extend(trace.span_id().map(|id| (Cow::Borrowed("span_id"), id)));
     }
@@ -70,7 +70,8 @@ pub fn event_span(event: &LifecycleEvent, adapter: &str, subscription: &str) -> 
     (span, trace)
 }
 
-/// The context that a call made inside `span` passes on: the span's own if it is recorded, else the inherited one.
+/// The context for a call inside `span`: the context of the span if the span is recorded, else the inherited
+/// one.
 #[must_use]
 pub fn outgoing(span: &Span, inherited: &TraceContext) -> TraceContext {
     let context = span.context();
@@ -79,12 +80,12 @@ pub fn outgoing(span: &Span, inherited: &TraceContext) -> TraceContext {
     if own.is_valid() { TraceContext::from_span(own) } else { inherited.clone() }
 }
 
-/// Marks a span as failed; the log line is written by whoever handles the failure.
+/// Marks a span as failed. The caller logs the failure.
 pub fn mark_failed(span: &Span, why: impl Into<Cow<'static, str>>) {
     span.set_status(Status::Error { description: why.into() });
 }
 
-/// The plural, lower-case spelling that the logging standard uses: `Cluster` is `clusters`.
+/// The lower-case plural that the HyperFleet logging standard uses, such as `clusters` for `Cluster`.
 fn resource_type(kind: &str) -> String {
     if kind.is_empty() { String::new() } else { format!("{}s", kind.to_lowercase()) }
 }

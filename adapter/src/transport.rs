@@ -1,7 +1,8 @@
-//! Where manifests are applied.
+//! The trait through which the adapter reads and writes objects.
 //!
-//! In: core's queries and fenced writes. Out: the server's objects, or a [`WriteError`] that says what kind
-//! of refusal it was. A transport makes exactly one call per method, never retries and never chooses.
+//! In: core's queries and fenced writes. Out: the server's objects. Fails with a [`WriteError`], whose kind
+//! says how the server refused. A method makes exactly one call and never retries; the planner has decided
+//! beforehand what to write.
 
 pub mod kubernetes;
 pub mod memory;
@@ -17,12 +18,12 @@ use lifecycle_core::write::{Target, WriteError};
 pub use lifecycle_kube::Deletion;
 use serde_json::Value;
 
-/// What reaches one destination, or several.
+/// Reads and writes the objects of one destination, or of several.
 pub trait Transport: Send + Sync + 'static {
-    /// Reads live objects: one GET, or one LIST. Nothing found is an empty list.
+    /// Reads live objects with one GET or one LIST. Returns an empty list if none exists.
     fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
 
-    /// Creates the object (POST) and returns what the server made of it.
+    /// Creates the object (POST), and returns it as the server stored it.
     fn create(
         &self,
         desired: &Value,
@@ -36,8 +37,9 @@ pub trait Transport: Send + Sync + 'static {
         destination: &Destination,
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
 
-    /// Applies the object onto the very one that `target` names, as the adapter's field manager, by force. `live` is the
-    /// object as it was looked at: what earlier writes left in it may have to be migrated first.
+    /// Applies `desired` (server-side apply, forced) to exactly the object that `target` names, as the
+    /// adapter's field manager. `live` is the object as the planner saw it: a Kubernetes transport may have to
+    /// migrate its managed fields first.
     fn update(
         &self,
         desired: &Value,
@@ -45,15 +47,17 @@ pub trait Transport: Send + Sync + 'static {
         live: &Version,
     ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
-    /// Sends one JSON merge patch (RFC 7396) onto the very object that `target` names, in the version that it names,
-    /// as the field manager `<name>-patch`, and returns what the server made of it; none if it is not there.
+    /// Sends one JSON merge patch (RFC 7396) to exactly the object and version that `target` names, as the
+    /// field manager `<name>-patch`. Returns the object as the server stored it, or `None` if it does not
+    /// exist.
     fn patch(
         &self,
         document: &Value,
         target: &Target,
     ) -> impl Future<Output = Result<Option<Value>, WriteError>> + Send;
 
-    /// Deletes the very object that `target` names, in the version that it names; without a version, in any.
+    /// Deletes exactly the object that `target` names, in the version that it names; if it names no version, in
+    /// any.
     fn delete(
         &self,
         target: &Target,

@@ -1,14 +1,14 @@
-//! Whether the process can do its work.
+//! Collects the conditions of readiness, and answers the readiness probe.
 //!
-//! In: what the parts of the process report about themselves. Out: the answer to a readiness probe. It checks
-//! nothing itself.
+//! In: reports from the parts of the process. Out: ready or not, with the reason. This module checks nothing
+//! itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lifecycle_service::probes;
 
-/// Shared by those who report and by the probe. Nothing is ready at first.
+/// The conditions, shared by the reporters and the probe. At first the process is not ready.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness(Arc<Checks>);
 
@@ -17,41 +17,41 @@ struct Checks {
     broker: AtomicBool,
     config: AtomicBool,
     stopping: AtomicBool,
-    /// Which dependency is away, and why.
-    away: Mutex<Option<String>>,
+    /// The dependency that is unavailable, and the reason; `None` if every dependency answers.
+    unavailable: Mutex<Option<String>>,
 }
 
 impl Readiness {
-    /// The configuration is loaded and compiled.
+    /// Reports that the configuration is loaded and compiled.
     pub fn config_loaded(&self) {
         self.0.config.store(true, Ordering::Release);
     }
 
-    /// The subscription is active, or was lost.
+    /// Reports whether the broker subscription is active.
     pub fn set_broker(&self, connected: bool) {
         self.0.broker.store(connected, Ordering::Release);
     }
 
-    /// A dependency is away, for this reason, or none is any more.
-    pub fn set_away(&self, reason: Option<&str>) {
-        *self.0.away.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
+    /// Reports that a dependency is unavailable for this reason; `None` if every dependency answers.
+    pub fn set_unavailable(&self, reason: Option<&str>) {
+        *self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
     }
 
-    /// The process shuts down, whatever else is true.
+    /// Reports the shutdown, after which the process is not ready, whatever else is reported.
     pub fn shutting_down(&self) {
         self.0.stopping.store(true, Ordering::Release);
     }
 
-    /// The answer to a probe.
+    /// The response to a readiness probe.
     pub(crate) fn report(&self) -> probes::Readiness {
         if self.0.stopping.load(Ordering::Acquire) {
             return probes::Readiness { problem: Some("server is shutting down".to_owned()), ..Default::default() };
         }
         let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
-        let away = self.0.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unavailable = self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone();
         probes::Readiness {
             checks: [("broker", broker), ("config", config)].into(),
-            problem: away
+            problem: unavailable
                 .map(|reason| format!("waiting for {reason}"))
                 .or_else(|| (!(broker && config)).then(|| "not ready".to_owned())),
         }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::*;
 use crate::metrics::{MetricIdentity, Metrics};
 
-/// A free port.
+/// Lets the system choose a free port.
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 struct Page {
@@ -31,7 +31,7 @@ async fn get(server: &Server, path: &str, accept: &str) -> Page {
 }
 
 #[tokio::test]
-async fn readiness_follows_the_process() {
+async fn readiness_needs_configuration_broker_and_dependencies() {
     let readiness = Readiness::default();
     let server = serve_health(ANY, readiness.clone(), None).await.unwrap();
     let not_ready = |broker, config| {
@@ -47,8 +47,8 @@ async fn readiness_follows_the_process() {
         ("broker connected", |it| it.set_broker(true), 200, ready.clone()),
         ("broker lost", |it| it.set_broker(false), 503, not_ready("error", "ok")),
         ("broker back", |it| it.set_broker(true), 200, ready.clone()),
-        ("dependency away", |it| it.set_away(Some("the API: refused")), 503, away.to_owned()),
-        ("dependency back", |it| it.set_away(None), 200, ready),
+        ("dependency away", |it| it.set_unavailable(Some("the API: refused")), 503, away.to_owned()),
+        ("dependency back", |it| it.set_unavailable(None), 200, ready),
         ("shutting down", Readiness::shutting_down, 503, stopping),
     ];
     for (name, step, status, body) in steps {
@@ -63,7 +63,7 @@ async fn readiness_follows_the_process() {
 }
 
 #[tokio::test]
-async fn the_configuration_is_shown_only_on_request() {
+async fn configuration_is_served_only_if_enabled() {
     let hidden = serve_health(ANY, Readiness::default(), None).await.unwrap();
     assert_eq!(get(&hidden, "/config", "*/*").await.status, 404);
     let shown = serve_health(ANY, Readiness::default(), Some("a: 1\n".into())).await.unwrap();
@@ -73,7 +73,7 @@ async fn the_configuration_is_shown_only_on_request() {
 }
 
 #[tokio::test]
-async fn metrics_come_in_the_format_that_is_asked_for() {
+async fn metrics_are_served_in_the_requested_format() {
     let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
     let server = serve_metrics(ANY, Arc::new(Metrics::new(&identity))).await.unwrap();
     let classic = get(&server, "/metrics", "*/*").await;
@@ -85,7 +85,7 @@ async fn metrics_come_in_the_format_that_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_dawdles_is_cut_off() {
+async fn slow_client_is_disconnected() {
     let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
     let health = serve_health(ANY, Readiness::default(), None).await.unwrap();
     let metrics = serve_metrics(ANY, Arc::new(Metrics::new(&identity))).await.unwrap();

@@ -1,11 +1,12 @@
-//! The endpoint that a path belongs to, as a metric's label.
+//! The label `endpoint` of a metric, derived from a URL path.
 //!
-//! In: a path. Out: the path with ids replaced, from a small set whatever events contain: `/clusters/{id}/statuses`.
+//! In: a path. Out: the path with ids replaced, such as `/clusters/{id}/statuses`, so that the label has few
+//! values whatever ids the events contain.
 
-/// Deeper paths do not exist in the API.
+/// The label keeps this many segments; the API has no deeper paths.
 const DEPTH: usize = 6;
 
-/// Replaces what may be an id: every second segment, and any segment that is not a plain word.
+/// Replaces every second segment, and every segment that is not a plain word, because those may be ids.
 pub(super) fn endpoint(path: &str) -> String {
     let mut segments = path.split('/').filter(|segment| !segment.is_empty()).peekable();
     if segments.next_if_eq(&"api").is_some() && segments.next_if_eq(&"hyperfleet").is_some() {
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_ids_out() {
+    fn endpoint_label_contains_no_ids() {
         let cases = [
             ("a list", "/api/hyperfleet/v1/clusters", "/clusters"),
             ("one", "/api/hyperfleet/v1/clusters/prod", "/clusters/{id}"),

@@ -1,23 +1,24 @@
-//! What a failed call is called, and the one failure that is none.
+//! The error text of a failed call, and the 404 that is no failure.
 
 use http::StatusCode;
 use lifecycle_api_client::problem::Code;
 use lifecycle_api_client::retry::is_retryable_status;
 use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
 
-/// Bodies are quoted up to here: enough for a problem document.
+/// How much of a response body an error text quotes, in bytes: enough for a problem document.
 const QUOTE_LIMIT: usize = 4 * 1024;
 
-/// Whether an answer says that the resource does not exist.
+/// Whether a response says that the resource does not exist.
 ///
-/// A 404 does, as for the Go adapter, unless its body carries the API's code for a URL that it does not serve: that is a
-/// mistake in the task. The sweeper must not go by this: a proxy's 404 passes, while it only ends an event here.
+/// Every 404 does, as in the Go adapter, except one whose body has the API's code for an unknown URL, which is
+/// a mistake in the task. A proxy's 404 counts too. That does no harm here, where it ends one pass; a sweeper
+/// must not delete by this function.
 #[must_use]
 pub fn is_resource_not_found(status: u16, body: &str) -> bool {
     status == 404 && Code::of(body) != Some(Code::UnknownEndpoint)
 }
 
-/// The failure of a call in words; none if it succeeded. `url` is the resolved one.
+/// The error text of a failed call; `None` if the call succeeded. `url` is the resolved URL.
 #[must_use]
 pub fn failure_text(request: &ApiRequest, url: &str, result: &Result<ApiResponse, ApiFailure>) -> Option<String> {
     let call = format!("API request failed: {} {url}", request.method.as_str());
@@ -29,7 +30,7 @@ pub fn failure_text(request: &ApiRequest, url: &str, result: &Result<ApiResponse
             let detail = if code.is_some_and(is_retryable_status) || body.trim().is_empty() {
                 "the server did not accept the request".to_owned()
             } else {
-                quote(body.trim())
+                quoted_body(body.trim())
             };
             Some(format!("{call} returned {status} {reason} after {attempts} attempt(s): {detail}"))
         }
@@ -37,7 +38,7 @@ pub fn failure_text(request: &ApiRequest, url: &str, result: &Result<ApiResponse
     }
 }
 
-fn quote(body: &str) -> String {
+fn quoted_body(body: &str) -> String {
     let end = body.floor_char_boundary(QUOTE_LIMIT);
     if end < body.len() { format!("{}…", &body[..end]) } else { body.to_owned() }
 }
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_a_missing_resource_from_a_wrong_url() {
+    fn missing_resource_differs_from_unknown_url() {
         let cases = [
             ("no body", 404, "", true),
             ("no JSON", 404, "<html>", true),
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_failed() {
+    fn failure_text_names_request_status_and_reason() {
         let request = ApiRequest {
             method: Method::Get,
             url: "x".to_owned(),

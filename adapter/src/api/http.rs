@@ -1,7 +1,7 @@
-//! The API over the network, measured and traced.
+//! Sends API calls over the network, with metrics and spans.
 //!
-//! In: the requests of tasks. Out: answers, through the client that every program shares. Here is what concerns the
-//! adapter alone: the words for a call without an answer, spans, metrics, and the doubt whether the API is there.
+//! In: the requests of tasks. Out: responses, through the client that all programs share. This module adds the
+//! adapter's own parts: error texts, spans, metrics, and the suspicion that the API is unreachable.
 
 use std::collections::BTreeMap;
 
@@ -18,61 +18,61 @@ use tracing::{Span, field, info_span};
 
 use super::endpoint::endpoint;
 use super::{Api, CallContext};
-use crate::dependency::{self, Doubt, Probe, is_away};
+use crate::dependency::{self, Probe, Suspicion, is_gateway_error};
 use crate::metrics::{self, SharedMetrics};
-use crate::secret::shown_url;
+use crate::secret::redacted_url;
 use crate::trace::{self, TraceContext};
 
-/// What stands for the paths of other hosts in metrics: they are no closed set.
+/// The label `endpoint` for calls to other hosts, whose paths are not a closed set.
 const EXTERNAL: &str = "external";
 
-/// An API that cannot be called with the adapter's configuration.
+/// Why the API client cannot be built from the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiSetupError {
-    /// The base URL, shown without credentials, is no web address.
-    #[error("`{0}` is no base URL, expected http:// or https:// and a host")]
+    /// The base URL is missing or not an HTTP URL. The text has no credentials.
+    #[error("`{0}` is not a base URL, expected http:// or https:// and a host")]
     BaseUrl(String),
-    /// A header cannot be sent.
-    #[error("default header `{0}` is no valid HTTP header")]
+    /// The header of this name is not valid in HTTP.
+    #[error("default header `{0}` is not a valid HTTP header")]
     Header(String),
-    /// There is no client.
+    /// The HTTP client cannot be built.
     #[error(transparent)]
     Client(SettingsError),
 }
 
-/// What the adapter does besides calling.
+/// The adapter's observers of API calls.
 #[derive(Debug)]
-pub struct Accounts {
-    /// Whether the W3C trace context is sent.
+pub struct Observers {
+    /// Whether requests carry the W3C trace context.
     pub propagate: bool,
-    /// Hears of calls to the API's own origin that got no answer.
-    pub doubt: Doubt,
+    /// Is raised by a call to the API itself that gets no response.
+    pub suspicion: Suspicion,
     /// Counts and times each attempt.
     pub metrics: SharedMetrics,
 }
 
-/// The API over the network.
+/// Sends API calls over the network.
 #[derive(Debug)]
 pub struct HttpApi {
     client: Client,
-    accounts: Accounts,
+    observers: Observers,
 }
 
 impl HttpApi {
-    /// Makes a client that trusts the system's certificate authorities.
+    /// Builds a client that trusts the system's certificate authorities.
     ///
     /// # Errors
-    /// The base URL is missing or unusable, or TLS cannot be set up.
-    pub fn new(settings: Settings, accounts: Accounts) -> Result<Self, ApiSetupError> {
+    /// The base URL is missing or invalid, or TLS cannot be set up.
+    pub fn new(settings: Settings, observers: Observers) -> Result<Self, ApiSetupError> {
         let base_url = settings.base_url.clone();
         let client = Client::new(settings).map_err(|error| match error {
-            SettingsError::BaseUrl => ApiSetupError::BaseUrl(shown_url(&base_url)),
+            SettingsError::BaseUrl => ApiSetupError::BaseUrl(redacted_url(&base_url)),
             error => ApiSetupError::Client(error),
         })?;
-        Ok(Self { client, accounts })
+        Ok(Self { client, observers })
     }
 
-    /// Asks the API for any answer, once.
+    /// Returns a probe that sends one request and succeeds if the API sends any response of its own.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let probe = self.client.probe();
@@ -80,14 +80,15 @@ impl HttpApi {
             let probe = probe.clone();
             Box::pin(async move {
                 let status = probe.ask().await.map_err(|error| Chain(&error).to_string())?.as_u16();
-                if is_away(status) { Err(format!("HTTP status {status}")) } else { Ok(()) }
+                if is_gateway_error(status) { Err(format!("HTTP status {status}")) } else { Ok(()) }
             })
         })
     }
 
-    /// Whether a call may go to the API itself, by its URL as the task has it, templates included.
+    /// Whether a URL as the task writes it, with templates, may be a URL of the API rather than of another
+    /// host.
     #[must_use]
-    pub fn may_serve(&self, url: &str) -> bool {
+    pub fn may_target_api(&self, url: &str) -> bool {
         self.client.base().may_serve(url)
     }
 }
@@ -95,14 +96,14 @@ impl HttpApi {
 impl Api for HttpApi {
     async fn call(&self, request: &ApiRequest, context: &CallContext) -> Result<ApiResponse, ApiFailure> {
         let unsent = |message| ApiFailure { attempts: 0, message };
-        let calling = sendable(request).map_err(|name| unsent(format!("`{name}` is no valid HTTP header")))?;
-        let watch = Accountant { accounts: &self.accounts, method: request.method.as_str(), trace: &context.trace };
+        let calling = client_request(request).map_err(|name| unsent(format!("`{name}` is not a valid HTTP header")))?;
+        let watch = CallObserver { observers: &self.observers, method: request.method.as_str(), trace: &context.trace };
         match self.client.call(&calling, context.deadline, &watch).await {
             Ok(answer) => {
                 Ok(ApiResponse { status: answer.status.as_u16(), body: answer.body, attempts: answer.attempts })
             }
             Err(failure) => {
-                Err(ApiFailure { attempts: failure.attempts, message: words(&failure.error, &request.url) })
+                Err(ApiFailure { attempts: failure.attempts, message: no_response_text(&failure.error, &request.url) })
             }
         }
     }
@@ -112,16 +113,16 @@ impl Api for HttpApi {
     }
 }
 
-/// The headers that a configuration names.
+/// Converts the configured headers to HTTP's types.
 ///
 /// # Errors
-/// One of them cannot be sent.
+/// The first header that is not valid in HTTP.
 pub fn default_headers(written: &BTreeMap<String, String>) -> Result<HeaderMap, ApiSetupError> {
     headers(written.iter()).map_err(|name| ApiSetupError::Header(name.to_owned()))
 }
 
-/// The request of a task for the client; fails with the name of a header that cannot be sent.
-fn sendable(request: &ApiRequest) -> Result<Request, &str> {
+/// Converts a task's request for the client. Fails with the name of the first header that is not valid in HTTP.
+fn client_request(request: &ApiRequest) -> Result<Request, &str> {
     Ok(Request {
         method: match request.method {
             api_call::Method::Get => Method::GET,
@@ -139,7 +140,7 @@ fn sendable(request: &ApiRequest) -> Result<Request, &str> {
     })
 }
 
-/// The client's own word for the growth of delays that a file names.
+/// Converts the configured kind of backoff to the client's type.
 #[must_use]
 pub fn backoff(written: api_call::RetryBackoff) -> lifecycle_api_client::DelayGrowth {
     match written {
@@ -149,23 +150,24 @@ pub fn backoff(written: api_call::RetryBackoff) -> lifecycle_api_client::DelayGr
     }
 }
 
-/// Headers in HTTP's types; fails with the name of the first that is not one. The later one of two namesakes wins.
+/// Converts headers to HTTP's types; of two with the same name, the last one wins. Fails with the name of the
+/// first header that is not valid.
 fn headers<'a>(written: impl Iterator<Item = (&'a String, &'a String)>) -> Result<HeaderMap, &'a str> {
     let mut headers = HeaderMap::new();
     for (name, value) in written {
         let parsed = HeaderName::from_bytes(name.trim().as_bytes()).ok().zip(HeaderValue::from_str(value.trim()).ok());
         let (parsed, mut value) = parsed.ok_or(name.as_str())?;
-        // Any header may carry a credential, and debug output must not print one.
+        // Header values may hold credentials, so mark each as sensitive: `Debug` then prints `Sensitive`.
         value.set_sensitive(true);
         headers.insert(parsed, value);
     }
     Ok(headers)
 }
 
-/// Why there was no answer, as users of the adapter read it.
-fn words(error: &CallError, url: &str) -> String {
+/// The reason why a call got no response, as error texts print it.
+fn no_response_text(error: &CallError, url: &str) -> String {
     match error {
-        CallError::Url => format!("`{}` is no valid URL", shown_url(url)),
+        CallError::Url => format!("`{}` is not a valid URL", redacted_url(url)),
         CallError::NoTime => "the event's deadline has passed".to_owned(),
         CallError::DeadlinePassed => "the event's deadline passed before there was an answer".to_owned(),
         CallError::TimedOut(_)
@@ -176,33 +178,33 @@ fn words(error: &CallError, url: &str) -> String {
     }
 }
 
-/// Times, counts and traces the attempts of one call.
-struct Accountant<'a> {
-    accounts: &'a Accounts,
+/// Observes the attempts of one call: times, counts and traces them.
+struct CallObserver<'a> {
+    observers: &'a Observers,
     method: &'static str,
     trace: &'a TraceContext,
 }
 
-/// One attempt under way.
-struct Account<'a> {
-    accounts: &'a Accounts,
+/// One running attempt.
+struct AttemptObserver<'a> {
+    observers: &'a Observers,
     method: &'static str,
     inherited: &'a TraceContext,
     api: metrics::Api,
     endpoint: String,
     span: Span,
     started: Instant,
-    doubt: Option<dependency::Call>,
+    suspicion: Option<dependency::Call>,
 }
 
-impl<'a> Watch for Accountant<'a> {
-    type Attempt = Account<'a>;
+impl<'a> Watch for CallObserver<'a> {
+    type Attempt = AttemptObserver<'a>;
 
-    fn attempt(&self, request: &Outgoing, number: u32) -> Account<'a> {
-        let Self { accounts, method, trace } = *self;
+    fn attempt(&self, request: &Outgoing, number: u32) -> AttemptObserver<'a> {
+        let Self { observers, method, trace } = *self;
         let path = request.resolved.split('?').next().unwrap_or_default();
-        Account {
-            accounts,
+        AttemptObserver {
+            observers,
             method,
             inherited: trace,
             api: if request.is_own { metrics::Api::Hyperfleet } else { metrics::Api::External },
@@ -215,29 +217,29 @@ impl<'a> Watch for Accountant<'a> {
                 http.request.resend_count = (number > 1).then(|| number - 1),
                 server.address = request.url.host_str(),
                 server.port = request.url.port_or_known_default(),
-                url.full = shown(&request.url),
+                url.full = public_url(&request.url),
                 http.response.status_code = field::Empty,
             ),
             started: Instant::now(),
-            doubt: None,
+            suspicion: None,
         }
     }
 }
 
-impl WatchAttempt for Account<'_> {
+impl WatchAttempt for AttemptObserver<'_> {
     fn sending(&mut self, headers: &mut HeaderMap) {
-        if self.accounts.propagate {
+        if self.observers.propagate {
             add_trace(headers, &trace::outgoing(&self.span, self.inherited));
         }
-        self.doubt = (self.api == metrics::Api::Hyperfleet).then(|| self.accounts.doubt.call());
+        self.suspicion = (self.api == metrics::Api::Hyperfleet).then(|| self.observers.suspicion.call());
     }
 
     fn ended(self, outcome: Result<StatusCode, &CallError>) {
         let status = outcome.as_ref().ok().map(StatusCode::as_u16);
-        self.accounts.metrics.api_request(self.api, self.method, &self.endpoint, status, self.started.elapsed());
+        self.observers.metrics.api_request(self.api, self.method, &self.endpoint, status, self.started.elapsed());
         match outcome {
             Ok(status) => {
-                if let Some(call) = self.doubt {
+                if let Some(call) = self.suspicion {
                     call.answered(status.as_u16());
                 }
                 self.span.record("http.response.status_code", status.as_u16());
@@ -245,7 +247,7 @@ impl WatchAttempt for Account<'_> {
                     trace::mark_failed(&self.span, "");
                 }
             }
-            Err(error) => trace::mark_failed(&self.span, words(error, &self.endpoint)),
+            Err(error) => trace::mark_failed(&self.span, no_response_text(error, &self.endpoint)),
         }
     }
 }
@@ -259,8 +261,8 @@ fn add_trace(headers: &mut HeaderMap, trace: &TraceContext) {
     }
 }
 
-/// The URL without what may be private: credentials and the query.
-fn shown(url: &Url) -> String {
+/// The URL without credentials and without its query, either of which may be private.
+fn public_url(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }

@@ -1,21 +1,21 @@
-//! Which URL names the event's own API resource.
+//! Decides whether a URL names the event's own API resource.
 //!
-//! In: an event, and a URL as the client resolved it. Out: whether a 404 at that URL says that the resource of the event
-//! does not exist. Where that is uncertain the answer is no, so that a 404 of any other resource ends no event.
+//! In: an event, and a URL as the client resolved it. Out: whether a 404 at that URL means that the event's
+//! resource does not exist. In doubt the answer is no, so that the 404 of another resource never ends the pass.
 
 use std::borrow::Cow;
 
 use lifecycle_core::event::LifecycleEvent;
 use percent_encoding::percent_decode_str;
 
-/// What a report is sent to, below its resource.
+/// The last path segment of the URL to which an adapter reports conditions.
 const STATUSES: &str = "statuses";
 
 /// Whether a resolved URL names the event's own API resource, or its statuses.
 #[must_use]
 pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
     let path = resolved.split(['?', '#']).next().unwrap_or_default();
-    // What is left absolute is on another host than the API.
+    // The client resolves the API's own URLs to paths, so an absolute URL is on another host.
     if event.resource_id.is_empty() || path.contains("://") {
         return false;
     }
@@ -29,7 +29,8 @@ pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
     }
 }
 
-/// Whether the event's resource is one of a collection: the one in its `href`, else the plural of its kind.
+/// Whether the event's resource is in the collection: the collection in the event's `href`, else the plural of
+/// its kind.
 fn is_collection_of(event: &LifecycleEvent, collection: &str) -> bool {
     if let [.., own, id] = segments(&event.href).as_slice()
         && *id == event.resource_id
@@ -43,7 +44,7 @@ fn is_collection_of(event: &LifecycleEvent, collection: &str) -> bool {
     !kind.is_empty() && (plural("", "s") || plural("", "es") || plural("y", "ies"))
 }
 
-/// The segments of a path, decoded.
+/// The percent-decoded segments of a path.
 fn segments(path: &str) -> Vec<Cow<'_, str>> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_resource_and_its_statuses_are_own() {
+    fn only_the_events_resource_and_its_statuses_are_its_own() {
         let cluster = || event("c-1", "Cluster", "/api/hyperfleet/v1/clusters/c-1");
         let pool = || event("n-1", "NodePool", "/api/hyperfleet/v1/clusters/c-1/nodepools/n-1");
         let bare = |kind: &str| event("c-1", kind, "");

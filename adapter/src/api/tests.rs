@@ -1,4 +1,4 @@
-//! Where a call goes whose template reads a value that somebody else chose.
+//! Property tests: a hostile value in a URL template changes neither host nor path structure of the call.
 
 #![expect(clippy::expect_used, reason = "tests")]
 
@@ -10,8 +10,8 @@ use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 use reqwest::Url;
 
-/// The URL that a call goes to whose template reads `id`; none if the template refuses the value.
-fn called(template: &str, id: &str, at: &Base) -> Option<Url> {
+/// The URL of a call whose template reads `id`; `None` if the template refuses the value.
+fn url_of_call(template: &str, id: &str, at: &Base) -> Option<Url> {
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
     scope.set("id", id.into());
     scope.set("base", "https://else.example/fleet".into());
@@ -31,7 +31,7 @@ fn base(text: &str) -> Base {
 
 proptest! {
     #[test]
-    fn a_value_reaches_the_server_as_the_segment_it_stands_for(id in hostile_value()) {
+    fn hostile_value_reaches_the_server_as_one_path_segment(id in hostile_value()) {
         let at = base("http://api:8000/fleet");
         let cases = [
             ("/clusters/{{ .id }}", "/fleet/api/hyperfleet/v1/clusters/", ""),
@@ -45,7 +45,7 @@ proptest! {
             ("{{ .base }}{{ .none }}/{{ .id }}/x", "/fleet/", "/x"),
         ];
         for (template, before, behind) in cases {
-            let Some(url) = called(template, &id, &at) else { continue };
+            let Some(url) = url_of_call(template, &id, &at) else { continue };
             let segment = url.path().strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
             let decoded = segment.filter(|segment| !segment.contains('/'))
                 .and_then(|segment| percent_decode_str(segment).decode_utf8().ok());
@@ -54,21 +54,21 @@ proptest! {
     }
 
     #[test]
-    fn a_value_in_a_host_stays_in_the_host(id in hostile_value()) {
+    fn hostile_value_in_a_host_cannot_leave_the_host(id in hostile_value()) {
         let at = base("http://api:8000");
-        if let Some(url) = called("https://clusters-{{ .id }}.example.com/x", &id, &at) {
+        if let Some(url) = url_of_call("https://clusters-{{ .id }}.example.com/x", &id, &at) {
             let host = url.host_str().unwrap_or_default();
             prop_assert!(host.ends_with(".example.com"), "{}", url);
-            // Other characters are written in Punycode, which begins with its own prefix.
+            // The URL parser converts a host with other characters to Punycode, which has its own prefix.
             prop_assert!(!id.is_ascii() || host.starts_with("clusters-"), "{}", url);
             prop_assert_eq!(url.path(), "/x");
         }
     }
 
     #[test]
-    fn an_ordinary_value_is_never_refused(id in "[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,20}") {
+    fn ordinary_value_in_a_url_is_never_refused(id in "[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,20}") {
         let at = base("http://api:8000");
-        let url = called("/clusters/{{ .id }}/statuses", &id, &at);
+        let url = url_of_call("/clusters/{{ .id }}/statuses", &id, &at);
         let expected = format!("/api/hyperfleet/v1/clusters/{id}/statuses");
         prop_assert_eq!(url.as_ref().map(Url::path), Some(expected.as_str()));
     }

@@ -1,4 +1,5 @@
-//! `check`: what is wrong with both files, and what can become of each resource.
+//! `check`: lists the diagnostics of both configuration files, and explains which decisions each resource can
+//! reach.
 
 mod explanation;
 mod graph;
@@ -10,15 +11,15 @@ use lifecycle_core::task::reach::{Reach, reach};
 use lifecycle_service::version;
 use serde_json::{Value, json};
 
-use super::{paths, print, refuse};
+use super::{paths, print, print_diagnostics};
 use crate::args::{CheckArgs, OutputFormat};
 use crate::config::{self, Checked, Environment};
 
-/// Lists every diagnostic of both files, and what a sound task probably does not mean; on demand also the rows of the decision table
-/// that each resource can reach, or the questions that lead there.
+/// Lists every error, warning and note of both files. With `--explain`, also prints the rows of the decision
+/// table that each resource can reach; with `--graph`, the decision tree of each resource.
 ///
 /// # Errors
-/// They cannot be printed.
+/// The output cannot be written.
 pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
     let CheckArgs { source, strict, explain, graph, output } = arguments;
     let Checked { diagnostics, task } = match paths(source, environment) {
@@ -33,7 +34,7 @@ pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result
         }
         (OutputFormat::Text, Some(resources)) if *graph => {
             if !diagnostics.is_empty() {
-                refuse(&diagnostics)?;
+                print_diagnostics(&diagnostics)?;
             }
             print(&graph::page(resources))?;
         }
@@ -45,7 +46,8 @@ pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result
     Ok(if diagnostics.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Diagnostics, and what can become of resources if that was asked for and the task has none.
+/// The JSON output: the diagnostics and, if `--explain` or `--graph` was given and the task has no errors, what
+/// each resource can reach.
 fn machine_readable(diagnostics: &Diagnostics, resources: Option<&[Reach<'_>]>, graph: bool) -> Value {
     let mut listed = json!({
         "errors": diagnostics.count(Severity::Error),

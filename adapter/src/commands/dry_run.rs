@@ -10,7 +10,7 @@ use lifecycle_service::logging::{self, Format, Identity, LogSettings, Output};
 use lifecycle_service::version;
 use tracing::level_filters::LevelFilter;
 
-use super::refuse;
+use super::print_diagnostics;
 use crate::args::{ConfigSource, DryRunArgs, LegacyDryRun};
 use crate::config::{Environment, Paths};
 use crate::dry_run::legacy::Request;
@@ -19,16 +19,16 @@ use crate::dry_run::{DryRunError, Ending, Streams, run_legacy, run_scenario};
 /// Plays a scenario folder.
 ///
 /// # Errors
-/// It cannot be loaded, or a trace cannot be printed or written.
+/// The folder cannot be loaded, or a trace cannot be printed or written.
 pub fn dry_run(arguments: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let mut streams = standard_streams();
     play(run_scenario(arguments, Timestamp::now(), &mut streams))
 }
 
-/// Plays what the Go adapter's flags describe.
+/// Plays the event, answers and objects that the Go adapter's dry-run flags name.
 ///
 /// # Errors
-/// An input cannot be used, or the trace cannot be printed.
+/// An input file cannot be used, or the trace cannot be printed.
 pub fn legacy_dry_run(
     source: &ConfigSource,
     flags: &LegacyDryRun,
@@ -36,7 +36,7 @@ pub fn legacy_dry_run(
 ) -> anyhow::Result<ExitCode> {
     let paths = match Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists) {
         Ok(paths) => paths,
-        Err(diagnostics) => return refuse(&diagnostics),
+        Err(diagnostics) => return print_diagnostics(&diagnostics),
     };
     let request = Request {
         flags,
@@ -58,11 +58,11 @@ fn standard_streams() -> Streams<Stdout, Stderr> {
 fn play(run: impl Future<Output = Result<Ending, DryRunError>>) -> anyhow::Result<ExitCode> {
     let settings = LogSettings { level: LevelFilter::WARN, format: Format::Text, output: Output::Stderr };
     tracing::subscriber::set_global_default(logging::subscriber(settings, &Identity::of("dry-run")))
-        .context("failed to install the log")?;
+        .context("failed to install the log subscriber")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     match runtime.context("failed to start the runtime")?.block_on(run) {
         Ok(ending) => Ok(ending.exit_code().into()),
-        Err(DryRunError::Configuration(diagnostics)) => refuse(&diagnostics),
+        Err(DryRunError::Configuration(diagnostics)) => print_diagnostics(&diagnostics),
         Err(error) => Err(error.into()),
     }
 }

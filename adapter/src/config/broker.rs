@@ -1,8 +1,8 @@
-//! The broker's own file: which broker, where it is, and how much is taken from it at once.
+//! The broker's own file: which broker, its address, and how many messages the adapter takes at once.
 //!
-//! The file is that of the broker library that the Go adapter uses: keys that it does not know are ignored, the case of keys does not matter, and
-//! `BROKER_RABBITMQ_URL` and its like override it. Unlike there, they do so even for keys that the file does
-//! not have. What is subscribed to stands in the deployment file instead.
+//! The format is that of the Go adapter's broker library: it ignores unknown keys and the case of keys, and
+//! variables such as `BROKER_RABBITMQ_URL` override the file. Unlike the library, a variable applies even if
+//! the file lacks the key. The topic and the subscription are in the deployment file instead.
 
 mod spec;
 
@@ -20,21 +20,21 @@ use serde_json::Value;
 use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};
 use super::settings::BROKER;
 
-/// Events handled at once, unless the file says otherwise, or where there is none.
+/// The number of events handled at once if the broker's file names none, or if there is no such file.
 pub const DEFAULT_PARALLELISM: u16 = 16;
 
-/// How events are received.
+/// The resolved broker's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BrokerConfig {
-    /// Whether the configuration is logged.
+    /// Whether the adapter logs this configuration at its start.
     pub log_config: bool,
-    /// How many events are handled at once.
+    /// The largest number of events handled at once.
     pub parallelism: u16,
-    /// Which broker.
+    /// The broker and its settings.
     pub kind: BrokerKind,
 }
 
-/// A broker.
+/// A broker and its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BrokerKind {
     /// `RabbitMQ`.
@@ -43,33 +43,34 @@ pub enum BrokerKind {
     GooglePubSub(PubSubConfig),
 }
 
-/// `RabbitMQ`.
+/// How the adapter consumes from `RabbitMQ`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RabbitMqConfig {
-    /// Where it is, with user and password.
+    /// The server's URL, with user and password.
     pub url: SecretUrl,
-    /// The exchange; the topic's name if none.
+    /// The name of the exchange; the topic if `None`.
     pub exchange: Option<String>,
     /// The exchange's type.
     pub exchange_type: ExchangeType,
-    /// The first part of the queue's name; the topic's name if none.
+    /// The first part of the queue's name; the topic if `None`.
     pub queue: Option<String>,
-    /// Messages that the server sends ahead.
+    /// The number of unacknowledged messages that the server sends at most (AMQP's prefetch count).
     pub prefetch_count: u16,
-    /// The consumer's tag; one of the client's making if none.
+    /// The consumer tag; a random one if `None`.
     pub consumer_tag: Option<String>,
 }
 
-/// How an exchange routes. Publisher and consumer must declare the same.
+/// The exchange's type, which decides the queues that get a message. Publisher and consumer must declare the
+/// same type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeType {
-    /// To the queues whose key is the message's.
+    /// Routes to the queues whose binding key equals the routing key.
     Direct,
-    /// To every queue.
+    /// Routes to every bound queue.
     Fanout,
-    /// To the queues whose pattern fits the message's key.
+    /// Routes to the queues whose binding pattern matches the routing key.
     Topic,
-    /// To the queues whose arguments fit the message's headers.
+    /// Routes to the queues whose binding arguments match the message's headers.
     Headers,
 }
 
@@ -86,41 +87,43 @@ impl ExchangeType {
     }
 }
 
-/// Google Cloud Pub/Sub.
+/// How the adapter consumes from Google Cloud Pub/Sub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PubSubConfig {
-    /// The project.
+    /// The Google Cloud project of the topic and the subscription.
     pub project_id: String,
-    /// The time to acknowledge a message in.
+    /// The time after which Pub/Sub redelivers a message that nobody acknowledged; the service's default if
+    /// `None`.
     pub ack_deadline: Option<Duration>,
-    /// How long an unacknowledged message is kept.
+    /// How long Pub/Sub keeps an unacknowledged message.
     pub message_retention: Option<Duration>,
-    /// The time without use after which the subscription goes; zero for never.
+    /// Pub/Sub deletes the subscription after it was unused this long; zero means never.
     pub expiration_ttl: Option<Duration>,
-    /// The shortest time before a redelivery.
+    /// The shortest delay before a redelivery.
     pub retry_min_backoff: Option<Duration>,
-    /// The longest time before a redelivery.
+    /// The longest delay before a redelivery.
     pub retry_max_backoff: Option<Duration>,
-    /// Deliveries before a message is dead-lettered.
+    /// After this many deliveries Pub/Sub moves a message to the dead-letter topic.
     pub dead_letter_max_attempts: u32,
-    /// Whether messages of one ordering key come in order.
+    /// Whether Pub/Sub delivers messages of one ordering key in order.
     pub enable_message_ordering: bool,
-    /// Messages that the client holds at once; its own default if none.
+    /// The largest number of messages that the client holds at once; the client library's default if `None`.
     pub max_outstanding_messages: Option<u32>,
-    /// Bytes that the client holds at once; its own default if none.
+    /// The largest total size of the messages that the client holds at once, in bytes; the client library's
+    /// default if `None`.
     pub max_outstanding_bytes: Option<u64>,
-    /// Whether a topic that is missing is created.
+    /// Whether the adapter creates a missing topic.
     pub create_topic_if_missing: bool,
-    /// Whether a subscription that is missing is created.
+    /// Whether the adapter creates a missing subscription.
     pub create_subscription_if_missing: bool,
 }
 
-/// A URL whose password is never printed.
+/// A URL that `Display` and `Debug` print without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
 impl SecretUrl {
-    /// The whole URL, to connect with.
+    /// The URL with its password, to connect with.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -130,7 +133,8 @@ impl SecretUrl {
 impl fmt::Display for SecretUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((scheme, rest)) = self.0.split_once("://") else { return f.write_str("***") };
-        // A password may hold a `/` or an `@` that nobody escaped: all before the last `@` counts as credentials.
+        // Everything before the last `@` counts as credentials, because a password may contain an unescaped `/`
+        // or `@`.
         let Some((credentials, host)) = rest.rsplit_once('@') else { return write!(f, "{scheme}://{rest}") };
         match credentials.split_once(':') {
             Some((user, _)) => write!(f, "{scheme}://{user}:***@{host}"),
@@ -145,7 +149,8 @@ impl fmt::Debug for SecretUrl {
     }
 }
 
-/// The file to read: the one that `BROKER_CONFIG_FILE` names, else `broker.yaml` beside the program or here.
+/// Finds the broker's file: the path in `BROKER_CONFIG_FILE`, else `broker.yaml` in the program's directory or
+/// in the working directory.
 #[must_use]
 pub fn find(
     environment: &Environment,
@@ -153,14 +158,14 @@ pub fn find(
     exists: &dyn Fn(&FilePath) -> bool,
 ) -> Option<PathBuf> {
     let named = environment.get("BROKER_CONFIG_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let usual = program_directory.into_iter().chain([FilePath::new(".")]).map(|place| place.join("broker.yaml"));
-    named.or_else(|| usual.into_iter().find(|path| exists(path)))
+    let default = program_directory.into_iter().chain([FilePath::new(".")]).map(|place| place.join("broker.yaml"));
+    named.or_else(|| default.into_iter().find(|path| exists(path)))
 }
 
-/// Loads the broker's file, if there is one, and its variables.
+/// Loads the broker's file, if `path` names an existing one, and applies the environment variables.
 ///
 /// # Errors
-/// Every diagnostic of the file and of the variables; the broker's URL is never quoted.
+/// Every diagnostic of the file and of the variables. No diagnostic quotes the broker's URL.
 pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
     let name = path.map_or_else(|| "broker.yaml".to_owned(), |path| path.display().to_string());
     let text = match path.map(|path| (path.exists(), super::files::read(path))) {
@@ -175,12 +180,12 @@ pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(Broke
     parse(&name, &text, environment)
 }
 
-/// Reads the text of a broker's file.
+/// Parses the text of a broker's file, and applies the environment variables.
 ///
 /// # Errors
 /// As [`load`].
 pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
-    // The library of the Go adapter compares keys without their case.
+    // The Go adapter's broker library ignores the case of keys.
     let document = Document::parse_secret(file, text)?.with_lower_case_keys();
     let mut diagnostics = Diagnostics::default();
     let settings = Settings::merge(&BROKER, &schema(), document, environment, &Flags::new(), &mut diagnostics);

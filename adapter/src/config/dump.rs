@@ -1,7 +1,6 @@
-//! The merged configuration, for people and for `config.` sources.
+//! Prints the merged configuration, and prepares the values that params read from `config.…`.
 //!
-//! Keys that say nothing (false, zero, empty) are left out, durations are in Go's notation, and what could
-//! be a secret is replaced by a mark.
+//! The dump leaves out false, zero and empty values, prints durations in Go's notation, and redacts secrets.
 
 use lifecycle_config::decode::{DURATION, without_zeros};
 use lifecycle_config::duration::{Units, format_nanoseconds, parse_nanoseconds};
@@ -10,21 +9,21 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Loaded;
-use crate::secret::{is_secret_name, shown_url};
+use crate::secret::{is_secret_name, redacted_url};
 
 pub use crate::secret::REDACTED;
 
-/// Paths whose values are replaced.
+/// The keys of `tls_config` whose values the dump redacts.
 const SECRET_KEYS: [&str; 4] = ["ca_file", "cert_file", "key_file", "http_ca_file"];
 
-/// Addresses, which may hold credentials.
+/// JSON pointers of URLs whose credentials the dump redacts.
 const URLS: [&str; 3] = [
     "/clients/hyperfleet_api/base_url",
     "/clients/maestro/http_server_address",
     "/clients/maestro/grpc_server_address",
 ];
 
-/// The order of the keys, outermost first; keys that are not named follow.
+/// The order of the top-level keys in the dump, which is the Go adapter's; other keys follow.
 const TOP: [&str; 15] = [
     "post",
     "log",
@@ -44,7 +43,7 @@ const TOP: [&str; 15] = [
 ];
 const CLIENTS: [&str; 4] = ["maestro", "broker", "kubernetes", "hyperfleet_api"];
 
-/// A checked value as it is shown: without zeros, with durations as Go prints them.
+/// A checked configuration as the dump shows it: without zero values, and with durations in Go's notation.
 pub(super) fn visible(schema: &Value, value: &Value) -> Value {
     let mut value = without_zeros(schema, value);
     go_durations(schema, schema, &mut value);
@@ -76,7 +75,7 @@ fn go_durations(root: &Value, schema: &Value, value: &mut Value) {
     }
 }
 
-/// The deployment with secrets replaced.
+/// Redacts the secrets of a deployment file.
 pub(super) fn redacted(values: &Value) -> Value {
     let mut values = values.clone();
     if let Some(Value::Object(files)) = values.pointer_mut("/clients/maestro/auth/tls_config") {
@@ -91,13 +90,13 @@ pub(super) fn redacted(values: &Value) -> Value {
     }
     for pointer in URLS {
         if let Some(Value::String(url)) = values.pointer_mut(pointer) {
-            *url = shown_url(url);
+            *url = redacted_url(url);
         }
     }
     values
 }
 
-/// A task with the texts of the manifests that it refers to.
+/// Replaces each reference to a manifest file by the text of that file, which `read` returns.
 pub(super) fn with_manifests(mut task: Value, read: &dyn Fn(&str) -> Result<String, String>) -> Value {
     for resource in task.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(manifest) = resource.get_mut("manifest") else { continue };
@@ -109,10 +108,10 @@ pub(super) fn with_manifests(mut task: Value, read: &dyn Fn(&str) -> Result<Stri
     task
 }
 
-/// The merged configuration as YAML, secrets redacted.
+/// Formats the merged configuration as YAML, with secrets redacted.
 ///
 /// # Errors
-/// A value cannot be written as YAML, which no value that came from YAML is.
+/// A value cannot be written as YAML. No value that was read from YAML causes it.
 pub fn yaml(loaded: &Loaded) -> Result<String, serde_saphyr::SerializeError> {
     let mut merged = Map::new();
     for part in [&loaded.adapter.redacted, &loaded.task_values()] {
@@ -123,7 +122,7 @@ pub fn yaml(loaded: &Loaded) -> Result<String, serde_saphyr::SerializeError> {
     serde_saphyr::to_string_with_options(&Ordered { value: &Value::Object(merged), order: &TOP }, options)
 }
 
-/// A mapping with its keys in an order.
+/// A mapping that serializes the keys in `order` first.
 struct Ordered<'v> {
     value: &'v Value,
     order: &'v [&'v str],

@@ -1,4 +1,4 @@
-//! Which files are read, and the files that a task may refer to.
+//! Finds the configuration files, and reads the files that a task refers to.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,10 +8,10 @@ use lifecycle_service::files;
 
 use super::settings::{ADAPTER_FILE, TASK_FILE};
 
-/// Where the deployment file is looked for if nothing names one.
+/// The paths that are tried if neither flag nor variable names the deployment file.
 const ADAPTER_DEFAULTS: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/config.yaml"];
 
-/// The two files of an adapter.
+/// The paths of an adapter's two configuration files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     /// The deployment file.
@@ -21,31 +21,32 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Resolves the files: flag, then environment, then (for the deployment file) the usual places.
+    /// Finds both files: by flag, else by environment variable, else (only the deployment file) at the default
+    /// paths.
     ///
     /// # Errors
-    /// Neither names a file, and none is in a usual place.
+    /// A diagnostic for each file that nothing names.
     pub fn resolve(
         adapter_flag: Option<&str>,
         task_flag: Option<&str>,
         environment: &Environment,
         exists: &dyn Fn(&Path) -> bool,
     ) -> Result<Self, Diagnostics> {
-        let usual = || ADAPTER_DEFAULTS.iter().map(PathBuf::from).find(|path| exists(path));
-        let adapter = ADAPTER_FILE.resolve(adapter_flag, environment).or_else(usual);
+        let default = || ADAPTER_DEFAULTS.iter().map(PathBuf::from).find(|path| exists(path));
+        let adapter = ADAPTER_FILE.resolve(adapter_flag, environment).or_else(default);
         let task = TASK_FILE.resolve(task_flag, environment);
         let mut missing = Diagnostics::default();
         if adapter.is_none() {
-            missing.push(absent("adapter", ADAPTER_FILE));
+            missing.push(missing_path("adapter", ADAPTER_FILE));
         }
         if task.is_none() {
-            missing.push(absent("task", TASK_FILE));
+            missing.push(missing_path("task", TASK_FILE));
         }
         adapter.zip(task).map(|(adapter, task)| Self { adapter, task }).ok_or(missing)
     }
 }
 
-fn absent(what: &str, FileName { flag, variable, .. }: FileName) -> Diagnostic {
+fn missing_path(what: &str, FileName { flag, variable, .. }: FileName) -> Diagnostic {
     let message = format!("{what} config file path is required");
     Diagnostic::outside("command line", "", message, Some(format!("pass --{flag} or set {variable}")))
 }
@@ -56,9 +57,11 @@ pub(super) fn read(path: &Path) -> Result<String, Box<Diagnostic>> {
         .map_err(|error| Box::new(Diagnostic::unreadable(&path.display().to_string(), &error, None)))
 }
 
-/// Reads a file that a task refers to: relative to the task file's directory, and inside of it.
+/// Reads a file that a task refers to by a path relative to the task file's directory. The path must not leave
+/// that directory.
 ///
-/// As in the Go adapter symbolic links are followed: a mounted `ConfigMap` consists of them.
+/// Symbolic links are followed, as in the Go adapter, because the files of a mounted `ConfigMap` are symbolic
+/// links.
 pub(super) fn read_reference(base: &Path, reference: &str) -> Result<String, String> {
     let base = normalized(&std::path::absolute(base).map_err(|error| why_unreadable(&error))?);
     let path = normalized(&base.join(reference));

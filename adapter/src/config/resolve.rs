@@ -1,4 +1,5 @@
-//! From the deployment file as written to what the process runs with: defaults, units, rules.
+//! Resolves the deployment file as written into [`AdapterConfig`]: checks rules, converts units, fills in
+//! defaults.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -78,7 +79,7 @@ fn listen(r: &mut Resolver<'_>, key: &str, spec: Option<&ListenSpec>) -> Option<
     r.listen(key, spec?.listen.as_deref())
 }
 
-/// A duration that counts if it is above zero, as in the Go adapter.
+/// Parses a duration; one that is zero, negative or unreadable becomes the default, as in the Go adapter.
 fn duration(text: Option<&str>, default: Duration) -> Duration {
     text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
 }
@@ -126,7 +127,7 @@ fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
     let key = "clients.hyperfleet_api.retry_backoff";
     let retry_backoff = r.choice(key, spec.retry_backoff.as_deref(), &backoffs, RetryBackoff::Exponential);
     let default_headers: BTreeMap<_, _> = spec.default_headers.clone().unwrap_or_default();
-    check_target(r, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
+    check_url_and_headers(r, spec.base_url.as_deref().unwrap_or_default(), &default_headers);
     ApiConfig {
         base_url: spec.base_url.clone().filter(|text| !text.is_empty()),
         version: spec.version.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| "v1".to_owned()),
@@ -140,8 +141,9 @@ fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
     }
 }
 
-/// Says where the API cannot be called. The Go adapter loads such a file, and finds out when it calls.
-fn check_target(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
+/// Warns of an API URL or headers with which calls cannot succeed. These are warnings, not errors, because the
+/// Go adapter loads such a file too.
+fn check_url_and_headers(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
     let key = "clients.hyperfleet_api.base_url";
     let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
     if !base_url.trim().is_empty() && !Url::parse(base_url.trim()).is_ok_and(|url| is_usable(&url)) {
@@ -163,7 +165,7 @@ fn check_target(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap
 fn auth(r: &mut Resolver<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
     let key = "clients.hyperfleet_api.auth.token_path";
     if spec.token_path.is_none() && spec.token_cache_ttl.is_none() {
-        // As in the Go adapter, whose configuration library drops empty mappings.
+        // The Go adapter's configuration library drops empty mappings, so that an empty `auth` means no `auth`.
         r.warn(
             "clients.hyperfleet_api.auth",
             "is empty: calls carry no token",
@@ -206,7 +208,8 @@ fn kubernetes(r: &mut Resolver<'_>, spec: KubernetesSpec) -> KubernetesConfig {
     }
 }
 
-/// Warns of a block that the Go adapter would refuse when it connects; nothing here connects to Maestro, so nothing fails.
+/// Warns of values in `clients.maestro` that the Go adapter refuses. The adapter never connects to Maestro, so
+/// that wrong values do no harm, and no error stops the start.
 fn check_maestro(r: &mut Resolver<'_>, spec: &MaestroSpec) {
     r.warn(
         "clients.maestro",
@@ -229,7 +232,8 @@ fn check_maestro(r: &mut Resolver<'_>, spec: &MaestroSpec) {
     }
 }
 
-/// Every object carries the adapter's name as a label.
+/// Refuses a name that Kubernetes would refuse as a label's value, because every object gets the name as a
+/// label.
 fn check_name(r: &mut Resolver<'_>, name: &str) {
     if !is_label_value(name) {
         let help = "write a name such as `my-adapter`";
@@ -239,7 +243,7 @@ fn check_name(r: &mut Resolver<'_>, name: &str) {
 
 fn not_a_label_value(text: &str, label: &str) -> String {
     format!(
-        "\"{text}\" cannot be the value of the label `{label}`, which every object gets: 1 to 63 letters, digits, `-`, `_` or `.`, \
+        "\"{text}\" is not valid as the value of the label `{label}`, which every object gets: write 1 to 63 letters, digits, `-`, `_` or `.`, \
          beginning and ending with a letter or digit"
     )
 }
@@ -280,7 +284,7 @@ fn signer(r: &mut Resolver<'_>, spec: &AdapterSpec, source: &signing::Source<'_>
         }
         Err(why) => {
             let help = "mount a Secret with a key of `openssl rand -base64 48`, or leave `signing` out";
-            r.error(key, format!("there is no key in \"{path}\": {why}"), Some(help));
+            r.error(key, format!("\"{path}\" has no usable key: {why}"), Some(help));
             None
         }
     }

@@ -1,25 +1,26 @@
-//! What sets the keys of the deployment file from outside of it, in one table.
+//! The tables of flags and environment variables that set configuration keys.
 
 use lifecycle_config::decode::Typing;
 use lifecycle_config::settings::{Derived, FileName, Setting, Table};
 
-/// What names the deployment file.
+/// The flag and the variable that name the deployment file.
 pub const ADAPTER_FILE: FileName = FileName { flag: "config", short: 'c', variable: "HYPERFLEET_ADAPTER_CONFIG" };
-/// What names the task file.
+/// The flag and the variable that name the task file.
 pub const TASK_FILE: FileName = FileName { flag: "task-config", short: 't', variable: "HYPERFLEET_TASK_CONFIG" };
 
-/// The keys of the deployment file.
+/// Sets keys of the deployment file by flag or variable.
 pub const DEPLOYMENT: Table = Table {
     settings: SETTINGS,
-    // The Go adapter's configuration library lets these in for every key that the file has.
+    // A variable such as `HYPERFLEET_CLIENTS_BROKER_TOPIC` overrides a key that the file contains, because the
+    // Go adapter's configuration library does the same.
     derived: Derived::OfKeysInFile("HYPERFLEET"),
     typing: Typing::Weak,
 };
 
-/// The keys of the broker's file.
+/// Sets keys of the broker's file by variables that are named after the key, such as `BROKER_TYPE`.
 pub const BROKER: Table = Table { settings: &[], derived: Derived::OfEveryKey, typing: Typing::Weak };
 
-/// Flags and variables, which are those of the Go adapter.
+/// The Go adapter's flags and variables.
 const SETTINGS: &[Setting] = &[
     Setting::switch("debug_config", "debug-config", &["HYPERFLEET_DEBUG_CONFIG"]),
     Setting::text("log.level", "log-level", &["LOG_LEVEL"]).lower_case(),

@@ -1,7 +1,7 @@
-//! The key that ownership proofs are made with, from a file that is mounted beside the configuration.
+//! Reads the key that signs ownership proofs, from a file that is mounted beside the configuration.
 //!
-//! In: a path. Out: a [`Signer`], which does not show the key, and whether the file is open to everybody; or in words why
-//! there is none.
+//! In: a path. Out: a [`Signer`], whose `Debug` hides the key, and whether every user may read the file. Fails
+//! with a sentence for the diagnostic.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -10,24 +10,24 @@ use lifecycle_config::diagnostics::why_unreadable;
 use lifecycle_core::proof::Signer;
 use lifecycle_service::files;
 
-/// A key that can be used.
+/// A signing key, ready to use.
 #[derive(Debug)]
 pub struct Key {
-    /// Signs with it.
+    /// Signs labels with the key.
     pub signer: Signer,
-    /// Whether every user of the machine may read its file.
+    /// Whether every user of the machine may read the file, for which the loader warns.
     pub open_to_all: bool,
 }
 
-/// Where keys come from: [`read`], or what has none and stands in its place.
+/// A function that reads a key: [`read`], or one that tests pass instead.
 pub type Source<'s> = dyn Fn(&Path) -> Result<Key, String> + 's;
 
 /// Reads a key file.
 ///
 /// # Errors
-/// Words that say why there is no key in it.
+/// A sentence that says why the file has no usable key.
 pub fn read(path: &Path) -> Result<Key, String> {
-    // To open something else, a pipe say, may take for ever.
+    // Check the type before opening: opening a named pipe would block until another process writes to it.
     let metadata = std::fs::metadata(path).map_err(|error| why_unreadable(&error))?;
     if !metadata.is_file() {
         return Err("it is not a file".to_owned());

@@ -1,58 +1,58 @@
 //! The deployment file as its author writes it.
 //!
-//! As with the task file, the doc comments are the published schema's descriptions, and the schema is what
-//! a file is checked against. Nothing here has its default applied: see `resolve`.
+//! The doc comments are the descriptions in the published JSON Schema, and the decoder checks a file against
+//! that schema. A missing key is `None` here: the module `resolve` fills in the defaults.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Go's notation of a duration, checked by the schema's `format`.
+/// A duration in Go's notation, such as `1m30s`. The schema's `format` checks it.
 pub type DurationText = String;
 
-/// How one adapter is deployed.
+/// The deployment file: how one adapter runs.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSpec {
-    /// Who the adapter is.
+    /// The adapter's identity.
     pub adapter: IdentitySpec,
-    /// Whether the merged configuration is logged and served, with secrets redacted.
+    /// Whether to log the merged configuration and serve it over HTTP, with secrets redacted.
     #[serde(default)]
     pub debug_config: bool,
-    /// Logging.
+    /// Level, format and output of the log.
     pub log: Option<LogSpec>,
-    /// The servers that the adapter talks to.
+    /// The servers that the adapter calls.
     pub clients: Option<ClientsSpec>,
-    /// What is written onto every object.
+    /// The labels that the adapter writes onto every object.
     pub stamp: Option<StampSpec>,
-    /// Proof that an object's labels are the adapter's; not made by default.
+    /// Signing of the labels on every object; off by default.
     pub signing: Option<SigningSpec>,
-    /// The time that one event may take; 60s by default.
+    /// The deadline of one event's reconcile pass; 60s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub event_deadline: Option<DurationText>,
-    /// The time that running events get to finish when the process is told to stop; 25s by default.
+    /// The time that running passes get to finish at shutdown; 25s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub shutdown_grace: Option<DurationText>,
-    /// Ways in for events beside the broker.
+    /// Inputs of events beside the broker.
     pub inputs: Option<InputsSpec>,
-    /// The health server.
+    /// The server of health probes.
     pub health: Option<ListenSpec>,
-    /// The metrics server.
+    /// The server of Prometheus metrics.
     pub metrics: Option<ListenSpec>,
 }
 
-/// Who the adapter is.
+/// The adapter's identity.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdentitySpec {
-    /// The adapter's name: in logs, metrics and traces, on the objects that it manages, and as their field manager.
+    /// The adapter's name: in logs, metrics and traces, as a label on its objects, and as their field manager.
     pub name: String,
-    /// The version of the program that the configuration is for; major and minor must agree with it.
+    /// The version of the program that the file was written for; major and minor must equal the program's.
     pub version: Option<String>,
 }
 
-/// Logging.
+/// Level, format and output of the log.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogSpec {
@@ -64,174 +64,176 @@ pub struct LogSpec {
     pub output: Option<String>,
 }
 
-/// The servers that the adapter talks to.
+/// The servers that the adapter calls.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientsSpec {
-    /// The lifecycle API.
+    /// The HyperFleet API.
     pub hyperfleet_api: Option<ApiSpec>,
-    /// What of the broker is received; how it is reached stands in the broker's own file.
+    /// The broker's topic and subscription; the connection is configured in the broker's own file.
     pub broker: Option<BrokerSpec>,
-    /// The Kubernetes API.
+    /// The client of the Kubernetes API.
     pub kubernetes: Option<KubernetesSpec>,
-    /// Maestro. It is read and checked, but not used yet.
+    /// Maestro. The block is checked, but not used yet.
     pub maestro: Option<MaestroSpec>,
 }
 
-/// The lifecycle API.
+/// The HyperFleet API.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiSpec {
-    /// Where it is; required to serve.
+    /// The API's URL; required by `serve`.
     pub base_url: Option<String>,
-    /// The version in relative URLs; v1 by default.
+    /// The API version in relative URLs; v1 by default.
     pub version: Option<String>,
-    /// The time for one attempt; 10s by default.
+    /// The timeout of one attempt; 10s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub timeout: Option<DurationText>,
-    /// Attempts in total; 3 by default.
+    /// The largest number of attempts, the first included; 3 by default.
     pub retry_attempts: Option<i64>,
     /// How the delay between attempts grows: exponential (the default), linear or constant.
     pub retry_backoff: Option<String>,
-    /// The first delay; 1s by default.
+    /// The delay before the second attempt; 1s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub base_delay: Option<DurationText>,
-    /// The longest delay; 30s by default.
+    /// The upper bound of the delay between attempts; 30s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub max_delay: Option<DurationText>,
-    /// Headers of every request.
+    /// Headers that every request carries.
     pub default_headers: Option<BTreeMap<String, String>>,
-    /// The bearer token of every request.
+    /// The bearer token that every request carries; none by default.
     pub auth: Option<AuthSpec>,
 }
 
-/// A bearer token in a file.
+/// A bearer token that is read from a file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuthSpec {
-    /// The file, by an absolute path. Required beside `token_cache_ttl`; without both, calls carry no token.
+    /// The absolute path of the token's file. Required if `token_cache_ttl` is set; without either, requests
+    /// carry no token.
     pub token_path: Option<String>,
-    /// How long a token that was read is kept; 0 reads it anew for every attempt.
+    /// How long the adapter keeps a token before it reads the file again; 0 reads the file for every attempt.
     #[schemars(extend("format" = "go-duration"))]
     pub token_cache_ttl: Option<DurationText>,
 }
 
-/// What of the broker is received.
+/// The broker's topic and subscription.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BrokerSpec {
-    /// The subscription; adapters that share one share its events. Required to serve.
+    /// The subscription; adapters with the same subscription share its events. Required by `serve`.
     pub subscription_id: Option<String>,
-    /// The topic. Required to serve.
+    /// The topic. Required by `serve`.
     pub topic: Option<String>,
 }
 
-/// The Kubernetes API.
+/// The client of the Kubernetes API.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KubernetesSpec {
     /// Accepted for compatibility; it has no effect.
     pub api_version: Option<String>,
-    /// A kubeconfig file; the cluster that the process runs in by default.
+    /// A kubeconfig file; by default the service account of the pod that the adapter runs in.
     pub kube_config_path: Option<String>,
-    /// Requests per second; not limited by default.
+    /// The rate limit in requests per second; no limit by default.
     pub qps: Option<f64>,
-    /// Requests at once above `qps`.
+    /// How many requests may exceed `qps` at once.
     pub burst: Option<i64>,
 }
 
-/// Maestro.
+/// The connection to Maestro. The block is checked, but not used yet.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaestroSpec {
-    /// The address of its gRPC server.
+    /// The address of Maestro's gRPC server.
     pub grpc_server_address: Option<String>,
-    /// The URL of its HTTP server.
+    /// The URL of Maestro's HTTP server.
     pub http_server_address: Option<String>,
-    /// The source of the events that are sent to it.
+    /// The source of the events that the adapter sends to Maestro.
     pub source_id: Option<String>,
     /// Accepted for compatibility; it has no effect.
     pub client_id: Option<String>,
-    /// How it is authenticated.
+    /// How the adapter authenticates to Maestro.
     pub auth: Option<MaestroAuthSpec>,
-    /// The time for one HTTP request; 10s by default.
+    /// The timeout of one HTTP request; 10s by default.
     pub timeout: Option<String>,
-    /// The time for the health check of the gRPC server; 20s by default.
+    /// The timeout of the gRPC server's health check; 20s by default.
     pub server_healthiness_timeout: Option<String>,
     /// Accepted for compatibility; it has no effect.
     pub retry_attempts: Option<i64>,
     /// Accepted for compatibility; it has no effect.
     pub keepalive: Option<KeepaliveSpec>,
-    /// Whether connections are not encrypted or not verified.
+    /// Whether to allow connections without TLS or with an unverified certificate.
     #[serde(default)]
     pub insecure: bool,
 }
 
-/// How Maestro is authenticated.
+/// How the adapter authenticates to Maestro.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaestroAuthSpec {
     /// Accepted for compatibility; it has no effect.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Certificates.
+    /// Files of certificates and keys.
     pub tls_config: Option<TlsSpec>,
 }
 
-/// Certificates.
+/// Files of certificates and keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSpec {
-    /// The authority of the gRPC server.
+    /// The file of the certificate authority for the gRPC server.
     pub ca_file: Option<String>,
-    /// The client's certificate.
+    /// The file of the client's certificate.
     pub cert_file: Option<String>,
-    /// The client's key.
+    /// The file of the client's private key.
     pub key_file: Option<String>,
-    /// The authority of the HTTP server; `ca_file` by default.
+    /// The file of the certificate authority for the HTTP server; `ca_file` by default.
     pub http_ca_file: Option<String>,
 }
 
-/// Keep-alive pings.
+/// Keep-alive pings of the gRPC connection.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepaliveSpec {
-    /// The time between pings.
+    /// The interval between pings.
     pub time: Option<String>,
-    /// The time for an answer.
+    /// How long the client waits for the answer to a ping.
     pub timeout: Option<String>,
 }
 
-/// What is written onto every object.
+/// The labels that the adapter writes onto every object.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StampSpec {
-    /// The value of the label `hyperfleet.io/resource-id`, a template; the event's `id` by default.
+    /// A template for the value of the label `hyperfleet.io/resource-id`; the event's `id` by default.
     pub resource_id: Option<String>,
 }
 
-/// Proof that an object's labels are the adapter's.
+/// Signing of the labels on every object.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SigningSpec {
-    /// The file that holds the key, at least 32 bytes; a relative path starts at the deployment file. Every object that is
-    /// written gets the annotation `hyperfleet.io/ownership-proof`, without which the sweeper deletes nothing.
+    /// The file of the signing key, at least 32 bytes; a relative path is relative to the deployment file. With
+    /// a key, every object that the adapter writes gets the annotation `hyperfleet.io/ownership-proof`, without
+    /// which the sweeper deletes nothing.
     #[schemars(required)]
     pub key_file: Option<String>,
 }
 
-/// Ways in for events beside the broker.
+/// Inputs of events beside the broker.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputsSpec {
-    /// `CloudEvents` by HTTP.
+    /// The HTTP input for `CloudEvents`; off by default.
     pub http: Option<ListenSpec>,
 }
 
-/// A server.
+/// The address of a server.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListenSpec {
-    /// The address to listen at: `:8080`, `127.0.0.1:8080`.
+    /// The address to listen on, such as `:8080` or `127.0.0.1:8080`.
     pub listen: Option<String>,
 }

@@ -47,13 +47,13 @@ fn adapter(
     (config, diagnostics)
 }
 
-fn sound(text: &str, variables: &[(&str, &str)], given: &[(&'static str, &str)]) -> AdapterConfig {
+fn valid(text: &str, variables: &[(&str, &str)], given: &[(&'static str, &str)]) -> AdapterConfig {
     let (config, diagnostics) = adapter(text, variables, given);
     assert!(!diagnostics.has_errors(), "{diagnostics}");
     config.unwrap()
 }
 
-/// The files of an adapter in a directory of their own.
+/// A temporary directory with the configuration files of one adapter.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -78,7 +78,7 @@ impl Folder {
     }
 }
 
-fn complete() -> Folder {
+fn complete_folder() -> Folder {
     Folder::new(&[
         ("config.yaml", ADAPTER),
         ("task/task.yaml", TASK),
@@ -89,8 +89,8 @@ fn complete() -> Folder {
 }
 
 #[test]
-fn a_complete_pair_of_files_loads() {
-    let loaded = complete().load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+fn load_reads_a_complete_pair_of_files() {
+    let loaded = complete_folder().load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let config = &loaded.adapter;
     assert_eq!(
         (config.name.as_str(), config.version.as_str(), config.debug_config),
@@ -115,15 +115,15 @@ fn a_complete_pair_of_files_loads() {
 }
 
 #[test]
-fn a_task_reads_the_version_of_the_deployment_file() {
+fn task_reads_its_version_from_the_deployment_file() {
     let variables = [("REGION", "eu")];
-    let loaded = complete().load(&variables).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let loaded = complete_folder().load(&variables).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let host = crate::serve::host(&loaded, &environment(&variables));
     assert_eq!(host.version, "1.2.0", "the program is 1.2.3");
 }
 
 #[test]
-fn an_unused_maestro_block_never_stops_a_start() {
+fn invalid_maestro_block_only_warns() {
     let text = "adapter: {name: a}\nclients: {maestro: {timeout: soon, server_healthiness_timeout: never, http_server_address: \"http://m\"}}\n";
     let (config, diagnostics) = adapter(text, &[], &[]);
     assert!(config.is_some() && !diagnostics.has_errors(), "{diagnostics}");
@@ -131,8 +131,8 @@ fn an_unused_maestro_block_never_stops_a_start() {
 }
 
 #[test]
-fn the_dump_shows_everything_but_secrets() {
-    let folder = complete();
+fn dump_redacts_secrets_and_shows_the_rest() {
+    let folder = complete_folder();
     let loaded = folder.load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_snapshot!(dump::yaml(&loaded).unwrap());
     assert_eq!(loaded.adapter.values["clients"]["maestro"]["auth"]["tls_config"]["key_file"], json!("/certs/key"));
@@ -140,22 +140,22 @@ fn the_dump_shows_everything_but_secrets() {
     assert_eq!(loaded.adapter.values["clients"]["maestro"].get("insecure"), None, "zeros are left out");
 }
 
-/// A folder with a deployment file that names a key, and that key.
-fn signing(key: &str) -> Folder {
+/// A folder whose deployment file sets `signing.key_file`, with `key` as the content of that file.
+fn signing_folder(key: &str) -> Folder {
     let deployment = "adapter: {name: a}\nsigning: {key_file: secret/key}\n";
     Folder::new(&[("config.yaml", deployment), ("task/task.yaml", "post: {payloads: []}\n"), ("secret/key", key)])
 }
 
 #[test]
-fn a_key_lies_beside_the_deployment_file_and_is_shown_nowhere() {
-    let folder = signing(&format!("{SIGNING_KEY}\n"));
+fn signing_key_loads_by_relative_path_and_is_never_printed() {
+    let folder = signing_folder(&format!("{SIGNING_KEY}\n"));
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     assert_eq!(loaded.adapter.signer, Some(Signer::new(SIGNING_KEY.as_bytes()).unwrap()));
     let dump = dump::yaml(&loaded).unwrap();
     assert!(dump.contains("key_file: secret/key"), "{dump}");
-    for shown in [dump, format!("{loaded:?}"), loaded.adapter.values.to_string()] {
-        assert!(!shown.contains(SIGNING_KEY), "{shown}");
+    for output in [dump, format!("{loaded:?}"), loaded.adapter.values.to_string()] {
+        assert!(!output.contains(SIGNING_KEY), "{output}");
     }
 
     let elsewhere = folder.path("secret/key").display().to_string();
@@ -164,8 +164,8 @@ fn a_key_lies_beside_the_deployment_file_and_is_shown_nowhere() {
 }
 
 #[test]
-fn a_key_that_everybody_may_read_is_used_with_a_warning() {
-    let folder = signing(SIGNING_KEY);
+fn world_readable_signing_key_loads_with_a_warning() {
+    let folder = signing_folder(SIGNING_KEY);
     fs::set_permissions(folder.path("secret/key"), fs::Permissions::from_mode(0o444)).unwrap();
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.adapter.signer.is_some());
@@ -174,13 +174,13 @@ fn a_key_that_everybody_may_read_is_used_with_a_warning() {
 }
 
 #[test]
-fn a_file_without_a_key_is_a_mistake_that_names_its_cure() {
-    let too_short = signing(&SIGNING_KEY[1..]);
-    let too_long = signing(&SIGNING_KEY.repeat(1 << 12));
-    let a_folder = signing(SIGNING_KEY);
+fn unusable_signing_key_file_is_an_error_with_a_cure() {
+    let too_short = signing_folder(&SIGNING_KEY[1..]);
+    let too_long = signing_folder(&SIGNING_KEY.repeat(1 << 12));
+    let a_folder = signing_folder(SIGNING_KEY);
     fs::remove_file(a_folder.path("secret/key")).unwrap();
     fs::create_dir(a_folder.path("secret/key")).unwrap();
-    let missing = signing(SIGNING_KEY);
+    let missing = signing_folder(SIGNING_KEY);
     fs::remove_dir_all(missing.path("secret")).unwrap();
     let diagnostics = [too_short, too_long, a_folder, missing].map(|folder| {
         let root = folder.0.path().display().to_string();
@@ -190,7 +190,7 @@ fn a_file_without_a_key_is_a_mistake_that_names_its_cure() {
 }
 
 #[test]
-fn the_mistakes_of_all_files_come_at_once() {
+fn load_reports_the_errors_of_all_files_at_once() {
     let folder = Folder::new(&[
         ("config.yaml", "adapter: {nam: x}\nlog: {format: xml}\n"),
         (
@@ -205,15 +205,15 @@ fn the_mistakes_of_all_files_come_at_once() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_mistakes() {
+fn missing_files_are_diagnostics() {
     let folder = Folder::new(&[]);
     let diagnostics = folder.load(&[]).unwrap_err().to_string();
     assert_eq!(diagnostics.matches("failed to read the file: it does not exist").count(), 2, "{diagnostics}");
 }
 
 #[test]
-fn defaults_stand_where_nothing_is_written() {
-    let config = sound("adapter: {name: a}", &[], &[]);
+fn missing_keys_get_their_defaults() {
+    let config = valid("adapter: {name: a}", &[], &[]);
     assert_eq!(
         (config.log.level, config.log.format, config.log.output),
         (LevelFilter::INFO, Format::Json, Output::Stdout)
@@ -229,9 +229,9 @@ fn defaults_stand_where_nothing_is_written() {
 }
 
 #[test]
-fn flags_win_over_variables_and_variables_over_the_file() {
+fn flags_win_over_variables_and_variables_win_over_the_file() {
     let text = "adapter: {name: a}\nclients: {broker: {topic: file}, hyperfleet_api: {retry_attempts: 1}}\n";
-    let topic = |variables: &[_], given: &[_]| sound(text, variables, given).topic.clone().unwrap();
+    let topic = |variables: &[_], given: &[_]| valid(text, variables, given).topic.clone().unwrap();
     let cases: [(&str, Given, Given, &str); 7] = [
         ("only the file", &[], &[], "file"),
         ("a variable", &[("HYPERFLEET_BROKER_TOPIC", "new")], &[], "new"),
@@ -247,16 +247,16 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 }
 
 #[test]
-fn a_full_path_overrides_only_keys_that_the_file_has() {
+fn path_variable_overrides_only_keys_in_the_file() {
     let variables = [("HYPERFLEET_ADAPTER_NAME", "other"), ("HYPERFLEET_CLIENTS_BROKER_TOPIC", "path")];
-    let config = sound("adapter: {name: a}", &variables, &[]);
+    let config = valid("adapter: {name: a}", &variables, &[]);
     assert_eq!((config.name.as_str(), config.topic.as_deref()), ("other", None));
-    let config = sound("adapter: {name: ''}", &variables, &[]);
+    let config = valid("adapter: {name: ''}", &variables, &[]);
     assert_eq!(config.name, "other", "what a variable supplies is not missing");
 }
 
 #[test]
-fn text_from_outside_takes_the_type_of_its_key() {
+fn values_of_flags_and_variables_take_the_type_of_their_key() {
     let variables = [
         ("HYPERFLEET_DEBUG_CONFIG", "t"),
         ("HYPERFLEET_API_RETRY_ATTEMPTS", "7"),
@@ -264,7 +264,7 @@ fn text_from_outside_takes_the_type_of_its_key() {
         ("HYPERFLEET_API_AUTH_TOKEN_PATH", "/token"),
         ("LOG_LEVEL", "DEBUG"),
     ];
-    let config = sound("adapter: {name: a}", &variables, &[("hyperfleet-api-timeout", "2s")]);
+    let config = valid("adapter: {name: a}", &variables, &[("hyperfleet-api-timeout", "2s")]);
     assert!(config.debug_config);
     assert_eq!((config.api.retry_attempts, config.kubernetes.qps), (7, Some(1.5)));
     assert_eq!(config.api.auth.as_ref().unwrap().token_path, Path::new("/token"));
@@ -272,7 +272,7 @@ fn text_from_outside_takes_the_type_of_its_key() {
 }
 
 #[test]
-fn every_setting_names_a_key_and_has_names_of_its_own() {
+fn every_setting_has_an_existing_key_and_unique_names() {
     let schema = super::adapter_schema();
     let mut names: Vec<_> = DEPLOYMENT.settings.iter().flat_map(|s| s.flag.iter().chain(s.variables)).collect();
     let count = names.len();
@@ -287,9 +287,9 @@ fn every_setting_names_a_key_and_has_names_of_its_own() {
 }
 
 #[test]
-fn a_number_from_outside_is_written_as_in_go() {
+fn numbers_in_variables_parse_as_in_go() {
     let burst =
-        |text: &str| sound("adapter: {name: a}", &[("HYPERFLEET_KUBERNETES_BURST", text)], &[]).kubernetes.burst;
+        |text: &str| valid("adapter: {name: a}", &[("HYPERFLEET_KUBERNETES_BURST", text)], &[]).kubernetes.burst;
     for (text, expected) in [("16", 16), ("0x10", 16), ("0o20", 16), ("020", 16), ("0b1_0000", 16), ("1_000", 1000)] {
         assert_eq!(burst(text), Some(expected), "{text}");
     }
@@ -298,7 +298,7 @@ fn a_number_from_outside_is_written_as_in_go() {
 }
 
 #[test]
-fn an_empty_auth_is_no_auth_and_a_warning() {
+fn empty_auth_means_no_auth_with_a_warning() {
     for auth in ["{}", "{token_path: ~}"] {
         let text = format!("adapter: {{name: a}}\nclients: {{hyperfleet_api: {{auth: {auth}}}}}\n");
         let (config, diagnostics) = adapter(&text, &[], &[]);
@@ -310,7 +310,7 @@ fn an_empty_auth_is_no_auth_and_a_warning() {
 }
 
 #[test]
-fn dump_redacts_every_header_whose_name_announces_a_credential() {
+fn dump_redacts_headers_that_may_hold_credentials() {
     let names = [
         "Authorization",
         "Cookie",
@@ -329,12 +329,12 @@ fn dump_redacts_every_header_whose_name_announces_a_credential() {
     );
     let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-    let shown = dump::yaml(&loaded).unwrap();
-    assert!(!shown.contains("hunter2") && shown.contains(": eu"), "{shown}");
+    let output = dump::yaml(&loaded).unwrap();
+    assert!(!output.contains("hunter2") && output.contains(": eu"), "{output}");
 }
 
 #[test]
-fn no_dump_shows_the_credentials_of_an_address() {
+fn dump_redacts_credentials_in_urls() {
     let address = "https://user:hunter2@gate.example/fleet?access_token=hunter2&region=eu";
     let text = format!(
         "adapter: {{name: a}}\nclients:\n  hyperfleet_api: {{base_url: \"{address}\"}}\n  \
@@ -342,21 +342,21 @@ fn no_dump_shows_the_credentials_of_an_address() {
     );
     let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-    let shown = dump::yaml(&loaded).unwrap();
-    assert!(!shown.contains("hunter2") && !shown.contains("user:"), "{shown}");
+    let output = dump::yaml(&loaded).unwrap();
+    assert!(!output.contains("hunter2") && !output.contains("user:"), "{output}");
     let expected = "https://**REDACTED**@gate.example/fleet?access_token=**REDACTED**&region=eu";
-    assert_eq!(shown.matches(expected).count(), 2, "{shown}");
+    assert_eq!(output.matches(expected).count(), 2, "{output}");
     assert_eq!(loaded.adapter.api.base_url.as_deref(), Some(address), "calls go to the address as it is");
 }
 
 #[test]
-fn no_file_is_read_beyond_its_limit() {
+fn reading_a_file_stops_at_its_size_limit() {
     let endless = PathBuf::from("/dev/zero");
     let checked = |adapter: PathBuf, task: PathBuf| {
         let listed = check(&Paths { adapter, task }, &environment(&[("REGION", "eu")]), &Flags::default(), "1.2.3");
         listed.diagnostics.to_string()
     };
-    let folder = complete();
+    let folder = complete_folder();
     let (config, task) = (folder.path("config.yaml"), folder.path("task/task.yaml"));
     let refers = |name: &str| {
         fs::remove_file(folder.path(name)).unwrap();
@@ -370,16 +370,16 @@ fn no_file_is_read_beyond_its_limit() {
         ("a manifest", refers("task/manifests/job.yaml")),
         ("a payload", refers("task/status.yaml")),
     ];
-    for (name, told) in cases {
-        assert!(told.contains("it has more than 2097152 bytes"), "{name}: {told}");
+    for (name, text) in cases {
+        assert!(text.contains("it has more than 2097152 bytes"), "{name}: {text}");
     }
 }
 
-/// Names with their values: variables, or flags.
+/// Pairs of name and value: environment variables, or flags.
 type Given = &'static [(&'static str, &'static str)];
 type Case = (&'static str, &'static str, Given, Given);
 
-const MISTAKES: &[Case] = &[
+const INVALID_FILES: &[Case] = &[
     ("no name", "log: {level: info}\n", &[], &[]),
     ("an empty file", "", &[], &[]),
     ("a misspelt key", "adapter: {name: a}\nclient: {}\n", &[], &[]),
@@ -393,7 +393,7 @@ const MISTAKES: &[Case] = &[
         &[],
         &[],
     ),
-    ("logs in no known form", "adapter: {name: a}\nlog: {level: loud, format: xml, output: syslog}\n", &[], &[]),
+    ("unknown log settings", "adapter: {name: a}\nlog: {level: loud, format: xml, output: syslog}\n", &[], &[]),
     ("an unknown back-off", "adapter: {name: a}\nclients: {hyperfleet_api: {retry_backoff: none}}\n", &[], &[]),
     (
         "auth without a token",
@@ -403,8 +403,8 @@ const MISTAKES: &[Case] = &[
     ),
     ("a relative token", "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_path: token}}}\n", &[], &[]),
     ("another version", "adapter: {name: a, version: 1.3.0}\n", &[], &[]),
-    ("a version that is none", "adapter: {name: a, version: latest}\n", &[], &[]),
-    ("addresses that are none", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
+    ("an unreadable version", "adapter: {name: a, version: latest}\n", &[], &[]),
+    ("invalid addresses", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
     ("a deadline of zero", "adapter: {name: a}\nevent_deadline: 0s\nshutdown_grace: -1s\n", &[], &[]),
     ("signing without a key", "adapter: {name: a}\nsigning: {}\n", &[], &[]),
     ("signing with an empty key", "adapter: {name: a}\nsigning: {key_file: \"\"}\n", &[], &[]),
@@ -424,7 +424,7 @@ const MISTAKES: &[Case] = &[
         &[],
         &[],
     ),
-    ("an address that is a name", "adapter: {name: a}\n", &[("HYPERFLEET_API_BASE_URL", "CHANGE_ME")], &[]),
+    ("an API address without a scheme", "adapter: {name: a}\n", &[("HYPERFLEET_API_BASE_URL", "CHANGE_ME")], &[]),
     (
         "numbers with fractions",
         "adapter: {name: a}\nclients: {kubernetes: {qps: 0.5, burst: 0.9}, hyperfleet_api: {retry_attempts: 2.5}}\n",
@@ -438,7 +438,7 @@ const MISTAKES: &[Case] = &[
         &[],
     ),
     (
-        "a variable with a value that is none",
+        "a variable with an unknown value",
         "adapter: {name: a}\n",
         &[("HYPERFLEET_API_RETRY_BACKOFF", "none"), ("LOG_LEVEL", "LOUD")],
         &[],
@@ -453,15 +453,15 @@ const MISTAKES: &[Case] = &[
 ];
 
 #[test]
-fn mistakes_of_the_deployment_file() {
+fn invalid_deployment_files_are_diagnosed() {
     let render = |(name, text, variables, given): &Case| {
         format!("##### {name}\n{text}{variables:?} {given:?}\n-----\n{}\n", adapter(text, variables, given).1)
     };
-    insta::assert_snapshot!(MISTAKES.iter().map(render).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(INVALID_FILES.iter().map(render).collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
-fn paths_come_from_flags_then_variables_then_the_usual_places() {
+fn file_paths_resolve_by_flag_then_variable_then_default() {
     let variables = [("HYPERFLEET_ADAPTER_CONFIG", "env.yaml"), ("HYPERFLEET_TASK_CONFIG", "envtask.yaml")];
     let usual = |path: &Path| path == Path::new("./configs/config.yaml");
     let resolve = |adapter, task, variables: &[_], exists: &dyn Fn(&Path) -> bool| {
@@ -482,7 +482,7 @@ fn paths_come_from_flags_then_variables_then_the_usual_places() {
 }
 
 #[test]
-fn the_published_schemas_describe_every_key() {
+fn published_schemas_describe_every_key() {
     for schema in [super::adapter_schema(), super::task_schema(), super::broker::schema()] {
         assert_eq!(schema["$schema"], json!("https://json-schema.org/draft/2020-12/schema"));
         let definitions = schema["$defs"].as_object().into_iter().flatten().map(|(_, definition)| definition);
@@ -498,7 +498,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_text_panics(at in 0..ADAPTER.len(), noise: String) {
+    fn loading_arbitrary_text_never_panics(at in 0..ADAPTER.len(), noise: String) {
         let at = (0..=at).rev().find(|at| ADAPTER.is_char_boundary(*at)).unwrap_or(0);
         let _ = adapter(&format!("{}{noise}{}", &ADAPTER[..at], &ADAPTER[at..]), &[], &[]);
         let _ = adapter(&noise, &[], &[]);
@@ -506,7 +506,7 @@ proptest! {
 }
 
 #[test]
-fn a_hostile_deployment_file_ends_in_mistakes() {
+fn hostile_deployment_files_are_errors_within_a_minute() {
     let aliases: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]\n", n - 1)).collect();
     let cases = [
         ("deep lists", "[".repeat(50_000)),
@@ -527,7 +527,7 @@ fn a_hostile_deployment_file_ends_in_mistakes() {
 }
 
 #[test]
-fn a_check_lists_what_a_load_passes_over() {
+fn check_runs_lints_that_load_skips() {
     let files = [
         ("config.yaml", ADAPTER),
         ("secret/key", SIGNING_KEY),
@@ -546,7 +546,7 @@ fn a_check_lists_what_a_load_passes_over() {
 }
 
 #[test]
-fn a_report_that_the_api_refuses_fails_the_check_and_loads() {
+fn report_that_the_api_rejects_fails_check_but_not_load() {
     let status = STATUS.replace("conditions: []", "conditions: [{type: Available}]");
     let task = "post:\n  payloads: [{name: status, build_ref: status.yaml}]\n  post_actions: [{name: report, api_call: {method: PUT, url: /x, body: \"{{ .status }}\"}}]\n";
     let files = [("config.yaml", "adapter: {name: a}\n"), ("task/task.yaml", task), ("task/status.yaml", &status)];

@@ -1,19 +1,19 @@
-//! The version of the program that a configuration asks for.
+//! Compares the version that the configuration names with the version of the program.
 
 use semver::Version;
 
-/// What comparing the configured version with the program's gave.
+/// The result of comparing the configured version with the program's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Agreement {
-    /// They agree, or nothing is to be compared.
+    /// Major and minor are equal, the configuration names no version, or the program is a development build.
     Agrees,
-    /// The configured one cannot be read.
+    /// One of the two texts is not a version.
     Unreadable,
-    /// Major or minor differ.
+    /// The major or minor versions differ.
     Differs,
 }
 
-/// Compares major and minor; builds of `0.0.0` are for development and agree with everything.
+/// Compares major and minor. A program of version `0.0.0` is a development build and agrees with every version.
 pub(super) fn compare(configured: &str, program: &str) -> Agreement {
     if configured.is_empty() {
         return Agreement::Agrees;
@@ -29,7 +29,7 @@ pub(super) fn compare(configured: &str, program: &str) -> Agreement {
     }
 }
 
-/// Reads a version as leniently as the Go adapter does: a leading `v`, and parts left out.
+/// Parses a version as leniently as the Go adapter does: with a leading `v`, and without minor or patch.
 fn parse(text: &str) -> Option<Version> {
     let text = text.trim().trim_start_matches('v');
     let parts = text.split(['-', '+']).next()?.split('.').count();
@@ -45,7 +45,7 @@ mod tests {
     use super::{Agreement, compare};
 
     #[test]
-    fn major_and_minor_must_agree() {
+    fn version_check_compares_major_and_minor() {
         let cases = [
             ("the same", "1.2.3", "1.2.3", Agreement::Agrees),
             ("another patch", "1.2.9", "1.2.3", Agreement::Agrees),

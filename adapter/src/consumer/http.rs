@@ -1,17 +1,17 @@
 //! Events over HTTP: the CloudEvents HTTP binding at `/`.
 //!
 //! In: POST requests, in structured mode (`content-type: application/cloudevents+json`) or binary mode (`ce-…`
-//! headers). Out: the events; and to the sender, once the pass has ended:
+//! headers). Out: the events. The response follows when the pass has ended:
 //!
 //! | status | meaning |
 //! | --- | --- |
-//! | 204 | the pass has ended, whatever its result; or a newer event of the resource made this one superfluous |
+//! | 204 | the pass has ended, whatever its result; or a newer event of the resource replaced this one |
 //! | 400 | the event can never succeed; the body says why |
-//! | 408, 413, 415 | the body was too slow, too large, or in no mode of the binding |
-//! | 429 | as many events as allowed are unsettled here; try again after `Retry-After` |
-//! | 503 | shutting down before the pass has ended, or a dependency is away; try again, elsewhere or after `Retry-After` |
+//! | 408, 413, 415 | the body was too slow, too large, or in neither mode |
+//! | 429 | the input has its maximum of unsettled events; try again after `Retry-After` |
+//! | 503 | the adapter is shutting down, or a dependency does not answer; try again after `Retry-After` |
 //!
-//! It does not authenticate: who may reach the address may send events. Batches are not supported.
+//! The input does not authenticate: whoever reaches the address may send events. Batches are not supported.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Disposition, Incoming, Message};
 
-/// What the last answers may take to get out once every event is settled.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The time that the last responses may take to reach their clients after every event is settled.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_AFTER_SECONDS: u32 = 1;
 const STRUCTURED: &str = "application/cloudevents+json";
 const ATTRIBUTE_PREFIX: &str = "ce-";
 
-/// A listener that takes events.
+/// The HTTP server that receives events.
 #[derive(Debug)]
 pub struct HttpInput {
     listener: Listener,
@@ -44,7 +44,7 @@ pub struct HttpInput {
 }
 
 impl HttpInput {
-    /// Listens at `address`; at most `max_unsettled` events are here at a time.
+    /// Listens on `address`. The input holds at most `max_unsettled` events at a time.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -54,32 +54,33 @@ impl HttpInput {
         Ok(Self { listener, max_unsettled })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on, with the port that the system chose for port 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Hands events to `inbox` until `stop`, then waits until every one of them is settled.
+    /// Sends events to `inbox` until `stop`, then waits until every event it sent is settled.
     pub async fn run(self, inbox: mpsc::Sender<Incoming>, stop: CancellationToken) {
-        let places = Arc::new(Semaphore::new(self.max_unsettled));
-        let router = router(Intake { inbox, places: Arc::clone(&places), stop: stop.clone() });
+        let permits = Arc::new(Semaphore::new(self.max_unsettled));
+        let router = router(Intake { inbox, permits: Arc::clone(&permits), stop: stop.clone() });
         let limits = Limits::default();
-        // Every event here keeps a connection busy. As many are left to tell further senders at once that it is full.
+        // Every unsettled event occupies a connection. Allow as many again, so that further clients get their
+        // 429 at once instead of waiting for a connection.
         let connections = limits.connections.max(self.max_unsettled.saturating_mul(2));
         let server = self.listener.serve(router, Limits { connections, ..limits });
         stop.cancelled().await;
         server.close();
         let everything = u32::try_from(self.max_unsettled).unwrap_or(u32::MAX);
-        let _ = places.acquire_many(everything).await;
-        server.stop(FAREWELL).await;
+        let _ = permits.acquire_many(everything).await;
+        server.stop(CLOSE_TIMEOUT).await;
     }
 }
 
 #[derive(Clone)]
 struct Intake {
     inbox: mpsc::Sender<Incoming>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
@@ -89,11 +90,11 @@ fn router(intake: Intake) -> Router {
 
 async fn receive(State(intake): State<Intake>, request: Request) -> Response {
     if intake.stop.is_cancelled() {
-        return not_now();
+        return unavailable();
     }
-    // The place is taken before the body is read, so that bodies cannot pile up either.
-    let Ok(place) = intake.places.try_acquire_owned() else {
-        return again_later(StatusCode::TOO_MANY_REQUESTS, "too many events are being processed");
+    // Take the permit before reading the body, so that the limit also bounds the bodies in memory.
+    let Ok(permit) = intake.permits.try_acquire_owned() else {
+        return retry_later(StatusCode::TOO_MANY_REQUESTS, "too many events are being processed");
     };
     let Some(mode) = Mode::of(request.headers()) else {
         let text = "send one CloudEvent: content-type application/cloudevents+json, or ce-specversion and the other ce- headers";
@@ -105,37 +106,38 @@ async fn receive(State(intake): State<Intake>, request: Request) -> Response {
     };
     let (incoming, settled) = Incoming::new(mode.message(body));
     if intake.inbox.send(incoming).await.is_err() {
-        return not_now();
+        return unavailable();
     }
-    // A client that hangs up ends this handler; the event goes on, and keeps its place while it does.
+    // Hyper drops this handler when the client disconnects. The task keeps the permit until the event is
+    // settled.
     let settled = tokio::spawn(async move {
         let disposition = settled.await;
-        drop(place);
+        drop(permit);
         disposition
     });
     match settled.await {
         Ok(Disposition::Ack) => StatusCode::NO_CONTENT.into_response(),
         Ok(Disposition::DeadLetter { reason }) => (StatusCode::BAD_REQUEST, reason).into_response(),
-        Ok(Disposition::Requeue) | Err(_) => not_now(),
+        Ok(Disposition::Requeue) | Err(_) => unavailable(),
     }
 }
 
-fn not_now() -> Response {
-    again_later(StatusCode::SERVICE_UNAVAILABLE, "no events are taken now")
+fn unavailable() -> Response {
+    retry_later(StatusCode::SERVICE_UNAVAILABLE, "no events are taken now")
 }
 
-fn again_later(status: StatusCode, text: &'static str) -> Response {
+fn retry_later(status: StatusCode, text: &'static str) -> Response {
     (status, [(header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string())], text).into_response()
 }
 
-/// How a request carries its event.
+/// The mode of the CloudEvents HTTP binding in which a request carries its event.
 enum Mode {
     Structured,
     Binary(Vec<(String, String)>),
 }
 
 impl Mode {
-    /// `None` if it carries none, or a batch.
+    /// Reads the mode from the headers; `None` for a request without an event, or with a batch.
     fn of(headers: &HeaderMap) -> Option<Self> {
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -158,8 +160,8 @@ impl Mode {
     }
 }
 
-/// Undoes the binding's encoding of a header: an optional quoted string, then percent-encoding.
-/// What is no valid escape stands for itself.
+/// Decodes a header value of the binding: strips quotes, then percent-decodes. An invalid escape is kept as it
+/// is.
 fn decode(value: &[u8]) -> String {
     let quoted = value.len() >= 2 && value.starts_with(b"\"") && value.ends_with(b"\"");
     let inner = if quoted { &value[1..value.len() - 1] } else { value };

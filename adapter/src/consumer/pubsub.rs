@@ -1,13 +1,14 @@
 //! Events from a Google Cloud Pub/Sub subscription.
 //!
-//! In: messages whose data is a structured event; their attributes say nothing. Out: events in the order in which
-//! the service delivers them, which is the order of publication only where the publisher sets ordering keys.
+//! In: messages whose data is a structured event; message attributes are ignored. Out: events in the service's
+//! order of delivery, which is the order of publication only if the publisher sets ordering keys.
 //!
-//! Pub/Sub cannot dead-letter a message on request: it moves one that was refused often enough. So a message
-//! that can never succeed is refused where the subscription has a dead-letter policy (the service then delivers it
-//! again until the policy's limit), and acknowledged where it has none, as it would come back for ever.
+//! A consumer cannot dead-letter a Pub/Sub message: the service does so after a number of negative
+//! acknowledgements (nacks). An event that can never succeed is therefore nacked if the subscription has a
+//! dead-letter policy, and acknowledged if it has none, because the service would redeliver it without end.
 //!
-//! The caller installs a process-wide TLS provider first; credentials are the application default ones.
+//! The caller installs a process-wide TLS provider first. Credentials are Google's application default
+//! credentials.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -27,31 +28,31 @@ use crate::backoff::Backoff;
 
 mod setup;
 
-/// What a consumer needs to know.
+/// The settings of a Pub/Sub consumer.
 #[derive(Debug, Clone)]
 pub struct PubSubOptions {
-    /// The project of topic and subscription.
+    /// The Google Cloud project of the topic and the subscription.
     pub project_id: String,
-    /// The topic's id, to which the subscription must be attached.
+    /// The id of the topic. The subscription must be attached to this topic.
     pub topic: String,
-    /// The subscription's id, which is its whole name: unlike a queue's it does not contain the topic's.
+    /// The subscription's full id. Unlike a queue's name in RabbitMQ, it does not contain the topic.
     pub subscription_id: String,
-    /// The most messages that are here unsettled at a time.
+    /// The largest number of unsettled messages.
     pub max_outstanding_messages: NonZeroU32,
-    /// The most bytes of such messages; the client's own limit if none.
+    /// The largest total size of unsettled messages, in bytes; the client library's limit if `None`.
     pub max_outstanding_bytes: Option<i64>,
-    /// Create the topic, and the dead-letter topic, if missing.
+    /// Whether to create a missing topic and a missing dead-letter topic.
     pub create_topic_if_missing: bool,
-    /// Create the subscription if missing.
+    /// Whether to create a missing subscription.
     pub create_subscription_if_missing: bool,
-    /// What a subscription that is created is given.
+    /// The properties of a subscription that the adapter creates.
     pub policies: SubscriptionPolicies,
 }
 
-/// Refusing it gives an unsettled message back; this is how long that may take.
+/// The time that the shutdown may take to nack the unsettled messages.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A consumer whose subscription exists.
+/// A Pub/Sub consumer whose subscription exists.
 #[derive(Debug)]
 pub struct PubSubInput {
     options: PubSubOptions,
@@ -61,10 +62,12 @@ pub struct PubSubInput {
 }
 
 impl PubSubInput {
-    /// Looks the subscription up, or creates what is missing if the options say so. `state` is kept up to date from then on.
+    /// Finds the subscription; creates it and the topics if they are missing and `options` allows that. From
+    /// then on, keeps `state` up to date.
     ///
     /// # Errors
-    /// There are no credentials, the service refuses them, or the subscription is missing or another topic's.
+    /// The client has no credentials, the service refuses them, or the subscription is missing or attached to
+    /// another topic.
     pub async fn connect(options: PubSubOptions, state: watch::Sender<InputState>) -> Result<Self, PubSubError> {
         let topics = TopicAdmin::builder().build().await.map_err(PubSubError::client)?;
         let subscriptions = SubscriptionAdmin::builder().build().await.map_err(PubSubError::client)?;
@@ -75,7 +78,7 @@ impl PubSubInput {
         Ok(Self { options, subscriber, admin, state })
     }
 
-    async fn pump(&self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> Ended {
+    async fn forward(&self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) -> Ended {
         let mut subscription = self
             .subscriber
             .subscribe(setup::subscription_name(&self.options))
@@ -84,7 +87,8 @@ impl PubSubInput {
             subscription = subscription.set_max_outstanding_bytes(bytes);
         }
         let mut stream = subscription.build();
-        // Ends with this session: what is unsettled when it is lost goes back.
+        // The set lives as long as this session: dropping it aborts its tasks, which nacks every unsettled
+        // message.
         let mut settling = JoinSet::new();
         loop {
             let next = tokio::select! {
@@ -104,7 +108,7 @@ impl PubSubInput {
             }
             while settling.try_join_next().is_some() {}
         }
-        // The passes that run may take until their deadline, and no event can arrive meanwhile.
+        // Report the disconnection before the running passes end, because no event can arrive while they run.
         self.state.send_replace(InputState::Disconnected);
         let token = stream.shutdown_token();
         drop(stream);
@@ -113,8 +117,9 @@ impl PubSubInput {
         Ended::Stopped
     }
 
-    /// Waits until the service knows the subscription again.
-    async fn regain(&self, backoff: &mut Backoff, inbox: &mpsc::Sender<Incoming>) -> Option<()> {
+    /// Waits until the service finds the subscription, or creates it. Returns `None` if the adapter takes no
+    /// more events.
+    async fn wait_for_subscription(&self, backoff: &mut Backoff, inbox: &mpsc::Sender<Incoming>) -> Option<()> {
         loop {
             let delay = backoff.delay(fastrand::f64());
             tokio::select! {
@@ -132,7 +137,7 @@ impl PubSubInput {
     }
 }
 
-/// Why a session ended.
+/// How a streaming session ended.
 enum Ended {
     Stopped,
     Lost(String),
@@ -144,7 +149,7 @@ impl Input for PubSubInput {
         loop {
             self.state.send_replace(InputState::Connected);
             let connected_at = Instant::now();
-            match self.pump(inbox, stop).await {
+            match self.forward(inbox, stop).await {
                 Ended::Stopped => return,
                 Ended::Lost(reason) => {
                     self.state.send_replace(InputState::Disconnected);
@@ -156,7 +161,9 @@ impl Input for PubSubInput {
                 }
             }
             backoff.connected_for(connected_at.elapsed());
-            let Some(Some(())) = stop.run_until_cancelled(self.regain(&mut backoff, inbox)).await else { return };
+            let Some(Some(())) = stop.run_until_cancelled(self.wait_for_subscription(&mut backoff, inbox)).await else {
+                return;
+            };
             tracing::info!(subscription = self.options.subscription_id, "consuming again");
         }
     }
@@ -167,7 +174,8 @@ async fn settle(handler: Handler, settled: Settled) {
     if acknowledges(&disposition, handler.delivery_attempt()) { handler.ack() } else { handler.nack() }
 }
 
-/// The service counts attempts only where the subscription has a dead-letter policy.
+/// Whether to acknowledge a message. A message to dead-letter is acknowledged only if it has no delivery
+/// attempt, which means that the subscription has no dead-letter policy.
 fn acknowledges(disposition: &Disposition, delivery_attempt: Option<i32>) -> bool {
     match disposition {
         Disposition::Ack => true,
@@ -181,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_that_can_never_succeed_is_refused_only_where_that_ends() {
+    fn dead_letter_nacks_only_with_a_dead_letter_policy() {
         let dead = || Disposition::DeadLetter { reason: "poison".to_owned() };
         let cases = [
             ("done", Disposition::Ack, None, true),

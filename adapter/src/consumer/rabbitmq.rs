@@ -1,16 +1,18 @@
 //! Events from a RabbitMQ queue.
 //!
-//! In: messages of one durable queue that is bound to one durable exchange, both declared exactly as the Go
-//! adapter declares them, so that either can take over the other's queue. Out: events in the queue's order.
+//! In: messages of one durable queue, bound to one durable exchange. Both are declared exactly as the Go
+//! adapter declares them, so that either adapter can consume the other's queue. Out: events in the queue's
+//! order.
 //!
-//! **One channel, many events.** The Go adapter opens a channel per parallel handler. Here one channel with a
-//! prefetch of many feeds handlers that run side by side. Two channels on one queue would be handed two events of
-//! one resource at the same moment, and nobody could say which of them is the older; one channel delivers in the
-//! queue's order. Nor are acknowledgements a bottleneck: each is one small frame, and a pass takes many round trips.
+//! **One channel, many events.** The Go adapter opens one channel for each parallel handler. This consumer
+//! opens a single channel with a higher prefetch count. Two channels on one queue could receive two events of
+//! one API resource at the same moment, and the order of the two would be lost; one channel delivers in the
+//! queue's order. One channel is fast enough: an acknowledgement is one small frame, and a pass takes many
+//! round trips.
 //!
-//! The first connection must succeed, for a mistake in the configuration shall show at once. A connection that is lost
-//! or given up later is sought again for ever. What was unsettled then is delivered again by the broker, so that whatever is
-//! still said about it is dropped quietly.
+//! The first connection must succeed, so that a wrong configuration stops the start. After a lost connection
+//! the consumer reconnects without a limit of attempts. RabbitMQ redelivers every message that was unsettled at
+//! that moment, so that a later settlement of the first delivery has no effect.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -32,22 +34,23 @@ mod message;
 mod session;
 mod url;
 
-/// What a consumer needs to know.
+/// The settings of a RabbitMQ consumer.
 #[derive(Debug, Clone)]
 pub struct RabbitMqOptions {
-    /// Where the broker is.
+    /// The broker's URL.
     pub url: BrokerUrl,
-    /// What is consumed.
+    /// The exchange and the queue to declare and consume.
     pub topology: Topology,
-    /// The most messages that are here unsettled at a time. Never unlimited: that would be the whole queue.
+    /// The largest number of unsettled messages. Zero would mean no limit in AMQP, so that the broker could
+    /// send the whole queue.
     pub prefetch: NonZeroU16,
-    /// The consumer's tag; empty lets the broker choose one.
+    /// The consumer tag; the broker chooses one if empty.
     pub consumer_tag: String,
-    /// How the broker's own tools show the connection.
+    /// The connection's name in RabbitMQ's management tools.
     pub connection_name: String,
 }
 
-/// The exchange, the queue, and the empty routing key between them.
+/// An exchange and a queue, bound with the empty routing key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     exchange: String,
@@ -56,8 +59,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Names what belongs to a subscription: the queue is `<queue or topic>-<subscription_id>`, the exchange
-    /// `<exchange or topic>`. An empty text stands for an absent one.
+    /// Derives the names of a subscription: the queue is `<queue or topic>-<subscription_id>`, the exchange is
+    /// `<exchange or topic>`. An empty text counts as absent.
     #[must_use]
     pub fn new(
         topic: &str,
@@ -100,20 +103,20 @@ impl ExchangeType {
     }
 }
 
-/// A consumer that is connected.
+/// A connected RabbitMQ consumer.
 #[derive(Debug)]
 pub struct RabbitMqInput {
     options: RabbitMqOptions,
-    /// None between two runs.
+    /// `None` between two calls of `run`.
     session: Option<Session>,
     state: watch::Sender<InputState>,
 }
 
 impl RabbitMqInput {
-    /// Connects, declares the topology and starts to consume. `state` is kept up to date from then on.
+    /// Connects, declares exchange and queue, and starts to consume. From then on, keeps `state` up to date.
     ///
     /// # Errors
-    /// The broker cannot be reached, refuses the user, or has the exchange or queue with other properties.
+    /// The broker does not answer, refuses the user, or has the exchange or queue with other properties.
     pub async fn connect(options: RabbitMqOptions, state: watch::Sender<InputState>) -> Result<Self, RabbitMqError> {
         let session = Session::open(&options).await?;
         state.send_replace(InputState::Connected);
@@ -125,7 +128,7 @@ impl Input for RabbitMqInput {
     async fn run(&mut self, inbox: &mpsc::Sender<Incoming>, stop: &CancellationToken) {
         let Self { options, session, state } = self;
         let mut backoff = Backoff::new();
-        // Nothing was lost: the first attempt of a run need not wait.
+        // The first attempt needs no delay, because no connection was lost yet.
         let mut delay = Duration::ZERO;
         loop {
             let mut current = match session.take() {
@@ -139,7 +142,7 @@ impl Input for RabbitMqInput {
                 }
             };
             let connected_at = Instant::now();
-            match current.pump(inbox, stop, state).await {
+            match current.forward(inbox, stop, state).await {
                 Ended::Stopped => return,
                 Ended::Lost(reason) => {
                     state.send_replace(InputState::Disconnected);
@@ -148,13 +151,14 @@ impl Input for RabbitMqInput {
             }
             backoff.connected_for(connected_at.elapsed());
             delay = backoff.delay(fastrand::f64());
-            // If only the consumer was lost, closing gives back what it held before another one asks for it.
+            // If only the consumer was cancelled, the connection still holds its messages. Close the connection
+            // first, so that the broker requeues them before the next consumer starts.
             drop(current);
         }
     }
 }
 
-/// Tries until it succeeds, for the first time after `delay`. `None` if nobody wants events any more.
+/// Connects again, first after `delay`, until it succeeds. Returns `None` if the adapter takes no more events.
 async fn reconnect(
     options: &RabbitMqOptions,
     mut delay: Duration,
@@ -179,18 +183,19 @@ async fn reconnect(
     }
 }
 
-/// A broker that accepts a connection and then says nothing must not hold up a start or a reconnection.
+/// A broker that accepts the connection but does not answer must not block the start or a reconnection.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// A broker that does not answer must not hold up a shutdown: closing the socket requeues as well.
+/// A broker that does not answer must not block the shutdown. Closing the socket requeues the messages as well.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// As the Go client's. The broker's own suggestion of a minute leaves a dead connection unnoticed for two.
+/// The heartbeat interval of the Go client. With the broker's default of 60 s, a dead connection stays
+/// unnoticed for up to 120 s.
 const HEARTBEAT_SECONDS: u16 = 10;
-/// The largest frame, unless the address says otherwise (`?frame_max=`): RabbitMQ's own default.
+/// The largest AMQP frame, unless the URL sets `frame_max`. The value is RabbitMQ's default.
 ///
-/// Not left to the broker to say: the client would make room for 64 frames once it knows, and write zeros all over
-/// it, 8 MiB that an idle adapter never uses. What it reserves for a size that it is told before is not touched
-/// until it is needed. Not smaller either: a message whose headers are longer than a frame breaks the
-/// connection, each time that it is delivered.
+/// The client proposes the size instead of taking it from the broker: if the client learns the size only from
+/// the broker, it allocates a buffer of 64 frames and fills it with zeros, 8 MiB that an idle adapter never
+/// uses. For a size known in advance it allocates the buffer without touching the memory. A smaller frame is no
+/// choice: a message whose headers exceed one frame breaks the connection at each delivery.
 const FRAME_BYTES: u32 = 128 * 1024;
 
 #[cfg(test)]
@@ -198,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_the_go_adapter_declares() {
+    fn topology_names_equal_the_go_adapters() {
         let cases = [
             ("topic alone", None, None, "ns-clusters", "ns-clusters-job"),
             ("empty texts are absent", Some(""), Some(""), "ns-clusters", "ns-clusters-job"),

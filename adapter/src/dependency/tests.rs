@@ -10,21 +10,21 @@ use super::*;
 use crate::admin::Readiness;
 use crate::metrics::{MetricIdentity, Metrics};
 
-/// A dependency whose probe answers as the test says.
+/// A fake dependency whose probe succeeds or fails as the test sets it.
 #[derive(Clone, Default)]
 struct Fake {
-    away: Arc<AtomicBool>,
+    unavailable: Arc<AtomicBool>,
     silent: Arc<AtomicBool>,
-    asked: Arc<Mutex<Vec<Instant>>>,
+    probes: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Fake {
-    fn set_away(&self, away: bool) {
-        self.away.store(away, Ordering::SeqCst);
+    fn set_unavailable(&self, unavailable: bool) {
+        self.unavailable.store(unavailable, Ordering::SeqCst);
     }
 
-    fn asked(&self) -> usize {
-        self.asked.lock().unwrap().len()
+    fn probes(&self) -> usize {
+        self.probes.lock().unwrap().len()
     }
 
     fn probe(&self) -> Probe {
@@ -32,44 +32,44 @@ impl Fake {
         Box::new(move || {
             let fake = fake.clone();
             Box::pin(async move {
-                fake.asked.lock().unwrap().push(Instant::now());
+                fake.probes.lock().unwrap().push(Instant::now());
                 if fake.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
-                if fake.away.load(Ordering::SeqCst) { Err("refused".to_owned()) } else { Ok(()) }
+                if fake.unavailable.load(Ordering::SeqCst) { Err("refused".to_owned()) } else { Ok(()) }
             })
         })
     }
 }
 
-/// A supervisor of both dependencies that runs.
-struct Bench {
+/// A running supervisor of two fake dependencies.
+struct Fixture {
     kubernetes: Fake,
     api: Fake,
-    doubt: Doubt,
+    suspicion: Suspicion,
     intake: watch::Receiver<Intake>,
     readiness: Readiness,
     _running: AbortOnDropHandle<()>,
 }
 
-fn bench(kubernetes: Fake, api: Fake) -> Bench {
+fn fixture(kubernetes: Fake, api: Fake) -> Fixture {
     let readiness = Readiness::default();
     readiness.config_loaded();
     readiness.set_broker(true);
     let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
     let mut supervisor = Supervisor::new(readiness.clone(), Arc::new(Metrics::new(&identity)));
-    let (doubt, intake) = (supervisor.doubt(), supervisor.intake());
-    supervisor.watch(Dependency::Kubernetes, doubt.clone(), kubernetes.probe());
-    supervisor.watch(Dependency::Hyperfleet, supervisor.doubt(), api.probe());
+    let (suspicion, intake) = (supervisor.suspicion(), supervisor.intake());
+    supervisor.watch(Dependency::Kubernetes, suspicion.clone(), kubernetes.probe());
+    supervisor.watch(Dependency::Hyperfleet, supervisor.suspicion(), api.probe());
     let running = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
-    Bench { kubernetes, api, doubt, intake, readiness, _running: running }
+    Fixture { kubernetes, api, suspicion, intake, readiness, _running: running }
 }
 
-impl Bench {
-    /// With paused time a wait in vain ends at once in a timeout.
+impl Fixture {
+    /// Waits for a state of the intake. The clock is paused, so that a wait without progress times out at once.
     async fn until(&mut self, wanted: Intake) {
-        let seen = self.intake.wait_for(|intake| *intake == wanted);
-        drop(timeout(Duration::from_secs(3600), seen).await.unwrap().unwrap());
+        let state = self.intake.wait_for(|intake| *intake == wanted);
+        drop(timeout(Duration::from_secs(3600), state).await.unwrap().unwrap());
     }
 
     fn problem(&self) -> Option<String> {
@@ -78,23 +78,23 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn intake_opens_once_every_dependency_answers() {
+async fn intake_opens_when_every_dependency_answers() {
     let api = Fake::default();
-    api.set_away(true);
-    let mut bench = bench(Fake::default(), api);
-    assert_eq!(*bench.intake.borrow(), Intake::Paused);
-    while bench.api.asked() < 3 {
+    api.set_unavailable(true);
+    let mut fixture = fixture(Fake::default(), api);
+    assert_eq!(*fixture.intake.borrow(), Intake::Paused);
+    while fixture.api.probes() < 3 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert_eq!(*bench.intake.borrow(), Intake::Paused);
-    assert_eq!(bench.problem().as_deref(), Some("waiting for the HyperFleet API: refused"));
-    bench.api.set_away(false);
-    bench.until(Intake::Open).await;
-    assert_eq!(bench.problem(), None);
+    assert_eq!(*fixture.intake.borrow(), Intake::Paused);
+    assert_eq!(fixture.problem().as_deref(), Some("waiting for the HyperFleet API: refused"));
+    fixture.api.set_unavailable(false);
+    fixture.until(Intake::Open).await;
+    assert_eq!(fixture.problem(), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_missing_answer_or_a_gateways_raises_a_doubt() {
+async fn only_missing_and_gateway_responses_raise_suspicion() {
     let cases = [
         ("no answer", None, true),
         ("success", Some(200), false),
@@ -106,74 +106,74 @@ async fn only_a_missing_answer_or_a_gateways_raises_a_doubt() {
         ("gateway timeout", Some(504), true),
     ];
     for (name, status, is_raised) in cases {
-        let doubt = Doubt::default();
+        let suspicion = Suspicion::default();
         match status {
-            Some(status) => doubt.call().answered(status),
-            None => drop(doubt.call()),
+            Some(status) => suspicion.call().answered(status),
+            None => drop(suspicion.call()),
         }
-        assert_eq!(doubt.is_raised(), is_raised, "{name}");
+        assert_eq!(suspicion.is_raised(), is_raised, "{name}");
         let expected = if is_raised { Intake::Held } else { Intake::Open };
-        assert_eq!(*doubt.intake.borrow(), expected, "{name}: the intake is held before the call returns");
+        assert_eq!(*suspicion.intake.borrow(), expected, "{name}: the intake is held before the call returns");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn false_alarm_holds_the_intake_and_pauses_nothing() {
-    let mut bench = bench(Fake::default(), Fake::default());
-    bench.until(Intake::Open).await;
-    drop(bench.doubt.call());
-    assert_eq!(*bench.intake.borrow(), Intake::Held);
+async fn false_suspicion_holds_the_intake_without_a_pause() {
+    let mut fixture = fixture(Fake::default(), Fake::default());
+    fixture.until(Intake::Open).await;
+    drop(fixture.suspicion.call());
+    assert_eq!(*fixture.intake.borrow(), Intake::Held);
     let mut changes = Vec::new();
     while changes.last() != Some(&Intake::Open) {
-        bench.intake.changed().await.unwrap();
-        changes.push(*bench.intake.borrow_and_update());
+        fixture.intake.changed().await.unwrap();
+        changes.push(*fixture.intake.borrow_and_update());
     }
     assert!(!changes.contains(&Intake::Paused), "{changes:?}");
-    assert_eq!((bench.kubernetes.asked(), bench.api.asked()), (2, 1), "one probe, of the doubted dependency");
+    assert_eq!((fixture.kubernetes.probes(), fixture.api.probes()), (2, 1), "one probe, of the suspected dependency");
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_doubts_share_one_probe() {
-    let mut bench = bench(Fake::default(), Fake::default());
-    bench.until(Intake::Open).await;
+async fn many_suspicions_cause_one_probe() {
+    let mut fixture = fixture(Fake::default(), Fake::default());
+    fixture.until(Intake::Open).await;
     for _ in 0..16 {
-        drop(bench.doubt.call());
+        drop(fixture.suspicion.call());
     }
-    bench.until(Intake::Open).await;
-    assert_eq!(bench.kubernetes.asked(), 2);
+    fixture.until(Intake::Open).await;
+    assert_eq!(fixture.kubernetes.probes(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn doubt_raised_during_a_probe_keeps_the_hold() {
-    let mut bench = bench(Fake::default(), Fake::default());
-    bench.until(Intake::Open).await;
-    bench.kubernetes.silent.store(true, Ordering::SeqCst);
-    drop(bench.doubt.call());
-    while bench.kubernetes.asked() < 2 {
+async fn suspicion_raised_during_a_probe_keeps_the_hold() {
+    let mut fixture = fixture(Fake::default(), Fake::default());
+    fixture.until(Intake::Open).await;
+    fixture.kubernetes.silent.store(true, Ordering::SeqCst);
+    drop(fixture.suspicion.call());
+    while fixture.kubernetes.probes() < 2 {
         tokio::task::yield_now().await;
     }
-    drop(bench.doubt.call());
-    bench.until(Intake::Paused).await;
-    assert_eq!(bench.problem().as_deref(), Some("waiting for the Kubernetes API: no answer within 5 s"));
+    drop(fixture.suspicion.call());
+    fixture.until(Intake::Paused).await;
+    assert_eq!(fixture.problem().as_deref(), Some("waiting for the Kubernetes API: no answer within 5 s"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn paused_intake_is_probed_ever_more_slowly_until_it_opens() {
-    let mut bench = bench(Fake::default(), Fake::default());
-    bench.until(Intake::Open).await;
-    bench.kubernetes.set_away(true);
-    drop(bench.doubt.call());
-    bench.until(Intake::Paused).await;
-    assert_eq!(bench.problem().as_deref(), Some("waiting for the Kubernetes API: refused"));
-    while bench.kubernetes.asked() < 20 {
+async fn probes_slow_down_until_the_intake_opens() {
+    let mut fixture = fixture(Fake::default(), Fake::default());
+    fixture.until(Intake::Open).await;
+    fixture.kubernetes.set_unavailable(true);
+    drop(fixture.suspicion.call());
+    fixture.until(Intake::Paused).await;
+    assert_eq!(fixture.problem().as_deref(), Some("waiting for the Kubernetes API: refused"));
+    while fixture.kubernetes.probes() < 20 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let asked = bench.kubernetes.asked.lock().unwrap().clone();
-    let pauses: Vec<Duration> = asked.windows(2).map(|pair| pair[1] - pair[0]).skip(1).collect();
+    let probes = fixture.kubernetes.probes.lock().unwrap().clone();
+    let pauses: Vec<Duration> = probes.windows(2).map(|pair| pair[1] - pair[0]).skip(1).collect();
     assert!(pauses[0] <= Duration::from_secs(1), "{pauses:?}");
     assert!(pauses.iter().all(|pause| *pause <= Duration::from_secs(23)), "{pauses:?}");
     assert!(pauses.last().unwrap() >= &Duration::from_secs(7), "{pauses:?}");
-    bench.kubernetes.set_away(false);
-    bench.until(Intake::Open).await;
-    assert_eq!(bench.problem(), None);
+    fixture.kubernetes.set_unavailable(false);
+    fixture.until(Intake::Open).await;
+    assert_eq!(fixture.problem(), None);
 }

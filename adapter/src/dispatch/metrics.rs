@@ -1,37 +1,37 @@
-//! What an observer is told about the events.
+//! The trait through which the dispatcher reports what it does with events.
 
 use std::time::Duration;
 
-/// Observes what becomes of events. Each method returns at once.
+/// Counts and times events. Each method returns at once.
 pub trait InputMetrics: Send + Sync + 'static {
-    /// A message arrived; redeliveries count again.
+    /// A message arrived; each redelivery counts again.
     fn consumed(&self);
-    /// A message was dead-lettered.
+    /// A message was dead-lettered, because `by` refused it.
     fn invalid(&self, by: Invalid);
-    /// An event was acknowledged unprocessed, as a newer one of its resource takes its place.
+    /// An event was acknowledged without a pass, because a newer event of its resource replaced it.
     fn coalesced(&self);
     /// A handler panicked.
     fn panicked(&self);
-    /// An event arrived this long after it was made, as far as it says when.
+    /// An event with a `time` arrived; `lag` is the time since then.
     fn lag(&self, lag: Duration);
-    /// An event is about to run, so long after it arrived here.
+    /// A pass starts; its event `waited` this long in the work queue.
     fn started(&self, waited: Duration);
-    /// So many events run and so many wait from now on.
+    /// The number of running passes or of waiting events changed.
     fn in_flight(&self, running: usize, waiting: usize);
-    /// A handler ran for this long, however it ended.
+    /// A pass ended, for whatever reason, after `elapsed`.
     fn handled(&self, elapsed: Duration);
 }
 
-/// What found an event to be of no use.
+/// The stage that refused an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invalid {
-    /// It is no CloudEvent, or its data cannot be read.
+    /// The parser: the message is not a CloudEvent, or its data is not readable.
     Event,
-    /// It lacks what the task needs.
+    /// The handler: the event lacks a value that the task needs.
     Task,
 }
 
-/// Observes nothing.
+/// An implementation that ignores every call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoMetrics;
 

@@ -14,16 +14,16 @@ use crate::consumer::{Message, Settled};
 const DEADLINE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(25);
 
-/// A handler whose passes end when the test says so.
+/// A fake handler: each pass ends when the test says so.
 #[derive(Default)]
 struct Script {
-    /// What was started, in order, with the pass's deadline.
+    /// The event id and deadline of each started pass, in order.
     started: Mutex<Vec<(String, Instant)>>,
     gates: Mutex<BTreeMap<String, oneshot::Receiver<Step>>>,
     changed: Notify,
 }
 
-/// What a pass does when its gate opens.
+/// What a pass of the fake handler does after the test opens its gate.
 enum Step {
     End(Handled),
     Panic,
@@ -47,7 +47,8 @@ impl Script {
         self.started.lock().unwrap().iter().map(|(id, _)| id.clone()).collect()
     }
 
-    /// Waits for the n-th start; with paused time a wait in vain ends at once in a timeout.
+    /// Waits until `count` passes were started. The clock is paused, so that a wait without progress times out
+    /// at once.
     async fn until_started(&self, count: usize) {
         timeout(Duration::from_secs(3600), async {
             loop {
@@ -108,8 +109,8 @@ impl InputMetrics for Counts {
     }
 }
 
-/// A dispatcher that runs, and what a test needs around it.
-struct Bench {
+/// A running dispatcher, with the channels that a test uses to drive it.
+struct Fixture {
     script: Arc<Script>,
     counts: Arc<Counts>,
     inbox: mpsc::Sender<Incoming>,
@@ -118,7 +119,7 @@ struct Bench {
     dispatcher: JoinHandle<Drained>,
 }
 
-/// An event that was sent: its pass's gate and its message's fate.
+/// A sent event: the sender that opens its pass's gate, and the future of its disposition.
 struct Sent {
     gate: oneshot::Sender<Step>,
     settled: Settled,
@@ -131,7 +132,7 @@ impl Sent {
     }
 }
 
-fn bench(parallelism: usize) -> Bench {
+fn fixture(parallelism: usize) -> Fixture {
     let (script, counts) = (Arc::new(Script::default()), Arc::new(Counts::default()));
     let (inbox, receiver) = mpsc::channel(16);
     let (shutdown, intake) = (CancellationToken::new(), watch::Sender::default());
@@ -140,10 +141,10 @@ fn bench(parallelism: usize) -> Bench {
     let metrics: Arc<dyn InputMetrics> = Arc::<Counts>::clone(&counts);
     let dispatcher = Dispatcher::new(Arc::clone(&script), options, metrics, intake.subscribe());
     let dispatcher = tokio::spawn(dispatcher.run(receiver, shutdown.clone()));
-    Bench { script, counts, inbox, shutdown, intake, dispatcher }
+    Fixture { script, counts, inbox, shutdown, intake, dispatcher }
 }
 
-impl Bench {
+impl Fixture {
     async fn send(&self, event_id: &str, resource: &str, generation: i64) -> Sent {
         let (gate, opened) = oneshot::channel();
         self.script.gates.lock().unwrap().insert(event_id.to_owned(), opened);
@@ -169,182 +170,182 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_gets_its_deadline_and_its_message_is_acknowledged() {
-    let bench = bench(1);
+async fn pass_gets_its_deadline_and_its_message_is_acknowledged() {
+    let fixture = fixture(1);
     let sent_at = Instant::now();
-    let event = bench.send("e1", "a", 1).await;
-    bench.script.until_started(1).await;
-    assert_eq!(bench.script.started.lock().unwrap()[0], ("e1".to_owned(), sent_at + DEADLINE));
+    let event = fixture.send("e1", "a", 1).await;
+    fixture.script.until_started(1).await;
+    assert_eq!(fixture.script.started.lock().unwrap()[0], ("e1".to_owned(), sent_at + DEADLINE));
     assert_eq!(event.end().await, Disposition::Ack);
     for name in ["consumed", "started", "handled", "lag"] {
-        assert_eq!(bench.counts.get(name), 1, "{name}");
+        assert_eq!(fixture.counts.get(name), 1, "{name}");
     }
-    assert_eq!(bench.counts.get("running"), 0);
+    assert_eq!(fixture.counts.get("running"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_one_resource_run_one_after_the_other_those_of_others_beside_them() {
-    let bench = bench(4);
-    let first = bench.send("a1", "a", 2).await;
-    let second = bench.send("a2", "a", 1).await;
-    let other = bench.send("b1", "b", 1).await;
-    bench.script.until_started(2).await;
-    assert_eq!(bench.script.started(), ["a1", "b1"]);
+async fn events_of_one_resource_run_in_order_and_of_others_in_parallel() {
+    let fixture = fixture(4);
+    let first = fixture.send("a1", "a", 2).await;
+    let second = fixture.send("a2", "a", 1).await;
+    let other = fixture.send("b1", "b", 1).await;
+    fixture.script.until_started(2).await;
+    assert_eq!(fixture.script.started(), ["a1", "b1"]);
     assert_eq!(first.end().await, Disposition::Ack);
-    bench.script.until_started(3).await;
-    assert_eq!(bench.script.started(), ["a1", "b1", "a2"]);
+    fixture.script.until_started(3).await;
+    assert_eq!(fixture.script.started(), ["a1", "b1", "a2"]);
     assert_eq!(second.end().await, Disposition::Ack);
     assert_eq!(other.end().await, Disposition::Ack);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_event_takes_the_place_of_one_that_waits() {
-    let bench = bench(4);
-    let first = bench.send("a1", "a", 1).await;
-    let second = bench.send("a2", "a", 2).await;
-    let third = bench.send("a3", "a", 2).await;
+async fn newer_event_replaces_the_waiting_event_of_its_resource() {
+    let fixture = fixture(4);
+    let first = fixture.send("a1", "a", 1).await;
+    let second = fixture.send("a2", "a", 2).await;
+    let third = fixture.send("a3", "a", 2).await;
     assert_eq!(second.settled.await, Disposition::Ack);
-    assert_eq!(bench.counts.get("coalesced"), 1);
-    assert_eq!((bench.counts.get("running"), bench.counts.get("waiting")), (1, 1));
+    assert_eq!(fixture.counts.get("coalesced"), 1);
+    assert_eq!((fixture.counts.get("running"), fixture.counts.get("waiting")), (1, 1));
     first.end().await;
     assert_eq!(third.end().await, Disposition::Ack);
-    assert_eq!(bench.script.started(), ["a1", "a3"]);
+    assert_eq!(fixture.script.started(), ["a1", "a3"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_invalid_event_is_dead_lettered_with_its_reason_and_never_run() {
-    let bench = bench(1);
+async fn invalid_event_is_dead_lettered_with_its_reason() {
+    let fixture = fixture(1);
     let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "data": {"generation": "1"}});
-    let settled = bench.send_raw(&event).await.await;
+    let settled = fixture.send_raw(&event).await.await;
     let Disposition::DeadLetter { reason } = settled else { panic!("{settled:?}") };
     assert!(reason.starts_with("failed to parse event data: `data.generation` is a string"), "{reason}");
-    assert_eq!(bench.counts.get("invalid event"), 1);
-    assert_eq!(bench.script.started(), Vec::<String>::new());
+    assert_eq!(fixture.counts.get("invalid event"), 1);
+    assert_eq!(fixture.script.started(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn valid_event_above_one_mebibyte_is_dead_lettered() {
-    let bench = bench(1);
+    let fixture = fixture(1);
     let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "padding": "x".repeat(1 << 20),
         "data": {"id": "a", "kind": "Cluster", "generation": 1}});
-    let settled = bench.send_raw(&event).await.await;
+    let settled = fixture.send_raw(&event).await.await;
     let Disposition::DeadLetter { reason } = settled else { panic!("{settled:?}") };
     assert!(reason.contains("1048576"), "{reason}");
-    assert_eq!(bench.script.started(), Vec::<String>::new());
+    assert_eq!(fixture.script.started(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
-async fn held_intake_starts_nothing_and_loses_nothing() {
-    let bench = bench(1);
-    let running = bench.send("a1", "a", 1).await;
-    let waiting = bench.send("b1", "b", 1).await;
-    bench.script.until_started(1).await;
-    bench.intake.send_replace(Intake::Held);
-    // The end of a pass frees its place, and nothing takes it.
+async fn held_intake_starts_no_pass_and_keeps_every_event() {
+    let fixture = fixture(1);
+    let running = fixture.send("a1", "a", 1).await;
+    let waiting = fixture.send("b1", "b", 1).await;
+    fixture.script.until_started(1).await;
+    fixture.intake.send_replace(Intake::Held);
+    // The held intake keeps the work queue from using the place that became free.
     assert_eq!(running.end().await, Disposition::Ack);
-    let arriving = bench.send("c1", "c", 1).await;
+    let arriving = fixture.send("c1", "c", 1).await;
     tokio::time::advance(GRACE).await;
-    assert_eq!(bench.script.started(), ["a1"]);
-    bench.intake.send_replace(Intake::Open);
+    assert_eq!(fixture.script.started(), ["a1"]);
+    fixture.intake.send_replace(Intake::Open);
     assert_eq!(waiting.end().await, Disposition::Ack);
     assert_eq!(arriving.end().await, Disposition::Ack);
-    assert_eq!(bench.script.started(), ["a1", "b1", "c1"]);
+    assert_eq!(fixture.script.started(), ["a1", "b1", "c1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn paused_intake_gives_back_what_waits_and_what_arrives() {
-    let bench = bench(1);
-    let running = bench.send("a1", "a", 1).await;
-    let waiting = bench.send("a2", "a", 2).await;
-    let other = bench.send("b1", "b", 1).await;
-    bench.script.until_started(1).await;
-    bench.intake.send_replace(Intake::Paused);
+async fn paused_intake_requeues_waiting_and_arriving_events() {
+    let fixture = fixture(1);
+    let running = fixture.send("a1", "a", 1).await;
+    let waiting = fixture.send("a2", "a", 2).await;
+    let other = fixture.send("b1", "b", 1).await;
+    fixture.script.until_started(1).await;
+    fixture.intake.send_replace(Intake::Paused);
     assert_eq!(waiting.settled.await, Disposition::Requeue);
     assert_eq!(other.settled.await, Disposition::Requeue);
-    assert_eq!(bench.send("c1", "c", 1).await.settled.await, Disposition::Requeue);
-    // No grace runs out: what runs has the time of an event.
+    assert_eq!(fixture.send("c1", "c", 1).await.settled.await, Disposition::Requeue);
+    // A pause does not cancel running passes: two grace periods later the pass still runs.
     tokio::time::advance(GRACE * 2).await;
     assert_eq!(running.end().await, Disposition::Ack);
-    bench.intake.send_replace(Intake::Open);
-    assert_eq!(bench.send("b2", "b", 1).await.end().await, Disposition::Ack);
-    assert_eq!(bench.script.started(), ["a1", "b2"]);
+    fixture.intake.send_replace(Intake::Open);
+    assert_eq!(fixture.send("b2", "b", 1).await.end().await, Disposition::Ack);
+    assert_eq!(fixture.script.started(), ["a1", "b2"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_the_task_cannot_use_is_dead_lettered() {
-    let bench = bench(1);
-    let event = bench.send("e1", "a", 1).await;
+async fn malformed_event_is_dead_lettered() {
+    let fixture = fixture(1);
+    let event = fixture.send("e1", "a", 1).await;
     let reason = "required param `region` is missing".to_owned();
     let _ = event.gate.send(Step::End(Handled::Malformed { reason: reason.clone() }));
     assert_eq!(event.settled.await, Disposition::DeadLetter { reason });
-    assert_eq!(bench.counts.get("invalid for the task"), 1);
+    assert_eq!(fixture.counts.get("invalid for the task"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_ends_one_pass_and_nothing_else() {
-    let bench = bench(1);
-    let broken = bench.send("a1", "a", 1).await;
-    let next = bench.send("a2", "a", 2).await;
+async fn panic_ends_only_its_own_pass() {
+    let fixture = fixture(1);
+    let broken = fixture.send("a1", "a", 1).await;
+    let next = fixture.send("a2", "a", 2).await;
     let _ = broken.gate.send(Step::Panic);
     assert_eq!(broken.settled.await, Disposition::Ack);
-    assert_eq!(bench.counts.get("panicked"), 1);
+    assert_eq!(fixture.counts.get("panicked"), 1);
     assert_eq!(next.end().await, Disposition::Ack);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_requeues_what_waits_and_lets_finish_what_runs() {
-    let bench = bench(1);
-    let running = bench.send("a1", "a", 1).await;
-    let waiting = bench.send("a2", "a", 2).await;
-    let other = bench.send("b1", "b", 1).await;
-    bench.script.until_started(1).await;
-    bench.shutdown.cancel();
+async fn shutdown_requeues_waiting_events_and_awaits_running_passes() {
+    let fixture = fixture(1);
+    let running = fixture.send("a1", "a", 1).await;
+    let waiting = fixture.send("a2", "a", 2).await;
+    let other = fixture.send("b1", "b", 1).await;
+    fixture.script.until_started(1).await;
+    fixture.shutdown.cancel();
     assert_eq!(waiting.settled.await, Disposition::Requeue);
     assert_eq!(other.settled.await, Disposition::Requeue);
     tokio::time::advance(GRACE / 2).await;
     assert_eq!(running.end().await, Disposition::Ack);
-    let drained = bench.dispatcher.await.unwrap();
+    let drained = fixture.dispatcher.await.unwrap();
     assert_eq!(drained, Drained { finished: 1, requeued: 2, cancelled: 0 });
-    assert_eq!(bench.script.started(), ["a1"], "nothing starts during a shutdown");
+    assert_eq!(fixture.script.started(), ["a1"], "nothing starts during a shutdown");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_outlasts_the_grace_period_is_cancelled_and_requeued() {
-    let bench = bench(1);
-    let running = bench.send("a1", "a", 1).await;
-    bench.script.until_started(1).await;
+async fn pass_running_past_the_grace_period_is_requeued() {
+    let fixture = fixture(1);
+    let running = fixture.send("a1", "a", 1).await;
+    fixture.script.until_started(1).await;
     let begun = Instant::now();
-    assert_eq!(bench.shut_down().await, Drained { finished: 0, requeued: 0, cancelled: 1 });
+    assert_eq!(fixture.shut_down().await, Drained { finished: 0, requeued: 0, cancelled: 1 });
     assert_eq!(running.settled.await, Disposition::Requeue);
     assert_eq!(begun.elapsed(), GRACE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_sent_into_a_shutdown_goes_back() {
-    let bench = bench(1);
-    let running = bench.send("a1", "a", 1).await;
-    bench.script.until_started(1).await;
-    bench.shutdown.cancel();
+async fn event_sent_during_shutdown_is_requeued() {
+    let fixture = fixture(1);
+    let running = fixture.send("a1", "a", 1).await;
+    fixture.script.until_started(1).await;
+    fixture.shutdown.cancel();
     let (incoming, settled) = Incoming::new(Message::Structured(Bytes::new()));
-    drop(bench.inbox.send(incoming).await);
+    drop(fixture.inbox.send(incoming).await);
     assert_eq!(settled.await, Disposition::Requeue);
     running.end().await;
-    bench.dispatcher.await.unwrap();
+    fixture.dispatcher.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn ends_by_itself_when_no_input_is_left_and_everything_has_run() {
-    let bench = bench(1);
-    let first = bench.send("a1", "a", 1).await;
-    let second = bench.send("b1", "b", 1).await;
-    drop(bench.inbox);
+async fn dispatcher_returns_when_inputs_are_gone_and_passes_ended() {
+    let fixture = fixture(1);
+    let first = fixture.send("a1", "a", 1).await;
+    let second = fixture.send("b1", "b", 1).await;
+    drop(fixture.inbox);
     assert_eq!(first.end().await, Disposition::Ack);
     assert_eq!(second.end().await, Disposition::Ack);
-    assert_eq!(bench.dispatcher.await.unwrap(), Drained::default());
+    assert_eq!(fixture.dispatcher.await.unwrap(), Drained::default());
 }
 
 #[test]
-fn the_lag_of_an_event() {
+fn lag_is_the_time_since_the_event_was_made() {
     let now: jiff::Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
     let cases = [
         ("made ten seconds ago", Some("2026-01-01T00:00:00Z"), Some(10)),

@@ -1,11 +1,12 @@
-//! The work queue: which event runs next.
+//! The work queue: decides which event runs next.
 //!
-//! In: events as they arrive, and which of them ended. Out: the events to start, and those that a newer event replaces.
-//! Nothing can fail. The queue reads no clock and starts no task: a state machine that a test can drive.
+//! In: events as they arrive, and the ends of passes. Out: the events to start, and the events that a newer one
+//! replaces. The queue never fails. It reads no clock and spawns no task, so that tests can drive it step by
+//! step.
 //!
-//! Each API resource has a key. The events of one key run one at a time, in order of arrival; events of different keys run
-//! side by side, at most `parallelism` of them. A key whose event ended queues behind the others, so that a busy API resource
-//! does not starve a quiet one.
+//! Each API resource has a key. Events of one key run one at a time, in order of arrival. Events of different
+//! keys run in parallel, at most `parallelism` at a time. After an event ends, its key moves behind the other
+//! waiting keys, so that a busy API resource does not starve a quiet one.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -13,17 +14,18 @@ use std::num::NonZeroUsize;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::id::Generation;
 
-/// Events of the same key never run at the same time.
+/// Identifies events that must not run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// Events about this API resource.
+    /// Events about one API resource have one key.
     Resource {
         /// The resource's kind.
         kind: String,
         /// The resource's id.
         id: String,
     },
-    /// The event itself, because it names no API resource: only its own redelivery has the same key.
+    /// The event's own id, because the event names no API resource: only a redelivery of the same event has the
+    /// same key.
     Event(String),
 }
 
@@ -39,19 +41,19 @@ impl Key {
     }
 }
 
-/// What became of an event that was offered.
+/// The result of [`WorkQueue::offer`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offered<T> {
-    /// Start it now.
+    /// Start the event now.
     Start(T),
-    /// It waits, in place of those that it made superfluous (mostly none).
+    /// The event waits, and replaces the events in `replaced`.
     Waits {
-        /// Events that will never run.
+        /// Waiting events that the new event replaces; they never run.
         replaced: Vec<T>,
     },
 }
 
-/// The events that run and wait, by key.
+/// The running and the waiting events, by key.
 #[derive(Debug)]
 pub struct WorkQueue<T> {
     parallelism: usize,
@@ -59,15 +61,16 @@ pub struct WorkQueue<T> {
     running: usize,
     waiting: usize,
     keys: HashMap<Key, Events<T>>,
-    /// Keys of which an event waits and none runs, each once, longest waiting first.
+    /// Keys with a waiting but without a running event, each once, the longest waiting first.
     ready: VecDeque<Key>,
 }
 
-/// The events of one key, kept while one of them runs or waits.
+/// The events of one key. The entry exists while one of them runs or waits.
 #[derive(Debug)]
 struct Events<T> {
     running: bool,
-    /// In order of arrival. Generations fall strictly, because an event replaces the waiting ones of no higher generation.
+    /// Waiting events in order of arrival. Their generations fall strictly, because an event replaces waiting
+    /// ones of the same or a lower generation.
     waiting: VecDeque<(Generation, T)>,
 }
 
@@ -85,27 +88,27 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// How many events run.
+    /// The number of running events.
     #[must_use]
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// How many events wait.
+    /// The number of waiting events.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Starts no event while `held`; events that arrive wait.
+    /// Holds the queue: while `held`, no event starts, and arriving events wait.
     pub fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     ///
-    /// The event replaces a waiting one only if that one's generation is not higher: a late event of an old generation must
-    /// not discard a newer one that waits.
+    /// The event replaces a waiting one only if that one's generation is not higher: a late event of an old
+    /// generation must not discard a newer one that waits.
     pub fn offer(&mut self, key: Key, generation: Generation, event: T) -> Offered<T> {
         let free = self.has_room();
         let events =
@@ -126,7 +129,7 @@ impl<T> WorkQueue<T> {
         Offered::Waits { replaced }
     }
 
-    /// Notes that the running event of `key` ended, and hands out the event to start in its place.
+    /// Records that the running event of `key` ended, and returns the event to start in its place.
     ///
     /// Does nothing if no event of `key` runs.
     pub fn finished(&mut self, key: &Key) -> Option<(Key, T)> {
@@ -145,7 +148,7 @@ impl<T> WorkQueue<T> {
         !self.held && self.running < self.parallelism
     }
 
-    /// Gives up every waiting event, in no particular order. Running events go on.
+    /// Removes and returns every waiting event, in no particular order. Running events are not affected.
     pub fn drain(&mut self) -> Vec<T> {
         self.ready.clear();
         self.waiting = 0;
@@ -155,7 +158,7 @@ impl<T> WorkQueue<T> {
         waiting
     }
 
-    /// Hands out the next event to start, if there is room for it.
+    /// Returns the next event to start, unless `parallelism` events run already or the queue is held.
     pub fn start_next(&mut self) -> Option<(Key, T)> {
         if !self.has_room() {
             return None;

@@ -1,8 +1,8 @@
-//! An API that gives prepared answers.
+//! A fake API with canned answers.
 //!
-//! In: the answers file of the Go adapter's dry run. Out: for each call the next answer of the first entry that
-//! matches its method and resolved URL; its last answer repeats, and what no entry matches is answered `200 {}`.
-//! It never waits and never retries: a prepared 500 is answered once.
+//! In: the answers file, in the format of the Go adapter's dry run. Out: for each call, the next answer of the
+//! first entry that matches its method and resolved URL. The last answer of an entry repeats. A call that
+//! matches no entry gets `200 {}`. The fake neither waits nor retries: a canned 500 is the call's result.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::api::{Api, CallContext};
 
-/// The answers file, as written.
+/// The answers file, as its author writes it.
 #[derive(Debug, Default, Deserialize)]
 pub struct AnswersFile {
     #[serde(default)]
@@ -47,12 +47,13 @@ struct ResponseFile {
     body: Option<Value>,
 }
 
-/// The keys of an entry, as the Go adapter has them; `headers` are read by nobody.
+/// The known keys, which are the Go adapter's. The fake API accepts `headers` of an answer, but does not send them.
 const ENTRY: [&str; 2] = ["match", "responses"];
 const CALL: [&str; 2] = ["method", "urlPattern"];
 const RESPONSE: [&str; 3] = ["body", "headers", "statusCode"];
 
-/// Warns of each key of an answers file that means nothing. The Go adapter ignores such keys, so the file stays usable.
+/// Warns of each unknown key of an answers file. A warning rather than an error, because the Go adapter ignores
+/// unknown keys.
 #[must_use]
 pub fn unknown_keys(file: &str, written: &Value) -> Diagnostics {
     let mut found = Diagnostics::default();
@@ -82,39 +83,39 @@ pub fn unknown_keys(file: &str, written: &Value) -> Diagnostics {
     found
 }
 
-/// An entry that could never answer.
+/// Why an entry of the answers file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswersError {
-    /// It has no answer.
+    /// The entry has no answers.
     #[error(
         "responses[{entry}] has no answers; add at least one {{\"statusCode\": …, \"body\": …}} to its `responses`"
     )]
     NoResponses {
-        /// Its place.
+        /// The index of the entry.
         entry: usize,
     },
-    /// It has no pattern.
+    /// The entry has no URL pattern.
     #[error("responses[{entry}].match.urlPattern is empty; use \".*\" for every URL")]
     NoPattern {
-        /// Its place.
+        /// The index of the entry.
         entry: usize,
     },
-    /// Its pattern is none.
-    #[error("responses[{entry}].match.urlPattern is no regular expression")]
+    /// The URL pattern is not a regular expression.
+    #[error("responses[{entry}].match.urlPattern is not a regular expression")]
     Pattern {
-        /// Its place.
+        /// The index of the entry.
         entry: usize,
-        /// What is wrong with it.
+        /// The pattern's error.
         #[source]
         source: PatternError,
     },
 }
 
-/// Prepared answers, ready to be given.
+/// Compiled answers.
 #[derive(Debug, Default)]
 pub struct Answers {
     entries: Vec<Entry>,
-    /// What is worth a warning in the file.
+    /// The warnings of the answers file.
     pub warnings: Diagnostics,
 }
 
@@ -122,15 +123,15 @@ pub struct Answers {
 struct Entry {
     method: String,
     pattern: Pattern,
-    /// Never empty.
+    /// The status and body of each answer; at least one.
     responses: Vec<(u16, String)>,
 }
 
 impl Answers {
-    /// Checks every entry.
+    /// Compiles every entry.
     ///
     /// # Errors
-    /// The first entry that could never answer.
+    /// The first invalid entry.
     pub fn compile(file: AnswersFile) -> Result<Self, AnswersError> {
         let compile = |(entry, written): (usize, EntryFile)| {
             if written.responses.is_empty() {
@@ -152,23 +153,24 @@ impl Answers {
     }
 }
 
-/// The API.
+/// The fake API.
 #[derive(Debug)]
 pub struct CannedApi {
     base: Option<Base>,
     answers: Answers,
-    /// For each call so far, the entry that answered it.
+    /// The index of the entry that answered each call so far; `None` for the default answer.
     answered_by: Mutex<Vec<Option<usize>>>,
 }
 
 impl CannedApi {
-    /// Gives `answers`; their patterns see URLs as the real client resolves them for this base, or as they are without one.
+    /// Creates an API with these answers. Patterns match URLs as the real client resolves them against `base`;
+    /// without a base, URLs as the task writes them.
     #[must_use]
     pub fn new(base: Option<Base>, answers: Answers) -> Self {
         Self { base, answers, answered_by: Mutex::default() }
     }
 
-    /// For each call so far, the place of the entry that answered it; none for the default answer.
+    /// The index of the entry that answered each call so far; `None` for the default answer.
     #[must_use]
     pub fn answered_by(&self) -> Vec<Option<usize>> {
         self.log().clone()

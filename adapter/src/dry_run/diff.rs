@@ -1,8 +1,9 @@
-//! How objects changed, as YAML diffs.
+//! Compares the objects before and after a pass, as YAML diffs.
 //!
-//! In: every object of the store before and after a pass. Out: one [`ObjectDiff`] for each that differs, by kind,
-//! namespace and name. What a server keeps for itself is left out: the resource version always, UID and
-//! creation time where the object exists on one side only. Where both differ, it is another object of the same name.
+//! In: every object of the store before and after a pass. Out: one [`ObjectDiff`] for each object that differs,
+//! sorted by kind, namespace and name. The diff leaves out fields that the server sets: always the resource
+//! version; UID and creation timestamp unless they differ between the two sides, which means another object of
+//! the same name.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +11,43 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
-/// Unchanged lines shown around a change: enough to see which container or condition it is in.
+/// The number of unchanged lines around a change: enough to see the container or condition that it is in.
 const CONTEXT: usize = 3;
 
-/// How one object changed.
+/// The change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectDiff {
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
-    /// Its kind.
+    /// The object's kind.
     pub kind: String,
-    /// Its namespace.
+    /// The object's namespace; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// A unified diff of its YAML, without file names.
+    /// A unified diff of the object's YAML, without file names.
     pub diff: String,
 }
 
-/// What became of an object.
+/// The kind of change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// It is new.
+    /// The object is new.
     Created,
-    /// It is the same object, and differs.
+    /// The same object has other content.
     Updated,
-    /// Another object has its name.
+    /// Another object, with another UID, has the name.
     Replaced,
-    /// It is on its way out.
+    /// The object is terminating.
     Terminating,
-    /// It is gone.
+    /// The object is gone.
     Deleted,
 }
 
 impl Change {
-    /// The change as traces spell it.
+    /// The change as traces print it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,7 +60,7 @@ impl Change {
     }
 }
 
-/// Compares two states of a store.
+/// Compares the objects before with the objects after.
 #[must_use]
 pub fn compare(before: &[Value], after: &[Value]) -> Vec<ObjectDiff> {
     let mut pairs: BTreeMap<[&str; 4], [Option<&Value>; 2]> = BTreeMap::new();
@@ -71,7 +72,8 @@ pub fn compare(before: &[Value], after: &[Value]) -> Vec<ObjectDiff> {
     pairs.into_iter().filter_map(|(identity, [before, after])| compare_object(identity, before, after)).collect()
 }
 
-/// Group, kind, namespace and name: the versions of a group are views of the same object.
+/// Group, kind, namespace and name. The API version is left out, because all versions of a group share their
+/// objects.
 fn identity(object: &Value) -> [&str; 4] {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let group = text("/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
@@ -117,10 +119,10 @@ fn without_bookkeeping(object: &Value, one_sided: bool) -> Value {
     object
 }
 
-/// An object as YAML, keys sorted.
+/// An object as YAML, with sorted keys.
 #[must_use]
 pub fn to_yaml(object: &Value) -> String {
-    // A JSON value always serialises; if not, JSON is YAML too.
+    // Serializing a JSON value does not fail; if it ever does, print JSON, which is valid YAML.
     serde_saphyr::to_string(object).unwrap_or_else(|_| format!("{object:#}\n"))
 }
 

@@ -1,7 +1,7 @@
-//! The traces that a scenario is expected to give.
+//! Compares a trace with the expected traces of its scenario, or rewrites those.
 //!
-//! In: a trace, and the folder of its scenario. Out: what differs from `expected/trace.txt` and `expected/trace.json`, as a
-//! unified diff with styles; or these files, written anew.
+//! In: a trace, and the scenario's folder. Out: a unified, coloured diff against `expected/trace.txt` and
+//! `expected/trace.json`; or the two files, rewritten.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,24 +18,24 @@ use super::trace::Trace;
 const EXPECTED: Style = AnsiColor::Red.on_default();
 const ACTUAL: Style = AnsiColor::Green.on_default();
 
-/// Both forms of a trace, by their file names.
+/// A trace in both formats, by file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traces {
     files: [(&'static str, String); 2],
 }
 
 impl Traces {
-    /// Renders a trace as it is kept: without styles.
+    /// Formats a trace as the expected files contain it: without colours.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let text = without_colours(&Text { trace, verbose: false }.to_string());
         Self { files: [("trace.txt", text), ("trace.json", trace.to_json())] }
     }
 
-    /// What differs from the expected traces of the scenario in `folder`; empty if nothing does.
+    /// A diff against the expected traces in `folder`; empty if they are equal.
     ///
     /// # Errors
-    /// An expected trace is there, but cannot be read.
+    /// An expected trace exists, but cannot be read.
     pub fn compare(&self, folder: &Path) -> Result<String, DryRunError> {
         let mut differences = String::new();
         for (name, actual) in &self.files {
@@ -58,7 +58,7 @@ impl Traces {
         Ok(differences)
     }
 
-    /// Makes these the expected traces of the scenario in `folder`.
+    /// Writes the expected traces in `folder`.
     ///
     /// # Errors
     /// A file cannot be written.

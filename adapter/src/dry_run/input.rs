@@ -1,7 +1,7 @@
-//! Reads the files of a dry run.
+//! Reads the input files of a dry run.
 //!
-//! In: paths. Out: an event, prepared answers, live objects. What cannot be used is an [`InputError`] that names the
-//! file, the place in it, and what would mend it. It does not read configuration: see [`crate::config`].
+//! In: paths. Out: an event, canned answers, live objects. Fails with an [`InputError`] that names the file,
+//! the place in it, and the cure. The module [`crate::config`] reads the configuration files instead.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,80 +14,80 @@ use serde_json::Value;
 
 use super::canned_api::{self, Answers, AnswersError, AnswersFile};
 
-/// The most bytes that a file may have: answers and traces of long scenarios stay far below.
+/// The largest input file in bytes, far above the answers and traces of long scenarios.
 const LIMIT: u64 = 16 << 20;
 
-/// A file of a dry run that cannot be used.
+/// Why an input file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It cannot be read.
+    /// The file or folder cannot be read.
     #[error("failed to read {}", path.display())]
     Unreadable {
-        /// The file or folder.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// It is no JSON of the expected form.
+    /// The file is not JSON of the expected form.
     #[error("{}: not the JSON that is expected here; {expected}", path.display())]
     Json {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What the file has to hold.
+        /// A description of the expected content.
         expected: &'static str,
-        /// What was found, with its line and column.
+        /// The parser's error, with line and column.
         #[source]
         source: serde_json::Error,
     },
-    /// It is no YAML.
+    /// The file is not YAML.
     #[error("{}: not the YAML of Kubernetes objects", path.display())]
     Yaml {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What was found, with its line and column.
+        /// The parser's error, with line and column.
         #[source]
         source: Box<serde_saphyr::Error>,
     },
-    /// It is no usable event.
+    /// The file is not a valid event.
     #[error("{}: not a CloudEvent", path.display())]
     Event {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The event's error.
         #[source]
         source: EventError,
     },
-    /// Its answers cannot be used.
+    /// The file has an invalid entry of canned answers.
     #[error("{}: not usable as API answers", path.display())]
     Answers {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What is wrong with them.
+        /// The entry's error.
         #[source]
         source: AnswersError,
     },
-    /// An object in it is none.
+    /// A document in the file is not a Kubernetes object.
     #[error("{}: {place} {problem}; an object needs `apiVersion`, `kind` and `metadata.name`", path.display())]
     Object {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Which one.
+        /// The document's place in the file.
         place: String,
-        /// What is wrong with it.
+        /// The missing or invalid part.
         problem: String,
     },
-    /// The store would not have such an object.
+    /// The in-memory store refuses an object.
     #[error(transparent)]
     Refused(WriteError),
-    /// The event has a time that is none.
+    /// The event's time is not a timestamp.
     #[error("{}: the event's time {time:?} is not in RFC 3339, such as 2026-08-01T12:00:00Z", path.display())]
     EventTime {
-        /// The file.
+        /// The event file's path.
         path: PathBuf,
         /// The time as written.
         time: String,
-        /// What is wrong with it.
+        /// The parser's error.
         #[source]
         source: jiff::Error,
     },
@@ -96,7 +96,7 @@ pub enum InputError {
 /// Reads a file as text.
 ///
 /// # Errors
-/// It cannot be read, or is no UTF-8.
+/// The file cannot be read, or is not UTF-8.
 pub fn read(path: &Path) -> Result<String, InputError> {
     files::read_text(path, LIMIT).map_err(|source| InputError::Unreadable { path: path.to_owned(), source })
 }
@@ -108,17 +108,17 @@ fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result
 /// Reads one CloudEvent in structured mode.
 ///
 /// # Errors
-/// It cannot be read, or is no CloudEvent that the adapter would accept.
+/// The file cannot be read, or the adapter would refuse the event.
 pub fn read_event(path: &Path) -> Result<LifecycleEvent, InputError> {
     let text = read(path)?;
     LifecycleEvent::from_structured(text.as_bytes(), MAX_EVENT_BYTES)
         .map_err(|source| InputError::Event { path: path.to_owned(), source })
 }
 
-/// Reads the answers that the API is to give.
+/// Reads the canned answers of the API.
 ///
 /// # Errors
-/// It cannot be read, has another form, or has an entry that could never answer.
+/// The file cannot be read, is not JSON of the expected form, or has an invalid entry.
 pub fn read_answers(path: &Path) -> Result<Answers, InputError> {
     let expected = "write {\"responses\": [{\"match\": {\"method\": …, \"urlPattern\": …}, \"responses\": [{\"statusCode\": …, \"body\": …}]}]}";
     let file: AnswersFile = read_json(path, expected)?;
@@ -127,18 +127,18 @@ pub fn read_answers(path: &Path) -> Result<Answers, InputError> {
     Ok(answers)
 }
 
-/// Reads an environment.
+/// Reads the environment variables of a scenario.
 ///
 /// # Errors
-/// It cannot be read, or is no object of texts.
+/// The file cannot be read, or is not a JSON object of strings.
 pub fn read_environment(path: &Path) -> Result<BTreeMap<String, String>, InputError> {
     read_json(path, "write {\"NAME\": \"text\", …}")
 }
 
-/// Reads objects by name, which take the place of what is applied under that name.
+/// Reads objects by name, which the store uses in place of applied objects of that name.
 ///
 /// # Errors
-/// It cannot be read, or a value is no object of Kubernetes.
+/// The file cannot be read, or a value is not a Kubernetes object.
 pub fn read_overrides(path: &Path) -> Result<BTreeMap<String, Value>, InputError> {
     let mut overrides: BTreeMap<String, Value> = read_json(path, "write {\"<metadata.name>\": {<complete object>}}")?;
     for (name, object) in &mut overrides {
@@ -153,10 +153,10 @@ pub fn read_overrides(path: &Path) -> Result<BTreeMap<String, Value>, InputError
     Ok(overrides)
 }
 
-/// Reads every `*.yaml` of a folder, in the order of their names; a folder that is not there holds none.
+/// Reads every `*.yaml` file of a folder, sorted by file name. A missing folder holds no objects.
 ///
 /// # Errors
-/// A file cannot be read, or a document in it is no object of Kubernetes.
+/// A file cannot be read, or a document is not a Kubernetes object.
 pub fn read_objects(folder: &Path) -> Result<Vec<Value>, InputError> {
     let unreadable = |source| InputError::Unreadable { path: folder.to_owned(), source };
     let entries = match std::fs::read_dir(folder) {

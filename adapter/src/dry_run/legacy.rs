@@ -1,7 +1,8 @@
 //! The Go adapter's dry-run flags of `serve`.
 //!
-//! In: the flags, and the configuration as `serve` finds it. Out: the world that they describe. Nothing is
-//! required beyond the event: without answers the API says `200 {}` to everything, without discovery the store is empty.
+//! In: the flags, and the configuration that `serve` would load. Out: a [`World`]. Only the event is required:
+//! without canned answers the API responds `200 {}` to every call, and without discovery objects the store is
+//! empty.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +15,27 @@ use super::{DryRunError, input};
 use crate::args::LegacyDryRun;
 use crate::config::{Environment, Flags, Paths};
 
-/// The flags, and what `serve` knows beside them.
+/// The dry-run flags, and the configuration of `serve`.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The dry-run flags.
     pub flags: &'a LegacyDryRun,
-    /// The configuration files.
+    /// The paths of the configuration files.
     pub paths: &'a Paths,
-    /// The environment of the process.
+    /// The process's environment variables.
     pub environment: &'a Environment,
     /// The flags that set configuration keys.
     pub config_flags: &'a Flags,
-    /// This build.
+    /// The version of this program.
     pub version: &'a Version,
-    /// The clock, for an event that has no time.
+    /// The clock for an event without a time.
     pub now: Timestamp,
 }
 
-/// Makes the world that the flags describe.
+/// Builds the world that the flags describe.
 ///
 /// # Errors
-/// The configuration is refused, there is no event, or a file cannot be used.
+/// The configuration has errors, the flags name no event, or a file cannot be used.
 pub fn load(request: &Request<'_>) -> Result<World, DryRunError> {
     let Request { flags, environment, version, .. } = request;
     let configured = configure(request.paths, environment, request.config_flags, version)?;

@@ -1,13 +1,13 @@
-//! A scenario: one folder that is an example, a test and a document.
+//! A scenario: one folder that is an example, a test, and documentation at once.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! | --- | --- |
 //! | `event.json` | the CloudEvent; its `time`, if it has one, is the clock of the pass |
 //! | `adapter-config.yaml`, `task-config.yaml` | the configuration, with the files that it refers to |
-//! | `api-responses.json` | what the API answers; without it, `200 {}` to everything |
-//! | `live/*.yaml` | the objects that exist before; without it, none |
-//! | `environment.json` | the environment, an object of texts; without it, empty: a scenario never depends on its surroundings |
-//! | `expected/trace.txt`, `expected/trace.json` | the traces that it is expected to give |
+//! | `api-responses.json` | the canned answers of the API; without the file, `200 {}` to every call |
+//! | `live/*.yaml` | the objects that exist before the pass; without the folder, none |
+//! | `environment.json` | the environment variables, a JSON object of strings; without the file, none |
+//! | `expected/trace.txt`, `expected/trace.json` | the expected traces |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,13 +26,14 @@ const ANSWERS: &str = "api-responses.json";
 const ENVIRONMENT: &str = "environment.json";
 const LIVE: &str = "live";
 
-/// Traces name the build as configurations see it, and expected ones must not change with each release.
+/// Traces contain the program's version, so use a constant one: expected traces must not change with each
+/// release.
 const NO_BUILD: Version = Version { number: "0.0.0-dev", commit: "none", date: "unknown" };
 
-/// Makes the world that the scenario in `folder` describes; `otherwise` is the clock for an event without time.
+/// Builds the world of the scenario in `folder`. `otherwise` is the clock for an event without a time.
 ///
 /// # Errors
-/// A file is missing or cannot be used, or the configuration is refused.
+/// A file is missing or cannot be used, or the configuration has errors.
 pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
     if let Some(missing) = [EVENT, ADAPTER_CONFIG, TASK_CONFIG].into_iter().find(|name| !folder.join(name).is_file()) {
         return Err(DryRunError::NoScenario { folder: folder.to_owned(), missing });

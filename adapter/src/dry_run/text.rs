@@ -1,7 +1,7 @@
-//! The trace as a person reads it.
+//! Formats a trace as text for people.
 //!
-//! In: a [`Trace`]. Out: text with ANSI styles, which [`without_colours`] takes out. Long
-//! values are cut, and bodies and whole objects are left out, unless the trace is to be verbose.
+//! In: a [`Trace`]. Out: text with ANSI styles, which [`without_colours`] removes. Unless `verbose`, long
+//! values are cut, and bodies and whole objects are left out.
 
 mod style;
 
@@ -14,20 +14,20 @@ use super::trace::{
     ActionTrace, DecisionTrace, GateTrace, ParamSource, PhaseStatus, PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND,
     RequestTrace, ResourceTrace, Trace,
 };
-use style::{ADDED, BAD, FAINT, GOOD, HEAD, REMOVED, TELLING, styled};
+use style::{ADDED, BAD, FAINT, GOOD, HEAD, NOTABLE, REMOVED, styled};
 
-/// Values are cut here: what does not fit a line hides the lines around it.
+/// The number of characters to which values are cut, so that they fit on a line.
 const VALUE_WIDTH: usize = 80;
 
-/// The built-in variables; the trace mentions them, but does not print them.
+/// Built-in variables, whose values the text leaves out.
 const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
 
-/// A trace to be displayed.
+/// Displays a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     /// The trace.
     pub trace: &'a Trace,
-    /// Whether nothing is left out.
+    /// Whether the text also contains long values, bodies and whole objects.
     pub verbose: bool,
 }
 
@@ -99,10 +99,10 @@ impl Text<'_> {
     fn precondition(&self, f: &mut Formatter<'_>, at: usize, of: usize, result: &PreconditionTrace) -> fmt::Result {
         let nothing_there = self.trace.phases.iter().any(|phase| phase.detail.as_deref() == Some(RESOURCE_NOT_FOUND));
         let word = match (result.matched, &result.error) {
-            (_, Some(_)) if nothing_there => styled(TELLING, "NOT FOUND"),
+            (_, Some(_)) if nothing_there => styled(NOTABLE, "NOT FOUND"),
             (_, Some(_)) => styled(BAD, "FAIL"),
             (true, None) => styled(GOOD, "PASS"),
-            (false, None) => styled(TELLING, "NOT MET"),
+            (false, None) => styled(NOTABLE, "NOT MET"),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", result.name)?;
         self.calls(f, "preconditions", &result.name, 4)?;
@@ -127,7 +127,7 @@ impl Text<'_> {
         let word = decision.decision.to_uppercase();
         let word = match (resource.status, decision.decision) {
             ("failed", _) => styled(BAD, "FAILED".to_owned()),
-            (_, "skip" | "wait") => styled(TELLING, word),
+            (_, "skip" | "wait") => styled(NOTABLE, word),
             (_, "delete" | "recreate") => styled(REMOVED, word),
             _ => styled(GOOD, word),
         };
@@ -144,7 +144,7 @@ impl Text<'_> {
         }
         writeln!(f, "    Row:      {}, {}", decision.row, decision.condition)?;
         for warning in &decision.warnings {
-            writeln!(f, "    {}", styled(TELLING, format_args!("Warning:  {warning}")))?;
+            writeln!(f, "    {}", styled(NOTABLE, format_args!("Warning:  {warning}")))?;
         }
         match &resource.error {
             Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?,
@@ -162,21 +162,22 @@ impl Text<'_> {
             let title = if index == 0 { "Pruned:" } else { "" };
             writeln!(f, "    {title:<9} {}: {}", pruned.name, pruned.because)?;
         }
-        // Why nothing happened is the question; what did happen has its reason above.
+        // Print what would have led to another decision only if nothing happened: that is when the reader asks
+        // why.
         if let Some(otherwise) =
             decision.otherwise.filter(|_| matches!(resource.result, "skipped" | "waiting" | "failed"))
         {
             writeln!(f, "    {}", styled(FAINT, format_args!("Else:     {otherwise}")))?;
         }
-        for diff in self.trace.diffs.iter().filter(|diff| is_about(diff, resource)) {
+        for diff in self.trace.diffs.iter().filter(|diff| concerns(diff, resource)) {
             self.diff(f, diff)?;
         }
         Ok(())
     }
 
-    /// The objects that changed beside those that the resources name: other versions of them.
+    /// The diffs of objects that no resource entry names, such as former versions.
     fn other_objects(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let shown = |diff: &ObjectDiff| self.trace.resources.iter().any(|resource| is_about(diff, resource));
+        let shown = |diff: &ObjectDiff| self.trace.resources.iter().any(|resource| concerns(diff, resource));
         for diff in self.trace.diffs.iter().filter(|diff| !shown(diff)) {
             let object = qualified(&diff.namespace, &diff.name);
             writeln!(f, "  Beside these: {} {object} {}", diff.kind, diff.change.as_str())?;
@@ -226,7 +227,7 @@ impl Text<'_> {
     fn action(&self, f: &mut Formatter<'_>, at: usize, of: usize, action: &ActionTrace) -> fmt::Result {
         let word = match action.status {
             "failed" => styled(BAD, "FAILED"),
-            "skipped" => styled(TELLING, "SKIPPED"),
+            "skipped" => styled(NOTABLE, "SKIPPED"),
             _ => styled(GOOD, "EXECUTED"),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", action.name)?;
@@ -265,7 +266,7 @@ impl Text<'_> {
             writeln!(f)?;
         }
         for warning in &self.trace.warnings {
-            writeln!(f, "{}", styled(TELLING, format_args!("Warning: {warning}")))?;
+            writeln!(f, "{}", styled(NOTABLE, format_args!("Warning: {warning}")))?;
         }
         let result = if self.trace.failed() { styled(BAD, "FAILED") } else { styled(GOOD, "SUCCESS") };
         writeln!(f, "\n{} {result}", styled(HEAD, "Result:"))
@@ -277,7 +278,7 @@ impl Text<'_> {
     }
 }
 
-/// Takes the styles out of a text.
+/// Removes the ANSI styles from a text.
 #[must_use]
 pub fn without_colours(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
@@ -287,7 +288,7 @@ fn phase_line(f: &mut Formatter<'_>, title: &str, phase: &PhaseTrace) -> fmt::Re
     let status = match phase.status {
         PhaseStatus::Success => styled(GOOD, "SUCCESS"),
         PhaseStatus::Failed => styled(BAD, "FAILED"),
-        PhaseStatus::Skipped => styled(TELLING, "SKIPPED"),
+        PhaseStatus::Skipped => styled(NOTABLE, "SKIPPED"),
         PhaseStatus::NotRun => styled(FAINT, "NOT RUN"),
     };
     write!(f, "\n{} {status}", styled(HEAD, dotted(title)))?;
@@ -297,14 +298,14 @@ fn phase_line(f: &mut Formatter<'_>, title: &str, phase: &PhaseTrace) -> fmt::Re
     }
 }
 
-/// The conditions of a status report, one a line.
+/// The conditions of a status report, one per line.
 fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
     let conditions = body.get("conditions").and_then(Value::as_array);
     for condition in conditions.into_iter().flatten() {
         let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or("-");
         let style = match text("status") {
             "True" => GOOD,
-            "False" => TELLING,
+            "False" => NOTABLE,
             _ => FAINT,
         };
         let (kind, status, reason) = (text("type"), text("status"), text("reason"));
@@ -318,7 +319,7 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
     Ok(())
 }
 
-/// A gate that was asked. Why it failed is said by the resource's error.
+/// A gate that was evaluated. The resource's error contains the reason of a failure.
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
     let of = gate.resource.as_ref().map(|resource| format!(" of {resource}")).unwrap_or_default();
@@ -335,7 +336,7 @@ fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     Ok(())
 }
 
-fn is_about(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {
+fn concerns(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {
     diff.kind == resource.kind && diff.namespace == resource.namespace && diff.name == resource.resource_name
 }
 

@@ -1,7 +1,7 @@
-//! The trace of one pass: what a dry run prints, and what scenarios expect.
+//! The trace of one pass, which a dry run prints, and which scenarios expect.
 //!
-//! Its JSON form has every member of the Go adapter's dry-run trace; the others are ours. Members that are empty are
-//! left out, and everything stands in the order of the task or of what happened, so that equal runs give equal text.
+//! The JSON form has every member of the Go adapter's dry-run trace, and additional ones. Empty members are
+//! left out, and lists follow the order of the task or of the calls, so that equal runs give equal text.
 
 mod build;
 
@@ -14,47 +14,47 @@ use super::diff::ObjectDiff;
 
 pub use build::Recording;
 
-/// The account of one pass.
+/// What one pass did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
-    /// The event.
+    /// The event of the pass.
     pub event: EventTrace,
-    /// `success` or `failed`.
+    /// Whether the pass succeeded: `success` or `failed`.
     pub status: &'static str,
-    /// How each phase ended, in order.
+    /// The status of each phase, in order.
     pub phases: Vec<PhaseTrace>,
-    /// Every variable but `resources`: built-ins, params, captures, and payloads as text.
+    /// Every variable except `resources`: built-ins, params, captures, and payloads as text.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Value>,
-    /// Where each param of the task comes from, in the order of the task.
+    /// The source of each param, in the order of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub param_sources: Vec<ParamSource>,
-    /// What each precondition gave, as far as they were reached.
+    /// The result of each precondition that was evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preconditions: Vec<PreconditionTrace>,
-    /// What became of each resource.
+    /// The result of each resource.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceTrace>,
-    /// What was decided about each resource, and why.
+    /// The decision about each resource, with its reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionTrace>,
-    /// How the objects changed.
+    /// The changes of objects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<ObjectDiff>,
-    /// `resources` as expressions saw it at the end.
+    /// The variable `resources` at the end of the pass.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub discovered_resources: Map<String, Value>,
-    /// What each post action did, as far as they were reached.
+    /// The result of each post action that was reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub post_actions: Vec<ActionTrace>,
-    /// What was sent to the API in phase 4.
+    /// The bodies that phase 4 sent to the API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<ReportTrace>,
-    /// What failed, by phase.
+    /// The error of each phase that failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<&'static str, String>,
-    /// What the author should know.
+    /// Warnings to the author of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Every call to the API, in order.
@@ -65,7 +65,7 @@ pub struct Trace {
     pub transport_operations: Vec<OperationTrace>,
 }
 
-/// The event.
+/// The event of the pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "named as in the event")]
@@ -73,7 +73,7 @@ pub struct EventTrace {
     pub id: String,
     #[serde(rename = "type")]
     pub event_type: String,
-    /// The clock of the pass.
+    /// The clock of the pass, in RFC 3339.
     pub now: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
@@ -82,17 +82,17 @@ pub struct EventTrace {
     pub generation: i64,
 }
 
-/// The detail of a phase that found nothing to reconcile or to report to.
+/// The `detail` of a phase that ended because the API resource does not exist.
 pub const RESOURCE_NOT_FOUND: &str = "resource not found";
 
-/// A phase, and how it ended.
+/// The status of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PhaseTrace {
-    /// The phase.
+    /// The name of the phase.
     pub phase: &'static str,
-    /// How it ended.
+    /// How the phase ended.
     pub status: PhaseStatus,
-    /// More words about that: why it was skipped, whether the preconditions are met.
+    /// Details, such as why the phase was skipped, or whether the preconditions are met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -101,38 +101,38 @@ pub struct PhaseTrace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseStatus {
-    /// It did its part.
+    /// Every step of the phase succeeded.
     Success,
-    /// A step of it failed.
+    /// A step of the phase failed.
     Failed,
-    /// It had nothing to do.
+    /// The phase had nothing to do.
     Skipped,
-    /// The pass ended before it.
+    /// The pass ended before the phase.
     NotRun,
 }
 
-/// Where a param comes from.
+/// The source of a param.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParamSource {
-    /// The param.
+    /// The param's name.
     pub name: String,
-    /// Its source, as the task spells it.
+    /// The source, as the task writes it.
     pub source: String,
 }
 
-/// What a precondition gave.
+/// The result of a precondition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreconditionTrace {
-    /// Its name.
+    /// The precondition's name.
     pub name: String,
-    /// `success` or `failed`.
+    /// Whether the precondition could be evaluated: `success` or `failed`.
     pub status: &'static str,
-    /// Whether it is met.
+    /// Whether the precondition is met.
     pub matched: bool,
-    /// Why it could not be evaluated.
+    /// Why the precondition could not be evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it took from its response.
+    /// The values captured from the response.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<CaptureTrace>,
 }
@@ -145,120 +145,120 @@ pub struct CaptureTrace {
     pub value: Value,
 }
 
-/// What became of a resource.
+/// The result of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTrace {
-    /// Its name in the task.
+    /// The resource's name in the task.
     pub name: String,
-    /// The kind of its object.
+    /// The object's kind.
     pub kind: String,
-    /// The namespace of its object.
+    /// The object's namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The name of its object.
+    /// The object's name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_name: String,
-    /// `success`, `skipped` or `failed`.
+    /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
     pub status: &'static str,
-    /// `create`, `update`, `recreate`, `delete`, `skip`, or nothing if it failed before anything was chosen.
+    /// `create`, `update`, `recreate`, `delete` or `skip`; empty if the resource failed before a decision.
     pub operation: &'static str,
-    /// What came of it: `created`, `deleting`, `waiting` and their like.
+    /// The effect of the decision, such as `created`, `deleting` or `waiting`.
     pub result: &'static str,
-    /// Why.
+    /// The reason of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it failed.
+    /// The error of a failed resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Of a deletion: the object as it was before.
+    /// The object before its deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered_state: Option<Value>,
 }
 
-/// What was decided about a resource.
+/// The decision about a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DecisionTrace {
-    /// The resource.
+    /// The resource's name in the task.
     pub resource: String,
-    /// The decision.
+    /// The decision, such as `create` or `skip`.
     pub decision: &'static str,
-    /// Its reason, from a closed set.
+    /// The reason, from a closed set.
     pub reason: &'static str,
-    /// The reason in a sentence.
+    /// The reason as a sentence.
     pub because: String,
-    /// The number of the row of the decision table that matched.
+    /// The number of the matching row of the decision table.
     pub row: &'static str,
-    /// When that row matches.
+    /// The condition of that row.
     pub condition: &'static str,
     /// What would have to differ for a later row to match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<&'static str>,
-    /// Whether nothing more is needed to consider the resource gone or disowned.
+    /// Whether nothing of the resource is left to delete or disown.
     pub finalized: bool,
-    /// The gates that were asked, in order.
+    /// The gates that were evaluated, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateTrace>,
-    /// How many live objects belonged to it before.
+    /// The number of live objects that the resource owned before the pass.
     pub versions: usize,
-    /// The former versions that retention deleted.
+    /// The former versions that `retention` deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pruned: Vec<PrunedTrace>,
-    /// What the author should know.
+    /// Warnings to the author of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// A former version that retention deleted.
+/// A former version that `retention` deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PrunedTrace {
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// Which limits it exceeded.
+    /// The limits of `retention` that it exceeded.
     pub because: String,
 }
 
-/// A gate that was asked.
+/// A gate that was evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GateTrace {
-    /// The resource whose gate it is, if that is another one.
+    /// The resource that the gate belongs to, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The gate.
+    /// The gate's name.
     pub gate: String,
-    /// Its answer.
+    /// The gate's result.
     pub answer: String,
-    /// Its expression.
+    /// The gate's expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// What the expression read.
+    /// The values that the expression read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingTrace>,
 }
 
-/// Something that a gate read.
+/// A value that a gate read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadingTrace {
-    /// Where, as the expression spells it.
+    /// The path, as the expression writes it.
     pub path: String,
-    /// What was there, in short.
+    /// The value, shortened.
     pub value: String,
 }
 
-/// What a post action did.
+/// The result of a post action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActionTrace {
-    /// Its name.
+    /// The action's name.
     pub name: String,
-    /// `success`, `skipped` or `failed`.
+    /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
     pub status: &'static str,
-    /// Whether it did not have to run.
+    /// Whether the action was skipped.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// Why it did not have to run.
+    /// Why the action was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it failed.
+    /// Why the action failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -276,23 +276,23 @@ pub struct ReportTrace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestTrace {
-    /// The phase that made it.
+    /// The phase that made the call.
     pub phase: &'static str,
-    /// The param, precondition or action that made it.
+    /// The name of the precondition or action that made the call; empty for a param.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub step: String,
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
-    /// The URL, as answers match it.
+    /// The resolved URL, which the patterns of canned answers match.
     pub url: String,
-    /// The status of the answer; zero if there was none.
+    /// The status of the response; zero if none came.
     pub status_code: u16,
-    /// Which entry of the answers file answered, such as `responses[0]`; `default` if none did.
+    /// The entry of the answers file that answered, such as `responses[0]`; `default` if none matched.
     pub answered_by: String,
-    /// The body that was sent, in a verbose trace.
+    /// The request's body, in a verbose trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_body: Option<String>,
-    /// The body of the answer, in a verbose trace.
+    /// The response's body, in a verbose trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_body: Option<String>,
 }
@@ -300,16 +300,16 @@ pub struct RequestTrace {
 /// A call to the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OperationTrace {
-    /// `apply`, `patch`, `get`, `discover` or `delete`. The Go adapter has no `patch`: none of its tasks comes to one.
+    /// `apply`, `patch`, `get`, `discover` or `delete`. The Go adapter's traces have no `patch`.
     pub operation: &'static str,
-    /// The kind.
+    /// The object's kind.
     pub kind: String,
-    /// The namespace.
+    /// The object's namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The name.
+    /// The object's name.
     pub name: String,
-    /// What an apply or a patch did.
+    /// The effect of an apply or a patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'static str>,
 }
@@ -321,10 +321,10 @@ impl Trace {
         self.status == "failed"
     }
 
-    /// The JSON form, indented, ending in a line break.
+    /// The trace as indented JSON, with a final line break.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Every member is plain data with text keys, which always serialises.
+        // Serializing cannot fail: every member is plain data with text keys.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

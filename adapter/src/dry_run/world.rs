@@ -1,8 +1,8 @@
-//! The world of a dry run: a store, an API, and the adapter between them.
+//! The world of a dry run: an in-memory store, a fake API, and the adapter's pipeline between them.
 //!
-//! In: the configuration, and the [`Setting`]: an event, prepared answers, live objects. Out: the [`Trace`] of each
-//! pass. What a pass did stays: the next one finds the objects that it left. It fails if the configuration is
-//! refused, or if an object could not be one.
+//! In: the configuration, and a [`Setting`]: an event, canned answers, live objects. Out: the [`Trace`] of each
+//! pass. The store keeps the writes of a pass, so that the next pass finds them. Fails if the configuration has
+//! errors, or if the store refuses an object.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,18 +29,19 @@ use crate::serve::host;
 use crate::trace::TraceContext;
 use crate::transport::memory::MemoryTransport;
 
-/// What a world is like before its first pass.
+/// The initial state of a world.
 #[derive(Debug)]
 pub struct Setting {
-    /// What happens.
+    /// The event of the pass.
     pub event: LifecycleEvent,
-    /// Where it was read, for messages.
+    /// The path of the event's file, for error texts.
     pub event_path: PathBuf,
-    /// What the API answers.
+    /// The canned answers of the API.
     pub answers: Answers,
-    /// What is live.
+    /// The objects that exist before the pass.
     pub live: Vec<Value>,
-    /// What is live too, and takes the place of whatever is applied under its name.
+    /// Objects by name that exist before the pass, and that the store keeps in place of applied objects of that
+    /// name.
     pub overrides: BTreeMap<String, Value>,
 }
 
@@ -56,7 +57,7 @@ pub struct World {
 /// Loads the configuration of a dry run, with the same checks as `serve`.
 ///
 /// # Errors
-/// It is refused.
+/// The configuration has errors.
 pub fn configure(
     paths: &Paths,
     environment: &Environment,
@@ -67,10 +68,10 @@ pub fn configure(
 }
 
 impl World {
-    /// Makes a world. The event's own time is its clock; `otherwise` is for events that have none.
+    /// Builds a world. The clock is the event's time; `otherwise` for an event without one.
     ///
     /// # Errors
-    /// The event's time is none, or an object could not be one.
+    /// The event's time is not a timestamp, or the store refuses an object.
     pub fn build(
         configured: Loaded,
         environment: &Environment,
@@ -106,7 +107,7 @@ impl World {
         Ok(Self { pipeline, event, now, time, warnings })
     }
 
-    /// Takes the event through one pass.
+    /// Runs the event through one pass.
     pub async fn play(&self, verbose: bool) -> Trace {
         let Pipeline { task, transport, api, .. } = &self.pipeline;
         let before = transport.objects();
@@ -128,13 +129,13 @@ impl World {
         recording.trace()
     }
 
-    /// What is worth a warning in the configuration and in the prepared answers.
+    /// The warnings of the configuration and of the canned answers.
     #[must_use]
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
 
-    /// Every object that is live.
+    /// Every live object.
     #[must_use]
     pub fn objects(&self) -> Vec<Value> {
         self.pipeline.transport.objects()

@@ -1,4 +1,4 @@
-//! Deletes many objects, each fenced.
+//! Deletes many objects, each fenced by UID and resource version.
 
 use futures::StreamExt;
 use futures::stream;
@@ -11,14 +11,15 @@ use super::{CONCURRENT_WRITES, Executor, uid};
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
 
-/// What to do about an object whose deletion was accepted, but which the answer still shows.
+/// How to treat an object that the server still shows in its response to the deletion: return it, or read it
+/// once more.
 #[derive(Clone, Copy)]
 pub(super) enum AfterDelete {
-    TakeTheAnswer,
+    UseResponse,
     ReadOnce,
 }
 
-/// What became of several deletions.
+/// The results of several deletions.
 #[derive(Default)]
 pub(super) struct Deletions {
     remaining: Vec<Version>,
@@ -26,7 +27,7 @@ pub(super) struct Deletions {
 }
 
 impl Deletions {
-    /// Whether one of them was refused.
+    /// Whether the server refused at least one deletion.
     pub(super) fn is_refused(&self) -> bool {
         !self.failures.is_empty()
     }
@@ -68,7 +69,7 @@ impl<T: Transport> Executor<'_, T> {
         deletions
     }
 
-    /// Deletes one object; gives it back if it still stands.
+    /// Deletes one object. Returns the object if it still exists, such as one with a finalizer.
     async fn delete_one(
         &self,
         target: &Target,
@@ -76,15 +77,16 @@ impl<T: Transport> Executor<'_, T> {
         after: AfterDelete,
     ) -> Result<Option<Value>, WriteError> {
         let object = ObjectRef::from(target);
-        match self.in_time("delete", &object, self.transport.delete(target, propagation)).await {
+        match self.until_deadline("delete", &object, self.transport.delete(target, propagation)).await {
             Ok(Deletion::Gone) => Ok(None),
             Ok(Deletion::Pending(object)) => Ok(match after {
-                AfterDelete::TakeTheAnswer => Some(object),
-                AfterDelete::ReadOnce => self.still_standing(target, object).await,
+                AfterDelete::UseResponse => Some(object),
+                AfterDelete::ReadOnce => self.read_if_remaining(target, object).await,
             }),
-            // A deletion by somebody else, the garbage collector say, makes a new version, too: it needs no other.
+            // A deletion by another client, such as the garbage collector, changes the resource version and so
+            // causes a conflict. If the object is gone or terminating, no deletion of its own is needed.
             Err(refused) if refused.kind == WriteErrorKind::Conflict => {
-                match self.in_time("get", &object, self.read(&object, &target.destination)).await {
+                match self.until_deadline("get", &object, self.read(&object, &target.destination)).await {
                     Ok(None) => Ok(None),
                     Ok(Some(object)) if uid(&object) == target.uid && is_terminating(&object) => Ok(Some(object)),
                     Ok(Some(_)) | Err(_) => Err(refused),
@@ -94,14 +96,16 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    /// Looks once whether an object whose deletion was accepted is gone; `pending` is the server's answer to that.
-    async fn still_standing(&self, target: &Target, pending: Value) -> Option<Value> {
+    /// Reads once whether an object is gone after the server accepted its deletion. `pending` is the object in
+    /// the server's response.
+    async fn read_if_remaining(&self, target: &Target, pending: Value) -> Option<Value> {
         let object = ObjectRef::from(target);
-        match self.in_time("get", &object, self.read(&object, &target.destination)).await {
+        match self.until_deadline("get", &object, self.read(&object, &target.destination)).await {
             Ok(Some(object)) if uid(&object) == target.uid => Some(object),
-            // Gone; or gone, and its name taken by another since, which the creation will find out.
+            // The object is gone. If another object has its name now, the creation that follows fails with
+            // `NameTaken`.
             Ok(_) => None,
-            // Unread is not gone.
+            // A failed read does not prove that the object is gone.
             Err(_) => Some(pending),
         }
     }

@@ -1,7 +1,7 @@
-//! Disowns objects: takes the adapter's marks off, the former ones first.
+//! Disowns objects: removes the adapter's stamp, from former versions first.
 //!
-//! The last one carries the state that makes the next event come back here, so it is disowned only when all the
-//! others are: whatever fails before is found again.
+//! The current version comes last, and only if all others succeeded: its remaining stamp makes the next event
+//! find it and continue.
 
 use futures::StreamExt;
 use futures::stream;

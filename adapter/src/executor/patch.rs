@@ -1,4 +1,4 @@
-//! Sends merge patches to one object, each onto the version that the one before it made.
+//! Sends merge patches to one object, each fenced by the resource version that the previous one produced.
 
 use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -32,9 +32,9 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    /// Sends one patch; none if the object is not there.
+    /// Sends one patch. Returns `None` if the object does not exist.
     pub(super) async fn patch_one(&self, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
-        self.in_time("patch", &ObjectRef::from(target), self.transport.patch(document, target)).await
+        self.until_deadline("patch", &ObjectRef::from(target), self.transport.patch(document, target)).await
     }
 }
 

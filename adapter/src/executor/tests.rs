@@ -17,16 +17,16 @@ use crate::transport::memory::MemoryTransport;
 mod delete;
 mod patch;
 
-/// The memory store, in front of which calls can be refused, hang, or find the world changed.
+/// The in-memory store behind a script: calls can be refused, can hang, and are recorded.
 struct Scripted {
     store: MemoryTransport,
     refuse: BTreeMap<&'static str, WriteErrorKind>,
     hang_on: Option<&'static str>,
-    /// Answers the n-th delete as pending although the object goes.
-    slow_answers: bool,
+    /// Answers every deletion with a terminating object, although the store deletes it at once.
+    deletions_stay_pending: bool,
     calls: Mutex<Vec<String>>,
-    under_way: AtomicUsize,
-    most_under_way: AtomicUsize,
+    running_calls: AtomicUsize,
+    most_running_calls: AtomicUsize,
 }
 
 impl Scripted {
@@ -36,10 +36,10 @@ impl Scripted {
             store,
             refuse: BTreeMap::new(),
             hang_on: None,
-            slow_answers: false,
+            deletions_stay_pending: false,
             calls: Mutex::default(),
-            under_way: AtomicUsize::new(0),
-            most_under_way: AtomicUsize::new(0),
+            running_calls: AtomicUsize::new(0),
+            most_running_calls: AtomicUsize::new(0),
         }
     }
 
@@ -51,10 +51,10 @@ impl Scripted {
     async fn enter(&self, verb: &str, name: &str) -> Result<(), WriteError> {
         let call = format!("{verb} {name}");
         self.calls.lock().unwrap().push(call.clone());
-        let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_under_way.fetch_max(now, Ordering::SeqCst);
+        let now = self.running_calls.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_running_calls.fetch_max(now, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(10)).await;
-        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.running_calls.fetch_sub(1, Ordering::SeqCst);
         if self.hang_on == Some(call.as_str()) {
             std::future::pending::<()>().await;
         }
@@ -99,7 +99,9 @@ impl Transport for Scripted {
         self.enter("delete", &target.name).await?;
         let deletion = self.store.delete(target, propagation).await?;
         Ok(match deletion {
-            Deletion::Gone if self.slow_answers => Deletion::Pending(json!({ "metadata": { "uid": target.uid } })),
+            Deletion::Gone if self.deletions_stay_pending => {
+                Deletion::Pending(json!({ "metadata": { "uid": target.uid } }))
+            }
             other => other,
         })
     }
@@ -110,15 +112,15 @@ fn job(name: &str, uid: &str) -> Value {
             "metadata": { "name": name, "namespace": "team-a", "uid": uid, "creationTimestamp": "2025-01-01T00:00:00Z" } })
 }
 
-fn held(name: &str, uid: &str) -> Value {
+fn job_with_finalizer(name: &str, uid: &str) -> Value {
     let mut job = job(name, uid);
     job["metadata"]["finalizers"] = json!(["example.com/hold"]);
     job
 }
 
-/// One that somebody deleted already, in a version that nobody looked at.
-fn ending(name: &str, uid: &str) -> Value {
-    let mut job = held(name, uid);
+/// An object that another client deleted: terminating, in a newer resource version than the planner saw.
+fn terminating_job(name: &str, uid: &str) -> Value {
+    let mut job = job_with_finalizer(name, uid);
     job["metadata"]["deletionTimestamp"] = json!("2025-12-31T00:00:00Z");
     job
 }
@@ -139,12 +141,12 @@ fn target(name: &str, uid: &str) -> Target {
     }
 }
 
-/// The object in a version that is no longer the live one.
-fn outdated(name: &str, uid: &str) -> Target {
+/// A target whose resource version is older than the live object's.
+fn outdated_target(name: &str, uid: &str) -> Target {
     Target { resource_version: "0".to_owned(), ..target(name, uid) }
 }
 
-fn soon() -> Instant {
+fn deadline() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
@@ -168,21 +170,21 @@ fn patch(target: Target, documents: &[Value]) -> Command {
     Command::Patch { target, documents: documents.to_vec() }
 }
 
-fn suspend(suspend: bool) -> Value {
+fn suspend_patch(suspend: bool) -> Value {
     json!({ "spec": { "suspend": suspend } })
 }
 
-fn release(former: Vec<Target>, last: Target) -> Command {
+fn disown_command(former: Vec<Target>, last: Target) -> Command {
     let disowned = |target| Disowning { target, patch: json!({ "metadata": { "labels": { "disowned": "yes" } } }) };
     Command::Disown { former: former.into_iter().map(disowned).collect(), last: disowned(last) }
 }
 
-/// What became of it, without the objects.
+/// Formats the result of a command as one line, without the objects.
 fn summary(executed: &Executed) -> String {
     let names = |versions: &[Version]| versions.iter().map(Version::uid).collect::<Vec<_>>().join(" ");
-    let told = |error: &WriteError| format!("{:?} ({})", error.kind, error.call);
+    let describe = |error: &WriteError| format!("{:?} ({})", error.kind, error.call);
     let failed = |failures: &[(Target, WriteError)]| {
-        let failures: Vec<String> = failures.iter().map(|(_, error)| told(error)).collect();
+        let failures: Vec<String> = failures.iter().map(|(_, error)| describe(error)).collect();
         format!("failed {}", failures.join(", "))
     };
     match executed {
@@ -193,7 +195,7 @@ fn summary(executed: &Executed) -> String {
         Executed::DeletedNotCreated(NotCreated::NameTaken(holder)) => {
             format!("deleted; name taken by {}", holder.as_ref().map_or("nobody", uid))
         }
-        Executed::DeletedNotCreated(NotCreated::Failed(error)) => format!("deleted; failed {}", told(error)),
+        Executed::DeletedNotCreated(NotCreated::Failed(error)) => format!("deleted; failed {}", describe(error)),
         Executed::Deleting(remaining) => format!("deleting {}", names(remaining)),
         Executed::Deleted => "deleted".to_owned(),
         Executed::DeleteFailed { remaining, failures } => {
@@ -202,27 +204,27 @@ fn summary(executed: &Executed) -> String {
         Executed::Patched(object) => format!("patched {}", object["metadata"]["resourceVersion"]),
         Executed::PatchFailed { object, error } => {
             let version = object.as_ref().map_or(&Value::Null, |object| &object["metadata"]["resourceVersion"]);
-            format!("patched {version}; failed {}", told(error))
+            format!("patched {version}; failed {}", describe(error))
         }
         Executed::Disowned(disowned) => format!("disowned {}", names(disowned)),
         Executed::DisownFailed { failures } => failed(failures),
-        Executed::Failed(error) => format!("failed {}", told(error)),
+        Executed::Failed(error) => format!("failed {}", describe(error)),
     }
 }
 
-/// A world and a command; what becomes of it, and the calls that it takes.
+/// Case name, store, command, expected result, and expected calls.
 type Case<'a> = (&'a str, Scripted, Command, &'a str, &'a [&'a str]);
 
 async fn check(cases: Vec<Case<'_>>) {
     for (name, transport, command, expected, calls) in cases {
-        let executed = execute(&transport, command, soon()).await;
+        let executed = execute(&transport, command, deadline()).await;
         assert_eq!(summary(&executed), expected, "{name}");
         assert_eq!(transport.calls(), calls, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn creations_updates_and_recreations_have_their_protocol() {
+async fn executor_creates_updates_and_recreates_by_protocol() {
     use WriteErrorKind as Kind;
     check(vec![
         ("a free name is created with one call", Scripted::new([]), create("a"), "created", &["create a"]),
@@ -277,7 +279,7 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             &["dry-run a", "delete a", "create a"],
         ),
         (
-            "a recreation whose old object has gone already",
+            "a recreation whose old object does not exist any more",
             Scripted::new([]),
             recreate(vec![target("a", "u1")]),
             "recreated",
@@ -312,7 +314,7 @@ async fn creations_updates_and_recreations_have_their_protocol() {
             &["dry-run a", "get a"],
         ),
         (
-            "a recreation whose creation is refused says that the old object is gone",
+            "a recreation whose creation is refused reports the deleted object",
             Scripted::new([job("a", "u1")]).refusing("create a", Kind::Unavailable),
             recreate(vec![target("a", "u1")]),
             "deleted; failed Unavailable (create a)",
@@ -320,21 +322,22 @@ async fn creations_updates_and_recreations_have_their_protocol() {
         ),
         (
             "an object that finalizers hold is read once and waited for by later events",
-            Scripted::new([held("a", "u1")]),
+            Scripted::new([job_with_finalizer("a", "u1")]),
             recreate(vec![target("a", "u1")]),
             "deleting u1",
             &["dry-run a", "delete a", "get a"],
         ),
         (
-            "an object that stays in the answer but is gone when read",
-            Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) },
+            "an object is in the response to its deletion, but gone when read",
+            Scripted { deletions_stay_pending: true, ..Scripted::new([job("a", "u1")]) },
             recreate(vec![target("a", "u1")]),
             "recreated",
             &["dry-run a", "delete a", "get a", "create a"],
         ),
         (
             "an object whose end cannot be read counts as standing",
-            Scripted { slow_answers: true, ..Scripted::new([job("a", "u1")]) }.refusing("get a", Kind::Unreachable),
+            Scripted { deletions_stay_pending: true, ..Scripted::new([job("a", "u1")]) }
+                .refusing("get a", Kind::Unreachable),
             recreate(vec![target("a", "u1")]),
             "deleting u1",
             &["dry-run a", "delete a", "get a"],
@@ -362,7 +365,7 @@ async fn creations_updates_and_recreations_have_their_protocol() {
         ),
         (
             "but not if one is only held",
-            Scripted::new([job("a", "u1"), held("b", "u2")]),
+            Scripted::new([job("a", "u1"), job_with_finalizer("b", "u2")]),
             recreate(vec![target("b", "u2"), target("a", "u1")]),
             "deleting u2",
             &["dry-run a", "delete b", "get b", "delete a"],
@@ -377,14 +380,14 @@ async fn creations_updates_and_recreations_have_their_protocol() {
         (
             "a recreation of what changed since deletes nothing",
             Scripted::new([job("a", "u1")]),
-            recreate(vec![outdated("a", "u1")]),
+            recreate(vec![outdated_target("a", "u1")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
             &["dry-run a", "delete a", "get a"],
         ),
         (
-            "a recreation of what somebody deleted meanwhile waits",
-            Scripted::new([ending("a", "u1")]),
-            recreate(vec![outdated("a", "u1")]),
+            "a recreation waits for an object that another client deleted meanwhile",
+            Scripted::new([terminating_job("a", "u1")]),
+            recreate(vec![outdated_target("a", "u1")]),
             "deleting u1",
             &["dry-run a", "delete a", "get a"],
         ),
@@ -400,7 +403,7 @@ async fn creations_updates_and_recreations_have_their_protocol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_ends_every_call_and_says_which() {
+async fn deadline_ends_a_hanging_call_with_an_error_that_names_it() {
     let recreate = recreate(vec![target("a", "u1")]);
     let cases = [
         ("create a", create("b"), "created"),
@@ -416,18 +419,18 @@ async fn the_deadline_ends_every_call_and_says_which() {
         ),
         (
             "patch a",
-            patch(target("a", "u1"), &[suspend(true), suspend(false)]),
+            patch(target("a", "u1"), &[suspend_patch(true), suspend_patch(false)]),
             "patched null; failed DeadlineExceeded (patch Job team-a/a)",
         ),
         (
             "patch a",
-            release(vec![target("a", "u1"), target("c", "u3")], target("b", "u2")),
+            disown_command(vec![target("a", "u1"), target("c", "u3")], target("b", "u2")),
             "failed DeadlineExceeded (patch Job team-a/a)",
         ),
     ];
     for (hang_on, command, expected) in cases {
         let transport = Scripted { hang_on: Some(hang_on), ..Scripted::new([job("a", "u1")]) };
-        let deadline = soon();
+        let deadline = deadline();
         let executed = execute(&transport, command, deadline).await;
         assert_eq!(summary(&executed), expected, "{hang_on}");
         assert!(Instant::now() <= deadline + Duration::from_millis(2), "{hang_on}");
@@ -435,12 +438,12 @@ async fn the_deadline_ends_every_call_and_says_which() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_deadline_nothing_is_begun() {
+async fn executor_starts_no_call_after_the_deadline() {
     let commands = [
         create("b"),
         delete(vec![target("a", "u1")]),
-        patch(target("a", "u1"), &[suspend(true)]),
-        release(vec![], target("a", "u1")),
+        patch(target("a", "u1"), &[suspend_patch(true)]),
+        disown_command(vec![], target("a", "u1")),
     ];
     for command in commands {
         let transport = Scripted::new([job("a", "u1")]);
@@ -451,19 +454,19 @@ async fn after_the_deadline_nothing_is_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_on_many_objects_writes_them_together_but_not_all_at_once() {
+async fn executor_limits_concurrent_writes_of_one_command() {
     let names: Vec<String> = (0..40).map(|index| format!("job-{index}")).collect();
     let targets = || names.iter().map(|name| target(name, name)).collect::<Vec<_>>();
     let last = target("last", "last");
 
     let transport = Scripted::new(names.iter().map(|name| job(name, name)).chain([job("last", "last")]));
-    let executed = execute(&transport, release(targets(), last), soon()).await;
+    let executed = execute(&transport, disown_command(targets(), last), deadline()).await;
     let Executed::Disowned(disowned) = executed else { panic!("{executed:?}") };
     assert_eq!(disowned.len(), 41);
-    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
+    assert_eq!(transport.most_running_calls.load(Ordering::SeqCst), CONCURRENT_WRITES);
 
-    let transport = Scripted { most_under_way: AtomicUsize::new(0), ..transport };
-    assert_eq!(execute(&transport, delete(targets()), soon()).await, Executed::Deleted);
-    assert_eq!(transport.most_under_way.load(Ordering::SeqCst), CONCURRENT_WRITES);
+    let transport = Scripted { most_running_calls: AtomicUsize::new(0), ..transport };
+    assert_eq!(execute(&transport, delete(targets()), deadline()).await, Executed::Deleted);
+    assert_eq!(transport.most_running_calls.load(Ordering::SeqCst), CONCURRENT_WRITES);
     assert_eq!(transport.store.objects().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Whole passes, as an operator sees them: what was called, what was logged, what was counted.
+//! Tests of complete passes: which calls they make, which lines they log, and what they count.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt;
@@ -20,14 +20,14 @@ use crate::api::CallContext;
 use crate::metrics::MetricIdentity;
 use crate::transport::memory::MemoryTransport;
 
-/// Answers the calls to some paths, and every other one with an empty object.
+/// A fake API with a response for some paths, and an empty object for every other path.
 #[derive(Debug)]
 struct FakeApi {
     answers: Vec<(&'static str, u16, Value)>,
     requests: Requests,
 }
 
-/// Every call with its body, in order.
+/// The path and body of every call, in order.
 type Requests = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 impl Api for FakeApi {
@@ -46,7 +46,7 @@ impl Api for FakeApi {
     }
 }
 
-/// Keeps the lines that are logged at info or above.
+/// Captures log lines of level info and above.
 #[derive(Debug, Clone, Default)]
 struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
 
@@ -68,26 +68,26 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
-/// What one event came to.
-struct Seen {
+/// The observable effects of one pass.
+struct Effects {
     handled: Handled,
     calls: Vec<String>,
     lines: Vec<(Level, String)>,
-    /// The last body that was sent.
+    /// The body of the last request.
     sent: Value,
     metrics: String,
     objects: Vec<Value>,
 }
 
-impl Seen {
-    /// Whether a series of the family ends in these labels and this value.
+impl Effects {
+    /// Whether the metrics contain a series of `family` whose labels and value end in `end`.
     fn counted(&self, family: &str, end: &str) -> bool {
         self.metrics.lines().any(|line| line.starts_with(family) && line.ends_with(end))
     }
 }
 
-/// Runs the event of a cluster through a task.
-async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16, Value)>) -> Seen {
+/// Runs a pass for an event of a cluster.
+async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16, Value)>) -> Effects {
     let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
     let compiled = compile("task.yaml", &task.to_string(), &surroundings);
     let task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
@@ -125,7 +125,7 @@ async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16
     let handled = handler.handle(event, deadline).with_subscriber(subscriber).await;
     let requests = requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let body = requests.iter().rev().find_map(|(_, body)| body.as_deref());
-    Seen {
+    Effects {
         handled,
         sent: body.map_or(Value::Null, |body| serde_json::from_str(body).unwrap()),
         calls: requests.into_iter().map(|(call, _)| call).collect(),
@@ -141,7 +141,8 @@ fn get(url: &str) -> Value {
     json!({ "api_call": { "method": "GET", "url": url } })
 }
 
-/// A namespace for the cluster, and a report that says whether it is there.
+/// A task with a namespace, and with a report that says whether the namespace exists; `more` adds keys to the
+/// task.
 fn task(more: &Value) -> Value {
     let condition = |kind: &str| json!({ "type": kind, "status": { "expression": "resources.?space.hasValue() ? 'True' : 'False'" } });
     let gone =
@@ -174,14 +175,14 @@ fn namespace() -> Value {
     })
 }
 
-fn status_of(seen: &Seen, kind: &str) -> String {
-    let conditions = seen.sent["conditions"].as_array().into_iter().flatten();
+fn status_of(effects: &Effects, kind: &str) -> String {
+    let conditions = effects.sent["conditions"].as_array().into_iter().flatten();
     let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind));
     condition.map_or_else(String::new, |condition| condition["status"].as_str().unwrap().to_owned())
 }
 
 #[tokio::test]
-async fn event_whose_resource_is_not_found_ends_with_one_line() {
+async fn missing_resource_ends_the_pass_with_one_log_line() {
     let param = |more: Value| {
         let mut param = json!({ "name": "cluster", "source": get("/clusters/c-1") });
         param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -202,42 +203,46 @@ async fn event_whose_resource_is_not_found_ends_with_one_line() {
         ("on the report", json!({ "resources": [] }), of_report, 1),
     ] {
         let (status, body) = gone();
-        let seen = handle(&task(&more), &[], vec![(at, status, body)]).await;
-        assert_eq!((&seen.handled, seen.calls.len()), (&Handled::Done, calls), "{name}: {:?}", seen.calls);
+        let effects = handle(&task(&more), &[], vec![(at, status, body)]).await;
+        assert_eq!((&effects.handled, effects.calls.len()), (&Handled::Done, calls), "{name}: {:?}", effects.calls);
         let line = match name.contains("precondition") {
             true => "the API resource of a precondition does not exist",
             false => "the API resource is gone",
         };
-        assert_eq!(seen.lines, [(Level::INFO, line.to_owned())], "{name}");
-        assert!(seen.counted("hyperfleet_adapter_events_processed_total", "status=\"skipped\"} 1"), "{name}");
-        assert_eq!(seen.objects, Vec::<Value>::new(), "{name}");
+        assert_eq!(effects.lines, [(Level::INFO, line.to_owned())], "{name}");
+        assert!(effects.counted("hyperfleet_adapter_events_processed_total", "status=\"skipped\"} 1"), "{name}");
+        assert_eq!(effects.objects, Vec::<Value>::new(), "{name}");
     }
 }
 
 #[tokio::test]
-async fn param_whose_other_resource_is_missing_is_absent() {
+async fn missing_foreign_resource_makes_the_param_absent() {
     let zone = json!({ "name": "zone", "source": get("/zones/c-1") });
     let missing = || vec![("/zones/c-1", 404, json!({ "code": "HYPERFLEET-NTF-001" }))];
-    let seen = handle(&task(&json!({ "params": [zone] })), &[], missing()).await;
-    assert_eq!((seen.calls.len(), seen.objects.len()), (2, 1), "{:?}", seen.calls);
+    let effects = handle(&task(&json!({ "params": [zone] })), &[], missing()).await;
+    assert_eq!((effects.calls.len(), effects.objects.len()), (2, 1), "{:?}", effects.calls);
     let wrong_url = vec![(CLUSTER, 404, json!({ "code": "HYPERFLEET-NTF-000" }))];
     let cluster = json!({ "name": "cluster", "source": get("/clusters/c-1") });
-    let seen = handle(&task(&json!({ "params": [cluster] })), &[], wrong_url).await;
-    assert_eq!((seen.calls.len(), seen.objects.len()), (2, 1), "a wrong URL says nothing of the cluster");
+    let effects = handle(&task(&json!({ "params": [cluster] })), &[], wrong_url).await;
+    assert_eq!((effects.calls.len(), effects.objects.len()), (2, 1), "a wrong URL says nothing of the cluster");
 }
 
 #[tokio::test]
-async fn status_without_a_generation_is_a_failure_that_is_counted_and_logged() {
+async fn status_without_generation_is_counted_and_logged() {
     let mut task = task(&json!({}));
     task["post"]["payloads"][0]["build"].as_object_mut().unwrap().remove("observed_generation");
-    let seen = handle(&task, &[namespace()], Vec::new()).await;
-    assert_eq!(seen.calls, Vec::<String>::new());
-    assert!(seen.lines.contains(&(Level::ERROR, "post action failed".to_owned())), "{:?}", seen.lines);
-    assert!(seen.counted("hyperfleet_adapter_errors_total", "error_type=\"post_actions\"} 1"), "{}", seen.metrics);
+    let effects = handle(&task, &[namespace()], Vec::new()).await;
+    assert_eq!(effects.calls, Vec::<String>::new());
+    assert!(effects.lines.contains(&(Level::ERROR, "post action failed".to_owned())), "{:?}", effects.lines);
+    assert!(
+        effects.counted("hyperfleet_adapter_errors_total", "error_type=\"post_actions\"} 1"),
+        "{}",
+        effects.metrics
+    );
 }
 
 #[tokio::test]
-async fn live_objects_are_reported_although_a_precondition_is_not_met() {
+async fn live_objects_are_reported_if_a_precondition_is_not_met() {
     for (precondition, discover, available) in [
         ("false", json!({}), "False"),
         ("false", json!({ "discover": "when_met" }), "False"),
@@ -246,15 +251,15 @@ async fn live_objects_are_reported_although_a_precondition_is_not_met() {
     ] {
         let mut more = json!({ "preconditions": [{ "name": "stale", "expression": precondition }] });
         more.as_object_mut().unwrap().extend(discover.as_object().unwrap().clone());
-        let seen = handle(&task(&more), &[namespace()], Vec::new()).await;
-        assert_eq!(status_of(&seen, "Available"), available, "{more}: {}", seen.sent);
+        let effects = handle(&task(&more), &[namespace()], Vec::new()).await;
+        assert_eq!(status_of(&effects, "Available"), available, "{more}: {}", effects.sent);
         let empty = handle(&task(&more), &[], Vec::new()).await;
         assert_eq!((status_of(&empty, "Available").as_str(), empty.objects.len()), ("False", 0), "nothing is written");
     }
 }
 
 #[tokio::test]
-async fn failed_precondition_reports_nothing_as_finalized() {
+async fn failed_precondition_prevents_finalized_unless_objects_were_read() {
     let failing = json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
     for (discover, finalized, objects) in
         [(None, "False", 0), (Some("always"), "True", 0), (Some("always"), "False", 1)]
@@ -264,16 +269,20 @@ async fn failed_precondition_reports_nothing_as_finalized() {
             more["discover"] = json!(discover);
         }
         let objects = if objects == 0 { Vec::new() } else { vec![namespace()] };
-        let seen = handle(&task(&more), &objects, vec![(CLUSTER, 500, json!({}))]).await;
-        assert_eq!(status_of(&seen, "Finalized"), finalized, "{discover:?}: {}", seen.sent);
+        let effects = handle(&task(&more), &objects, vec![(CLUSTER, 500, json!({}))]).await;
+        assert_eq!(status_of(&effects, "Finalized"), finalized, "{discover:?}: {}", effects.sent);
     }
     let unmet = json!({ "preconditions": [{ "name": "ours", "expression": "false" }] });
-    let seen = handle(&task(&unmet), &[], Vec::new()).await;
-    assert_eq!(status_of(&seen, "Finalized"), "True", "a task of the Go adapter may skip what is another adapter's");
+    let effects = handle(&task(&unmet), &[], Vec::new()).await;
+    assert_eq!(
+        status_of(&effects, "Finalized"),
+        "True",
+        "a task without lifecycle may skip resources of another adapter"
+    );
 }
 
 #[tokio::test]
-async fn unmet_precondition_of_a_lifecycle_task_reports_nothing_as_finalized() {
+async fn unmet_precondition_of_a_lifecycle_task_prevents_finalized() {
     let params = json!([{ "name": "cluster", "source": get("/clusters/c-1") }]);
     for precondition in ["cluster.spec.region == 'x'", "false"] {
         for (discover, objects, finalized) in
@@ -286,11 +295,11 @@ async fn unmet_precondition_of_a_lifecycle_task_reports_nothing_as_finalized() {
             task["resources"][0]["lifecycle"] = json!({ "delete": { "when": { "expression": "true" } } });
             let cluster = json!({ "deleted_time": "2026-09-14T08:00:00Z", "spec": {} });
             let live = vec![namespace(); objects];
-            let seen = handle(&task, &live, vec![(CLUSTER, 200, cluster)]).await;
-            let told = (status_of(&seen, "Finalized"), seen.objects.len());
-            assert_eq!(told, (finalized.to_owned(), objects), "{precondition}, {discover}: {}", seen.sent);
-            let is_corrected = seen.sent.to_string().contains("PreconditionNotMet");
-            assert_eq!(is_corrected, discover == "when_met", "{precondition}, {discover}: {}", seen.sent);
+            let effects = handle(&task, &live, vec![(CLUSTER, 200, cluster)]).await;
+            let reported = (status_of(&effects, "Finalized"), effects.objects.len());
+            assert_eq!(reported, (finalized.to_owned(), objects), "{precondition}, {discover}: {}", effects.sent);
+            let is_corrected = effects.sent.to_string().contains("PreconditionNotMet");
+            assert_eq!(is_corrected, discover == "when_met", "{precondition}, {discover}: {}", effects.sent);
         }
     }
 }

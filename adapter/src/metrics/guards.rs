@@ -1,4 +1,4 @@
-//! Gauges that come back down by themselves.
+//! Guards that decrement a gauge when they are dropped.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use super::WriteResult;
 
-/// A pass that is running, until it is dropped.
+/// Counts a running pass until it is dropped.
 #[derive(Debug)]
 pub struct InFlight(Gauge);
 
@@ -25,12 +25,12 @@ impl Drop for InFlight {
     }
 }
 
-/// A deletion that is running, until it is finished or given up by dropping.
+/// Counts a running deletion until it is finished or dropped.
 #[derive(Debug)]
 pub struct DeletionInProgress {
     _running: InFlight,
     duration: Histogram,
-    /// By the order of [`WriteResult::ALL`].
+    /// Indexed by the order of [`WriteResult::ALL`].
     results: [Counter; WriteResult::ALL.len()],
     since: Instant,
 }
@@ -40,7 +40,7 @@ impl DeletionInProgress {
         Self { _running: InFlight::new(running), duration, results, since: Instant::now() }
     }
 
-    /// Counts and times the deletion. An object that was already gone is a success.
+    /// Counts and times the deletion. Deleting an object that is gone already counts as a success.
     pub fn finish(self, result: WriteResult) {
         self.duration.observe(self.since.elapsed().as_secs_f64());
         for (known, counter) in WriteResult::ALL.iter().zip(&self.results) {

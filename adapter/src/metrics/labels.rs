@@ -1,10 +1,10 @@
-//! Label sets, and the closed enums that fill them.
+//! The label sets of metrics, and the closed enums of their values.
 
 use std::fmt::Write as _;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
-/// Defines an enum whose variants are label values, and lists them.
+/// Defines an enum whose variants are label values, and lists them in `ALL`.
 macro_rules! label_values {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -14,10 +14,10 @@ macro_rules! label_values {
         }
 
         impl $name {
-            /// Every value.
+            /// Every variant, in the order of their declaration.
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
-            /// The value as it stands in a label.
+            /// The value as the label prints it.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -35,27 +35,27 @@ macro_rules! label_values {
 }
 
 label_values! {
-    /// How a pass ended.
+    /// The result of a pass.
     EventStatus {
         /// Every phase that ran succeeded.
         Success = "success",
         /// At least one phase failed.
         Failed = "failed",
-        /// The resources were skipped as a whole.
+        /// A precondition was not met, so that no resource was written.
         Skipped = "skipped",
     }
 }
 
 label_values! {
-    /// A phase of a pass, as errors are counted.
+    /// The phase of a pass in which an error happened.
     Phase {
-        /// Params.
+        /// The phase that resolves params.
         ParamExtraction = "param_extraction",
-        /// Preconditions.
+        /// The phase that evaluates preconditions.
         Preconditions = "preconditions",
-        /// Resources.
+        /// The phase that reads and writes objects.
         Resources = "resources",
-        /// Payloads and post actions.
+        /// The phase that builds payloads and runs post actions.
         PostActions = "post_actions",
     }
 }
@@ -74,39 +74,39 @@ impl From<lifecycle_core::stage::Phase> for Phase {
 label_values! {
     /// Why an event was refused.
     InvalidEvent {
-        /// The message is no `CloudEvent`, or its data cannot be read.
+        /// The message is not a `CloudEvent`, or its data cannot be read.
         Unreadable = "unreadable",
-        /// Its params could not be resolved.
+        /// A required param has no value.
         Params = "params",
     }
 }
 
 label_values! {
-    /// How a precondition ended.
+    /// The result of a precondition.
     PreconditionResult {
-        /// It is met.
+        /// The precondition is met.
         Pass = "pass",
-        /// It is not met.
+        /// The precondition is not met.
         Fail = "fail",
-        /// It could not be evaluated.
+        /// The precondition could not be evaluated.
         Error = "error",
     }
 }
 
 label_values! {
-    /// How a write ended.
+    /// The result of a write.
     WriteResult {
-        /// The server accepted it.
+        /// The server accepted the write.
         Success = "success",
-        /// It failed.
+        /// The write failed.
         Error = "error",
     }
 }
 
 label_values! {
-    /// Whom a request went to.
+    /// The server that a request went to.
     Api {
-        /// The lifecycle API.
+        /// The HyperFleet API.
         Hyperfleet = "hyperfleet",
         /// The Kubernetes API.
         Kubernetes = "kubernetes",
@@ -118,28 +118,29 @@ label_values! {
 }
 
 label_values! {
-    /// What the adapter cannot work without, and waits for.
+    /// A server without which the adapter pauses its intake.
     Dependency {
         /// The Kubernetes API.
         Kubernetes = "kubernetes",
-        /// The lifecycle API at `base_url`.
+        /// The HyperFleet API at `base_url`.
         Hyperfleet = "hyperfleet",
     }
 }
 
 label_values! {
-    /// What went wrong with a message.
+    /// Why a message was not handled.
     BrokerError {
-        /// It could not be read.
+        /// The message could not be parsed.
         Conversion = "conversion",
-        /// Its pass failed.
+        /// The message's pass failed.
         Handler = "handler",
     }
 }
 
-/// The class of an HTTP status: `2xx`, or `none` without an answer.
+/// The class of an HTTP status, such as `2xx`; `none` if no response came.
 ///
-/// The class, not the code: a proxy in between can invent codes, and alerts match `5..` either way.
+/// A class rather than the code, because a proxy can respond with any code, and alerts match all of `5..`
+/// anyway.
 pub(super) fn status_class(status: Option<u16>) -> &'static str {
     match status {
         None => "none",

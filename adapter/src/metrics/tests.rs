@@ -12,8 +12,8 @@ fn metrics() -> Metrics {
     })
 }
 
-/// Uses everything once, so that every series is there.
-fn used() -> Metrics {
+/// Metrics after one call of every method, so that every series exists.
+fn exercised() -> Metrics {
     let metrics = metrics();
     metrics.declare_kinds(["Job"]);
     metrics.declare_preconditions(["cluster"]);
@@ -45,7 +45,8 @@ fn used() -> Metrics {
     metrics
 }
 
-/// What a strict reader of the classic format finds: types by family, samples by series.
+/// The parse of an exposition by a strict reader of the classic text format: types by family, and samples by
+/// series.
 struct Scrape {
     types: BTreeMap<String, String>,
     samples: BTreeMap<String, f64>,
@@ -126,8 +127,8 @@ fn read_labels(mut text: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn has_the_names_types_and_labels_that_dashboards_use() {
-    let scrape = Scrape::read(&used().expose(Exposition::Classic));
+fn metrics_have_the_names_types_and_labels_of_the_contract() {
+    let scrape = Scrape::read(&exercised().expose(Exposition::Classic));
     let own = ("adapter_name", "dns");
     type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], f64);
     let cases: [Case<'_>; 31] = [
@@ -212,7 +213,7 @@ fn has_the_names_types_and_labels_that_dashboards_use() {
 }
 
 #[test]
-fn closed_sets_read_zero_from_the_start() {
+fn series_of_closed_sets_start_at_zero() {
     let metrics = metrics();
     metrics.declare_kinds(["Job"]);
     metrics.declare_preconditions(["cluster"]);
@@ -239,7 +240,7 @@ fn closed_sets_read_zero_from_the_start() {
 }
 
 #[test]
-fn gauges_come_back_down() {
+fn guards_decrement_their_gauges() {
     let metrics = metrics();
     let in_flight = |metrics: &Metrics| {
         let scrape = Scrape::read(&metrics.expose(Exposition::Classic));
@@ -266,7 +267,7 @@ fn gauges_come_back_down() {
 }
 
 #[test]
-fn endpoints_are_bounded_whatever_a_task_calls() {
+fn endpoint_labels_are_limited_in_number() {
     let metrics = metrics();
     for number in 0..3 * ENDPOINT_LIMIT {
         for _ in 0..2 {
@@ -282,7 +283,7 @@ fn endpoints_are_bounded_whatever_a_task_calls() {
 }
 
 #[test]
-fn adapter_names_lose_the_word_adapter() {
+fn adapter_name_label_drops_the_word_adapter() {
     let cases = [
         ("hyperfleet-adapter-dns", "dns"),
         ("adapter-validation", "validation"),

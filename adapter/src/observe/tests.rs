@@ -14,7 +14,7 @@ use super::*;
 use crate::transport::Deletion;
 use crate::transport::memory::MemoryTransport;
 
-/// Reads from memory, but one name fails and one is never answered.
+/// An in-memory store in which reads of one name fail, and reads of another one hang.
 struct Flaky(MemoryTransport);
 
 impl Transport for Flaky {
@@ -65,7 +65,7 @@ fn summary(observation: &Observation) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_query_has_its_answer_and_no_question_is_asked_twice() {
+async fn equal_queries_are_read_once_and_all_are_answered() {
     let map = |name: &str| {
         json!({ "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": { "name": name, "namespace": "a", "labels": { "team": "x" } } })

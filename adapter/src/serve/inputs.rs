@@ -1,8 +1,8 @@
-//! The sources of events that the configuration names.
+//! Starts the inputs that the configuration names.
 //!
-//! In: the deployment file and the broker's file, and the intake. Out: events, from HTTP at once and from the broker
-//! while the intake is open or held. It fails if the address of the HTTP input cannot be listened on, or if the first
-//! subscription does not come about: an adapter that hears nothing must not look healthy.
+//! In: the deployment file, the broker's file, and the state of the intake. Out: events, from HTTP at any time,
+//! from the broker while the intake is open or held. Fails if the address of the HTTP input cannot be bound, or
+//! if the first subscription fails: an adapter that receives no events must not look healthy.
 
 use std::num::{NonZeroU16, NonZeroUsize};
 
@@ -20,14 +20,14 @@ use crate::consumer::rabbitmq::{BrokerUrl, RabbitMqInput, RabbitMqOptions, Topol
 use crate::consumer::{Incoming, Input, InputState};
 use crate::dependency::Intake;
 
-/// Every input that is configured, none of them running.
+/// Every configured input, not started yet.
 #[derive(Default)]
 pub(super) struct Inputs {
     http: Option<HttpInput>,
     broker: Option<Broker>,
 }
 
-/// How to subscribe.
+/// The settings of the configured broker.
 enum Broker {
     RabbitMq(Box<RabbitMqOptions>),
     #[cfg(feature = "pubsub")]
@@ -35,7 +35,7 @@ enum Broker {
 }
 
 impl Inputs {
-    /// Listens for events by HTTP, and checks how to subscribe.
+    /// Binds the address of the HTTP input, and checks the settings of the broker.
     pub(super) async fn open(
         loaded: &Loaded,
         broker: Option<&BrokerConfig>,
@@ -56,7 +56,8 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Starts handing events to `inbox`, until `stop`: by HTTP whatever the intake, as senders get an answer in any case.
+    /// Starts every input. The HTTP input also runs while the intake is paused, because it can answer its
+    /// clients with 503.
     pub(super) fn run(
         self,
         inbox: &mpsc::Sender<Incoming>,
@@ -75,20 +76,20 @@ impl Inputs {
         }
         if let Some(broker) = self.broker {
             state.send_replace(InputState::Disconnected);
-            let turns = Turns { inbox: inbox.clone(), intake: intake.clone(), stop: stop.clone() };
+            let subscription = SubscriptionLoop { inbox: inbox.clone(), intake: intake.clone(), stop: stop.clone() };
             match broker {
                 Broker::RabbitMq(options) => {
                     let connect = async move {
                         RabbitMqInput::connect(*options, state).await.context("failed to subscribe at RabbitMQ")
                     };
-                    tasks.spawn(turns.run(connect));
+                    tasks.spawn(subscription.run(connect));
                 }
                 #[cfg(feature = "pubsub")]
                 Broker::PubSub(options) => {
                     let connect = async move {
                         PubSubInput::connect(*options, state).await.context("failed to subscribe at Pub/Sub")
                     };
-                    tasks.spawn(turns.run(connect));
+                    tasks.spawn(subscription.run(connect));
                 }
             }
         }
@@ -96,15 +97,16 @@ impl Inputs {
     }
 }
 
-/// Lets a subscription run whenever the intake is not paused.
-struct Turns {
+/// Runs a subscription while the intake is not paused.
+struct SubscriptionLoop {
     inbox: mpsc::Sender<Incoming>,
     intake: watch::Receiver<Intake>,
     stop: CancellationToken,
 }
 
-impl Turns {
-    /// Subscribes for the first time once the intake is open; fails if that fails.
+impl SubscriptionLoop {
+    /// Subscribes for the first time once the intake is not paused; fails if that subscription fails. From then
+    /// on, unsubscribes at each pause and subscribes again after it.
     async fn run<I: Input>(self, connect: impl Future<Output = anyhow::Result<I>>) -> anyhow::Result<()> {
         let Self { inbox, mut intake, stop } = self;
         if !stop.run_until_cancelled(not_paused(&mut intake)).await.unwrap_or_default() {
@@ -116,10 +118,11 @@ impl Turns {
             let session = stop.child_token();
             let mut running = std::pin::pin!(input.run(&inbox, &session));
             tokio::select! {
-                // The pause comes first: a pause that began while the input subscribed ends the subscription at once.
+                // Check for a pause first: a pause that began while the input subscribed must end the
+                // subscription at once.
                 biased;
                 () = paused(&mut intake) => {
-                    // What runs is settled before the subscription is given up.
+                    // `run` settles its events before it unsubscribes.
                     session.cancel();
                     running.await;
                 }
@@ -138,23 +141,23 @@ async fn not_paused(intake: &mut watch::Receiver<Intake>) -> bool {
 }
 
 async fn paused(intake: &mut watch::Receiver<Intake>) {
-    // Without a supervisor the process is about to end.
+    // The supervisor drops its sender only at shutdown, when another branch ends the subscription.
     let _ = intake.wait_for(|intake| *intake == Intake::Paused).await;
 }
 
-/// Inputs that run.
+/// The running inputs.
 pub(super) struct Running {
     tasks: JoinSet<anyhow::Result<()>>,
     state: watch::Receiver<InputState>,
 }
 
 impl Running {
-    /// Whether the broker can be reached; always, without one.
+    /// The state of the broker's connection; always connected if no broker is configured.
     pub(super) fn state(&self) -> watch::Receiver<InputState> {
         self.state.clone()
     }
 
-    /// Waits until every input has ended, with everything that it handed on settled, or until one has failed.
+    /// Waits until every input has ended and settled its events, or until one input has failed.
     pub(super) async fn ended(&mut self) -> anyhow::Result<()> {
         while let Some(ended) = self.tasks.join_next().await {
             ended.context("an input panicked")??;
@@ -234,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells at each run whether the run was stopped before it began.
+    /// A fake input that sends, at each run, whether `stop` was cancelled before the run began.
     struct Fake(mpsc::UnboundedSender<bool>);
 
     impl Input for Fake {
@@ -250,9 +253,9 @@ mod tests {
         let (inbox, _events) = mpsc::channel(1);
         let stop = CancellationToken::new();
         let (told, mut runs) = mpsc::unbounded_channel();
-        let turns = Turns { inbox, intake: intake.subscribe(), stop: stop.clone() };
+        let subscription = SubscriptionLoop { inbox, intake: intake.subscribe(), stop: stop.clone() };
         let pauses = intake.clone();
-        let running = tokio::spawn(turns.run(async move {
+        let running = tokio::spawn(subscription.run(async move {
             pauses.send_replace(Intake::Paused);
             Ok(Fake(told))
         }));

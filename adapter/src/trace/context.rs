@@ -1,14 +1,15 @@
-//! The W3C trace context: `traceparent` and `tracestate`.
+//! Parses and formats the W3C trace context: `traceparent` and `tracestate`.
 //!
-//! In: the two headers' text, from anybody. Out: a validated context, or none. A malformed `traceparent` counts
-//! as absent, as the recommendation demands, and takes its `tracestate` with it.
+//! In: the text of the two headers, from any sender. Out: a valid context, or none. A malformed `traceparent`
+//! counts as absent, and so does its `tracestate`, as the W3C recommendation demands.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
-/// The recommendation asks to propagate at least this much; more would be somebody's attack on our headers.
+/// The largest `tracestate` in bytes that the adapter passes on. The W3C recommendation demands at least 512; a
+/// higher limit would let an event's sender inflate the headers of every call.
 const TRACESTATE_LIMIT: usize = 512;
 
-/// The place in a distributed trace that a call belongs to; the default belongs to none.
+/// A trace context: trace id, parent span, flags and state. The default is no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceContext {
     parent: Option<Parent>,
@@ -23,7 +24,7 @@ struct Parent {
 }
 
 impl TraceContext {
-    /// Reads the two headers.
+    /// Parses the two headers.
     #[must_use]
     pub fn parse(traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let parent = traceparent.and_then(|text| Parent::parse(text.trim()));
@@ -47,13 +48,13 @@ impl TraceContext {
         Some(SpanContext::new(trace, span, flags, true, state.unwrap_or_default()))
     }
 
-    /// The trace's id: 32 hexadecimal digits.
+    /// The trace id: 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> Option<String> {
         self.parent.map(|parent| parent.trace.to_string())
     }
 
-    /// The id of the span that calls belong to: 16 hexadecimal digits.
+    /// The parent span's id: 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> Option<String> {
         self.parent.map(|parent| parent.span.to_string())
@@ -77,7 +78,7 @@ impl Parent {
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        // Later versions may add parts; version 00 has exactly four, and ff is no version.
+        // Version 00 has exactly four parts; later versions may have more; ff is no valid version.
         let known_shape = match version {
             "00" => parts.next().is_none(),
             _ => is_hex(version, 2) && version != "ff",
@@ -92,7 +93,7 @@ impl Parent {
     }
 }
 
-/// Upper case is not allowed on the wire.
+/// The W3C recommendation allows only lower-case digits.
 fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -107,7 +108,7 @@ mod tests {
     const SPAN: &str = "00f067aa0ba902b7";
 
     #[test]
-    fn takes_what_is_well_formed_and_nothing_else() {
+    fn only_a_well_formed_traceparent_is_read() {
         let good = format!("00-{TRACE}-{SPAN}-01");
         let cases = [
             ("a sampled parent", good.clone(), Some(good.clone())),
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_the_state_on_only_with_a_parent() {
+    fn tracestate_without_a_valid_traceparent_is_dropped() {
         let parent = format!("00-{TRACE}-{SPAN}-01");
         let long = "k=".to_owned() + &"v".repeat(TRACESTATE_LIMIT);
         let cases = [
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_the_way_through_a_span_context() {
+    fn trace_context_converts_to_a_span_context_and_back() {
         let context = TraceContext::parse(Some(&format!("00-{TRACE}-{SPAN}-01")), Some("a=1"));
         let span = context.as_remote_parent().expect("a parent");
         assert_eq!(TraceContext::from_span(&span), context);

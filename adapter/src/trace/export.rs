@@ -1,7 +1,8 @@
-//! The export of spans over OTLP.
+//! Exports spans over OTLP.
 //!
-//! In: settings. Out: a layer that records our own spans, sent in batches from a thread of its own. Start-up fails if
-//! the exporter cannot be built; a collector that does not answer is logged and costs spans only.
+//! In: the tracing settings. Out: a layer that records the adapter's own spans, and a thread that sends them in
+//! batches. Fails if the exporter cannot be built. If the collector does not answer, the exporter logs that and
+//! drops spans.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,10 +27,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::settings::{Export, Protocol};
 
-/// Tracing that could not be started.
+/// Why tracing could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TracingError {
-    /// The endpoint or another setting of the exporter is unusable.
+    /// The endpoint or another setting of the exporter is invalid.
     #[error("failed to build the OTLP exporter")]
     Exporter(#[source] ExporterBuildError),
     /// TLS could not be set up.
@@ -40,7 +41,7 @@ pub enum TracingError {
     Client(#[source] reqwest::Error),
 }
 
-/// A running export. Dropping it loses what is not sent: call [`shutdown`](Self::shutdown).
+/// A running exporter. Dropping it loses spans that were not sent yet: call [`shutdown`](Self::shutdown).
 #[derive(Debug)]
 pub struct Tracing {
     provider: SdkTracerProvider,
@@ -48,7 +49,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Starts exporting. Has to be called inside a Tokio runtime, which does the sending.
+    /// Starts the exporter. The caller must be inside a Tokio runtime, on which the exporter sends.
     ///
     /// # Errors
     /// The exporter cannot be built from the environment.
@@ -56,7 +57,8 @@ impl Tracing {
         let exporter = match export.protocol {
             Protocol::Grpc => {
                 let builder = SpanExporter::builder().with_tonic().with_endpoint(&export.endpoint);
-                // Left to itself the exporter trusts nobody, and without TLS it must not be told whom to trust.
+                // By default the exporter trusts no certificate authority, so enable the system's. Without TLS,
+                // a TLS configuration is an error.
                 let roots = ClientTlsConfig::new().with_enabled_roots();
                 if is_https(&export.endpoint) { builder.with_tls_config(roots).build() } else { builder.build() }
             }
@@ -80,7 +82,7 @@ impl Tracing {
         Ok(Self { provider, adapter: identity.component.clone() })
     }
 
-    /// The layer that records spans. Log entries are not copied into them.
+    /// The layer that records spans. It does not copy log lines into spans.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
@@ -94,7 +96,7 @@ impl Tracing {
             .with_filter(FilterFn::new(|metadata| metadata.is_span() && logging::is_ours(metadata)))
     }
 
-    /// Sends what is left, for at most `cap`.
+    /// Sends the remaining spans, for at most `cap`.
     pub async fn shutdown(self, cap: Duration) {
         let provider = self.provider;
         let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(cap)).await;
@@ -110,7 +112,7 @@ fn is_https(endpoint: &str) -> bool {
     endpoint.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
 
-/// Sends on the runtime: the batch thread that asks has none of its own.
+/// An HTTP client that sends on the Tokio runtime, because the exporter's batch thread has no runtime.
 #[derive(Debug)]
 struct OnRuntime {
     client: reqwest::Client,

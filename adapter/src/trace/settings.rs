@@ -1,37 +1,37 @@
-//! What the environment says about tracing.
+//! Reads the tracing settings from the environment.
 //!
-//! In: a lookup of environment variables. Out: settings, and warnings about values that were not understood; those
-//! fall back and never stop the process. The OTLP exporter itself reads its headers, time-outs and compression from
-//! the variables that the OpenTelemetry specification names.
+//! In: a lookup of environment variables. Out: settings, and a warning for each invalid value, which falls back
+//! to its default. Reading never fails. The OTLP exporter itself reads headers, timeouts and compression from
+//! the variables of the OpenTelemetry specification.
 
 use lifecycle_config::go::parse_boolean;
 use opentelemetry_sdk::trace::Sampler;
 
-/// How spans are made and where they go.
+/// Where spans are exported, and whether calls carry the trace context.
 #[derive(Debug, Clone)]
 pub struct TracingSettings {
-    /// Where spans go; nowhere if none.
+    /// The export of spans; `None` exports none.
     pub export: Option<Export>,
     /// Whether outgoing calls carry the trace context.
     pub propagate: bool,
-    /// What was not understood.
+    /// A sentence for each invalid value.
     pub warnings: Vec<String>,
 }
 
-/// An export over OTLP.
+/// The settings of an OTLP export.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// The URL that spans are sent to, with the path of the signal.
+    /// The URL that spans are sent to; for HTTP, with the path `/v1/traces`.
     pub endpoint: String,
     /// The wire protocol.
     pub protocol: Protocol,
-    /// Which traces are recorded.
+    /// Decides which traces are recorded.
     pub sampler: Sampler,
-    /// `service.name`.
+    /// The value of the resource attribute `service.name`.
     pub service_name: String,
 }
 
-/// The protocols of OTLP that are spoken here.
+/// The supported OTLP protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// gRPC.
@@ -41,7 +41,7 @@ pub enum Protocol {
 }
 
 impl TracingSettings {
-    /// Reads the environment; an empty variable counts as unset.
+    /// Reads the settings; an empty variable counts as unset.
     #[must_use]
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>, adapter: &str) -> Self {
         let variable = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|it| !it.is_empty());
@@ -72,7 +72,8 @@ impl Export {
             return None;
         }
         let protocol = protocol(variable, warnings);
-        // The general endpoint is a base for every signal; over gRPC signals are told apart by the service's name.
+        // Over HTTP the general endpoint is a base URL, to which each signal adds its path. Over gRPC the
+        // method's name selects the signal.
         let general = general.map(|base| match protocol {
             Protocol::Grpc => base,
             Protocol::HttpProtobuf => format!("{}/v1/traces", base.trim_end_matches('/')),
@@ -143,7 +144,7 @@ mod tests {
     const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
 
     #[test]
-    fn exports_only_where_an_endpoint_is_named_and_tracing_is_not_off() {
+    fn spans_are_exported_only_with_an_endpoint_and_tracing_on() {
         let cases: [(&str, Variables<'_>, bool, usize); 7] = [
             ("nothing set", &[], false, 0),
             ("the general endpoint", &[ENDPOINT], true, 0),
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_protocol_and_sampler() {
+    fn protocol_and_sampler_are_read_from_the_environment() {
         let ratio = ("OTEL_TRACES_SAMPLER_ARG", "0.25");
         let cases: [(&str, Variables<'_>, Protocol, &str, usize); 9] = [
             ("defaults", &[], Protocol::Grpc, "ParentBased(TraceIdRatioBased(1.0))", 0),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn sends_to_the_path_of_the_signal() {
+    fn export_endpoint_has_the_path_of_the_protocol() {
         let http = ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
         let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c/own");
         let cases: [(&str, Variables<'_>, &str); 4] = [
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn propagates_unless_told_otherwise() {
+    fn trace_context_propagates_by_default() {
         let cases: [(&str, Variables<'_>, bool); 4] = [
             ("unset", &[], true),
             ("among others", &[("OTEL_PROPAGATORS", "baggage, tracecontext")], true),

@@ -48,7 +48,7 @@ fn export(endpoint: String, protocol: Protocol) -> Export {
     }
 }
 
-/// Runs `work` under a log and gives the lines that it wrote.
+/// Runs `work` with a log subscriber, and returns the lines that `work` logged.
 fn logged(work: impl FnOnce()) -> Vec<String> {
     let written = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&written);
@@ -59,7 +59,7 @@ fn logged(work: impl FnOnce()) -> Vec<String> {
 }
 
 #[test]
-fn without_an_exporter_the_incoming_context_is_passed_on() {
+fn incoming_trace_context_passes_through_without_an_exporter() {
     tracing::subscriber::with_default(logging::subscriber(LogSettings::default(), &identity()), || {
         let (span, trace) = event_span(&event(Some(PARENT)), "adapter-dns", "sub");
         assert_eq!(trace.traceparent().as_deref(), Some(PARENT));
@@ -70,7 +70,7 @@ fn without_an_exporter_the_incoming_context_is_passed_on() {
 }
 
 #[test]
-fn every_line_of_a_pass_carries_its_identifiers() {
+fn log_lines_of_a_pass_carry_the_event_identifiers() {
     let lines = logged(|| {
         let (span, _) = event_span(&event(Some(PARENT)), "adapter-dns", "sub");
         span.in_scope(|| tracing::info!("Processing event"));
@@ -90,12 +90,12 @@ fn every_line_of_a_pass_carries_its_identifiers() {
     for (key, value) in cases {
         assert_eq!(line[key], value, "{key}");
     }
-    assert!(line.get("span_id").is_none(), "the only span is somebody else's");
+    assert!(line.get("span_id").is_none(), "the only span is the sender's");
     assert!(line.as_object().unwrap().keys().all(|key| !key.contains('.')), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exports_over_http_what_belongs_to_the_incoming_trace() {
+async fn exporter_sends_spans_of_the_incoming_trace_over_http() {
     let received = Arc::new(Mutex::new(Vec::<u8>::new()));
     let sink = Arc::clone(&received);
     let collector = Router::new().route(
@@ -137,8 +137,8 @@ async fn exports_over_http_what_belongs_to_the_incoming_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_is_away_does_not_hold_up_the_shutdown() {
-    // Nobody accepts what is connected here.
+async fn unreachable_collector_does_not_delay_the_shutdown() {
+    // The listener never accepts, so that connections and requests hang.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     for (protocol, endpoint) in

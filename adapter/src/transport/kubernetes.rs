@@ -1,8 +1,8 @@
-//! The Kubernetes API as a transport.
+//! The transport to the Kubernetes API.
 //!
-//! In: core's queries and fenced writes. Out: the server's objects, or a [`WriteError`] with the server's words. The calls
-//! are [`lifecycle_kube`]'s; this module translates between its values and core's, and lets the adapter's metrics and
-//! doubts hear of each request.
+//! In: core's queries and fenced writes. Out: the server's objects. Fails with a [`WriteError`] that quotes the
+//! server's message. The crate [`lifecycle_kube`] makes the calls; this module converts its types from and to
+//! core's, and reports each request to the adapter's metrics and to the supervisor of dependencies.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Settings};
 use serde_json::Value;
 
-use crate::dependency::{Doubt, Probe, is_away};
+use crate::dependency::{Probe, Suspicion, is_gateway_error};
 use crate::metrics::{Api, Metrics};
 use crate::transport::{Deletion, Transport};
 
-/// The field managers that the Go adapter wrote as: its client took the name of the binary, which the image
-/// installs as `adapter` and the build calls `hyperfleet-adapter`.
+/// Field managers of the Go adapter, whose fields the first update migrates. The Go client uses the name of the
+/// binary, which is `adapter` in the image and `hyperfleet-adapter` in a local build.
 const FORMER_MANAGERS: [&str; 2] = ["adapter", "hyperfleet-adapter"];
 
-/// A connection to one API server, as one field manager.
+/// A client of one API server that writes as one field manager.
 #[derive(Clone)]
 pub struct KubernetesTransport {
     cluster: Cluster,
 }
 
 impl KubernetesTransport {
-    /// Uses `client`, and writes as `field_manager`, the adapter's name.
+    /// Sends requests through `client`, and writes as `field_manager`, which is the adapter's name.
     #[must_use]
     pub fn new(client: Client, field_manager: impl Into<String>, settings: Settings) -> Self {
         let settings = Settings { former_managers: &FORMER_MANAGERS, ..settings };
         Self { cluster: Cluster::new(client, field_manager, settings) }
     }
 
-    /// Asks the API server for any answer.
+    /// Returns a probe that succeeds if the API server sends any response of its own.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let cluster = self.cluster.clone();
@@ -49,16 +49,17 @@ impl KubernetesTransport {
 
 fn verdict(answer: Result<u16, String>) -> Result<(), String> {
     match answer? {
-        status if is_away(status) => Err(format!("HTTP status {status}")),
+        status if is_gateway_error(status) => Err(format!("HTTP status {status}")),
         _ => Ok(()),
     }
 }
 
-/// Counts every request, and raises a doubt for each that the API server itself did not answer.
+/// Returns an observer that counts every request, and raises a suspicion for each one that the API server
+/// itself did not answer.
 #[must_use]
-pub fn observer(metrics: Arc<Metrics>, doubt: Doubt) -> CallObserver {
+pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
     Arc::new(move || {
-        let (metrics, doubtful) = (Arc::clone(&metrics), doubt.call());
+        let (metrics, doubtful) = (Arc::clone(&metrics), suspicion.call());
         Box::new(move |call: &CallRecord<'_>| {
             metrics.api_request(Api::Kubernetes, call.verb.label(), call.kind, call.status, call.duration);
             if let Some(status) = call.status.filter(|_| call.is_answered) {
@@ -118,7 +119,8 @@ pub(super) fn fence(target: &Target) -> Fence<'_> {
 
 fn write_error(error: Error) -> WriteError {
     let kind = match error.kind {
-        // No write is answered so, and an unread list is unread whatever the reason.
+        // Only a list can get this error (410 Gone). The planner treats every failed read as unread, so the
+        // kind does not matter.
         ErrorKind::Expired | ErrorKind::NotFound => WriteErrorKind::NotFound,
         ErrorKind::AlreadyExists => WriteErrorKind::AlreadyExists,
         ErrorKind::Conflict => WriteErrorKind::Conflict,

@@ -1,15 +1,16 @@
 //! An API server in memory, for dry runs and tests.
 //!
-//! In: the same calls as a real transport, and the objects that exist at the start. Out: the answers that the
-//! API server would give as far as an object's life goes: UIDs, resource versions, taken names, fences,
-//! finalizers, an apply that keeps what others wrote, and patches that an apply keeps; and a log of every operation, for
-//! traces. Its clock stands still until it is set, so that a timeline can be replayed.
+//! In: the same calls as a real transport, and the objects that exist at the start. Out: the responses that an
+//! API server would give about an object's lifecycle: UIDs, resource versions, taken names, fences, finalizers,
+//! server-side apply and merge patches; and a log of every operation, for traces. The clock shows the same time
+//! until a caller sets it, so that a dry run is reproducible.
 //!
-//! What it does not do: it knows no schema, so that it neither validates nor defaults, and a list is replaced as
-//! a whole (finalizers and ownerReferences excepted, which every kind has); it runs no controllers, so that no status
-//! appears, and a dependent goes with its owner only if that is asked for; and of the kinds that are not Kubernetes' own, it takes
-//! those for namespaced of which it has an object in a namespace. Everything that was created here counts as applied, whether or not its fields were taken over. A deletion
-//! in the foreground is one in the background.
+//! Differences to a real server: the store knows no schema, so that it neither validates nor sets defaults, and
+//! an apply replaces a list as a whole (except `finalizers` and `ownerReferences`, which every kind has). It
+//! runs no controllers, so that no status appears, and deletes dependents only in
+//! [`MemoryTransport::collect_garbage`]. It takes a custom kind for namespaced if it holds an object of that
+//! kind in a namespace. Every created object counts as applied, without managed-fields migration. A foreground
+//! deletion behaves like a background one.
 
 mod admission;
 mod garbage;
@@ -33,7 +34,7 @@ use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
 
-/// The store.
+/// The store of objects.
 pub struct MemoryTransport {
     keep_deleted: bool,
     overrides: BTreeMap<String, Value>,
@@ -41,23 +42,23 @@ pub struct MemoryTransport {
 }
 
 impl MemoryTransport {
-    /// Starts empty; everything happens at `now` until the clock is set.
+    /// Creates an empty store, whose clock shows `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let state = Mutex::new(State::new(now));
         Self { keep_deleted: false, overrides: BTreeMap::new(), state }
     }
 
-    /// Sets the clock: what happens from here on happens at `now`.
+    /// Sets the clock: the timestamps of later writes are `now`.
     pub fn set_now(&self, now: Timestamp) {
         self.state().now = now;
     }
 
-    /// Adds objects that exist from the start. Those without UID or creationTimestamp get them.
+    /// Adds objects that exist at the start. An object without UID or creation timestamp gets one.
     ///
     /// # Errors
     ///
-    /// The first object that has no `apiVersion`, `kind` or usable name.
+    /// The first object that lacks `apiVersion` or `kind`, or has no valid name.
     pub fn with_objects(self, objects: impl IntoIterator<Item = Value>) -> Result<Self, WriteError> {
         for object in objects {
             let key = self.check("load", &object)?;
@@ -67,8 +68,8 @@ impl MemoryTransport {
         Ok(self)
     }
 
-    /// Adds objects by name that exist from the start, and that moreover take the place of whatever is applied
-    /// under that name, as if the cluster had made that of it.
+    /// Adds objects by name that exist at the start. An apply to one of these names stores the given object
+    /// replacement of the applied one, as if controllers of the cluster had changed it.
     ///
     /// # Errors
     ///
@@ -79,14 +80,15 @@ impl MemoryTransport {
         Ok(self)
     }
 
-    /// Keeps every deleted object, as terminating: what a remote cluster shows that has yet to be told.
+    /// Keeps every deleted object as terminating: so a remote cluster shows a deletion that has not reached it
+    /// yet.
     #[must_use]
     pub fn keep_deleted(mut self) -> Self {
         self.keep_deleted = true;
         self
     }
 
-    /// Every operation so far, in order. Dry runs are not among them: they write nothing.
+    /// Every operation so far, in order. A server-side dry run is left out, because it writes nothing.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         self.state().operations.clone()
@@ -98,17 +100,17 @@ impl MemoryTransport {
         self.state().objects.values().map(|stored| stored.object.clone()).collect()
     }
 
-    /// Deletes what only gone objects own, and what only that owned, as the garbage collector of a cluster does some time
-    /// after a deletion.
+    /// Deletes objects whose owners are all gone, and then the dependents of those, as the garbage collector of
+    /// a cluster does some time after a deletion.
     pub fn collect_garbage(&self) {
         let mut state = self.state();
         loop {
-            let left_behind = garbage::left_behind(&mut state);
-            if left_behind.is_empty() {
+            let dependents_without_owner = garbage::dependents_without_owner(&mut state);
+            if dependents_without_owner.is_empty() {
                 return;
             }
-            for key in left_behind {
-                self.end(&mut state, &key);
+            for key in dependents_without_owner {
+                self.delete_object(&mut state, &key);
             }
         }
     }
@@ -118,10 +120,10 @@ impl MemoryTransport {
     }
 
     fn check(&self, verb: &str, object: &Value) -> Result<Key, WriteError> {
-        let subject = ObjectRef::of(object);
+        let object_ref = ObjectRef::of(object);
         match admission::problem(object) {
-            Some(message) => Err(refuse(WriteErrorKind::Invalid, verb, &subject, &message)),
-            None => Ok(Key::new(&subject.kind, subject.namespace, subject.name)),
+            Some(message) => Err(refuse(WriteErrorKind::Invalid, verb, &object_ref, &message)),
+            None => Ok(Key::new(&object_ref.kind, object_ref.namespace, object_ref.name)),
         }
     }
 
@@ -145,10 +147,10 @@ impl MemoryTransport {
 
     fn merge(&self, desired: &Value, target: &Target) -> Result<Value, WriteError> {
         let key = self.check("apply", desired)?;
-        let instead = self.overrides.get(&key.name);
+        let replacement = self.overrides.get(&key.name);
         let answer = self.change("apply", &key, target, |stored| {
-            match instead {
-                Some(instead) => stored.replace(instead),
+            match replacement {
+                Some(replacement) => stored.replace(replacement),
                 None => merge::apply(&mut stored.object, stored.applied.as_ref(), desired),
             }
             stored.applied = Some(desired.clone());
@@ -168,7 +170,8 @@ impl MemoryTransport {
         })
     }
 
-    /// Changes the very object that a target names, and answers as a server; none if it is not there.
+    /// Changes exactly the object that `target` names, and returns it as a server would. Returns `None` if the
+    /// object does not exist.
     fn change(
         &self,
         verb: &str,
@@ -186,7 +189,7 @@ impl MemoryTransport {
             changed.object["metadata"]["resourceVersion"] = state.next_version();
         }
         let answer = changed.object.clone();
-        if is_terminating(&answer) && !self.is_held(&answer) {
+        if is_terminating(&answer) && !self.stays_terminating(&answer) {
             state.objects.remove(key);
         } else {
             state.objects.insert(key.clone(), changed);
@@ -194,8 +197,9 @@ impl MemoryTransport {
         Ok(Some(answer))
     }
 
-    /// Whether a deletion leaves the object standing.
-    fn is_held(&self, object: &Value) -> bool {
+    /// Whether a deleted object stays as terminating, because of a finalizer or
+    /// [`keep_deleted`](Self::keep_deleted).
+    fn stays_terminating(&self, object: &Value) -> bool {
         let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
         self.keep_deleted || finalizers.is_some_and(|finalizers| !finalizers.is_empty())
     }
@@ -208,38 +212,38 @@ impl MemoryTransport {
         if propagation == PropagationPolicy::Orphan {
             garbage::disown(&mut state, &target.uid);
         }
-        Ok(self.end(&mut state, &key))
+        Ok(self.delete_object(&mut state, &key))
     }
 
-    /// Deletes an object, or marks it as terminating if something holds it.
-    fn end(&self, state: &mut State, key: &Key) -> Deletion {
+    /// Deletes an object, or marks it as terminating if a finalizer holds it.
+    fn delete_object(&self, state: &mut State, key: &Key) -> Deletion {
         let Some(stored) = state.objects.get(key) else { return Deletion::Gone };
-        if !self.is_held(&stored.object) {
+        if !self.stays_terminating(&stored.object) {
             state.objects.remove(key);
             return Deletion::Gone;
         }
-        let mut ending = stored.clone();
-        if !is_terminating(&ending.object) {
-            ending.object["metadata"]["deletionTimestamp"] = state.timestamp();
-            ending.object["metadata"]["resourceVersion"] = state.next_version();
-            state.objects.insert(key.clone(), ending.clone());
+        let mut terminating = stored.clone();
+        if !is_terminating(&terminating.object) {
+            terminating.object["metadata"]["deletionTimestamp"] = state.timestamp();
+            terminating.object["metadata"]["resourceVersion"] = state.next_version();
+            state.objects.insert(key.clone(), terminating.clone());
         }
-        Deletion::Pending(ending.object)
+        Deletion::Pending(terminating.object)
     }
 
-    fn record(&self, verb: OperationVerb, subject: ObjectRef, result: Option<ApplyResult>) {
+    fn record(&self, verb: OperationVerb, object_ref: ObjectRef, result: Option<ApplyResult>) {
         self.state().operations.push(Operation {
             verb,
-            kind: subject.kind.kind,
-            namespace: subject.namespace.unwrap_or_default(),
-            name: subject.name,
+            kind: object_ref.kind.kind,
+            namespace: object_ref.namespace.unwrap_or_default(),
+            name: object_ref.name,
             result,
         });
     }
 }
 
 impl Transport for MemoryTransport {
-    /// A selector without namespace, or with `*`, looks in all of them.
+    /// A selector without a namespace, or with the namespace `*`, searches all namespaces.
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let verb = match &query.by {
             QueryBy::Name(_) => OperationVerb::Get,

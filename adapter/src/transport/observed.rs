@@ -1,4 +1,4 @@
-//! A transport whose deletions are counted and timed.
+//! A transport that counts and times the deletions of another one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Deletion, Transport};
 use crate::metrics::{Metrics, WriteResult};
 
-/// Passes everything on to another transport, and counts deletions.
+/// Forwards every call to another transport, and counts and times deletions.
 #[derive(Debug)]
 pub struct ObservedTransport<T> {
     inner: T,
@@ -19,7 +19,7 @@ pub struct ObservedTransport<T> {
 }
 
 impl<T> ObservedTransport<T> {
-    /// Observes `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: T, metrics: Arc<Metrics>) -> Self {
         Self { inner, metrics }
     }

@@ -1,7 +1,8 @@
-//! Picks the transport by destination.
+//! Picks the transport by the destination of a call.
 //!
-//! In: calls that name their destination. Out: what that destination's transport answers. A call to a destination without a
-//! transport is refused as invalid. A task that needs such a transport does not load, so that no event comes to this.
+//! In: calls that name their destination. Out: the response of that destination's transport. Fails with
+//! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
+//! is a bug.
 
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::{Deletion, Transport};
 
-/// One transport for this cluster, and one for Maestro's consumers if there is one.
+/// A transport for this cluster and, if configured, one for all Maestro consumers.
 #[derive(Debug)]
 pub struct Router<C, M = C> {
     cluster: C,
@@ -19,19 +20,19 @@ pub struct Router<C, M = C> {
 }
 
 impl<C> Router<C> {
-    /// Reaches this cluster alone.
+    /// Creates a router that serves only this cluster.
     pub fn new(cluster: C) -> Self {
         Self { cluster, consumers: None }
     }
 }
 
 impl<C, M> Router<C, M> {
-    /// Reaches this cluster, and every consumer by the other transport.
+    /// Creates a router that sends calls for this cluster to `cluster`, and all others to `consumers`.
     pub fn with_consumers(cluster: C, consumers: M) -> Self {
         Self { cluster, consumers: Some(consumers) }
     }
 
-    /// The transport of the consumers.
+    /// The transport of the Maestro consumers; an error if none is configured.
     fn consumers(&self, verb: &str, destination: &Destination) -> Result<&M, WriteError> {
         self.consumers.as_ref().ok_or_else(|| WriteError {
             kind: WriteErrorKind::Invalid,

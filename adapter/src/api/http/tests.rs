@@ -25,13 +25,13 @@ fn settings(base_url: String) -> Settings {
     }
 }
 
-fn accounts() -> Accounts {
+fn observers() -> Observers {
     let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
-    Accounts { propagate: true, doubt: Doubt::default(), metrics: Arc::new(Metrics::new(&identity)) }
+    Observers { propagate: true, suspicion: Suspicion::default(), metrics: Arc::new(Metrics::new(&identity)) }
 }
 
 fn api(base_url: String) -> HttpApi {
-    HttpApi::new(settings(base_url), accounts()).unwrap()
+    HttpApi::new(settings(base_url), observers()).unwrap()
 }
 
 fn request(method: CallMethod, url: &str) -> ApiRequest {
@@ -50,14 +50,14 @@ async fn call(api: &HttpApi, request: &ApiRequest) -> Result<ApiResponse, ApiFai
     api.call(request, &CallContext::default()).await
 }
 
-/// An address where nobody listens.
-async fn nobody() -> String {
+/// A URL whose port no process listens on.
+async fn unused_url() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[tokio::test]
-async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
+async fn only_calls_without_the_apis_answer_raise_suspicion() {
     for (code, expected) in
         [(200, false), (404, false), (429, false), (500, false), (502, true), (503, true), (504, true)]
     {
@@ -65,52 +65,52 @@ async fn only_an_api_that_gives_no_answer_of_its_own_is_doubted() {
         let api = api(server.url());
         let once = ApiRequest { retry_attempts: Some(1), ..request(CallMethod::Get, "clusters/c-1") };
         drop(call(&api, &once).await);
-        assert_eq!(api.accounts.doubt.is_raised(), expected, "{code}");
+        assert_eq!(api.observers.suspicion.is_raised(), expected, "{code}");
         assert_eq!(api.probe()().await.is_err(), expected, "{code}");
         let probe = server.asked()[1].parts.clone();
         assert_eq!((probe.method.as_str(), probe.uri.path()), ("GET", "/api/hyperfleet/v1"), "{code}");
     }
-    let gone = nobody().await;
+    let gone = unused_url().await;
     let absent = api(gone.clone());
     call(&absent, &request(CallMethod::Get, "clusters/c-1")).await.unwrap_err();
-    assert!(absent.accounts.doubt.is_raised() && absent.probe()().await.is_err());
+    assert!(absent.observers.suspicion.is_raised() && absent.probe()().await.is_err());
 
-    // Another host is nobody that the adapter waits for.
+    // A call to another host says nothing about the API, so it raises no suspicion.
     let api = api(Scripted::start([]).await.unwrap().url());
     call(&api, &request(CallMethod::Get, &format!("{gone}/x"))).await.unwrap_err();
-    assert!(!api.accounts.doubt.is_raised());
+    assert!(!api.observers.suspicion.is_raised());
 }
 
 #[tokio::test]
-async fn a_call_that_its_event_gives_up_raises_the_doubt() {
-    // Connections are taken by the kernel; nobody reads them.
+async fn call_cancelled_at_the_deadline_raises_suspicion() {
+    // The kernel accepts the connection, but no code reads the request: the call hangs.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let api = api(format!("http://{}", listener.local_addr().unwrap()));
     let asking = request(CallMethod::Get, "x");
     tokio::select! {
         biased;
-        answer = call(&api, &asking) => assert!(answer.is_err(), "nobody answers"),
+        answer = call(&api, &asking) => assert!(answer.is_err(), "the server never answers"),
         connection = listener.accept() => drop(connection.unwrap()),
     }
-    assert!(api.accounts.doubt.is_raised());
+    assert!(api.observers.suspicion.is_raised());
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_read_does_not_make_the_api_doubtful() {
+async fn unreadable_token_raises_no_suspicion() {
     let path = "/nonexistent/token".into();
     let token = Some(lifecycle_api_client::TokenSettings { path, cache_ttl: Duration::ZERO });
-    let api = HttpApi::new(Settings { token, ..settings(nobody().await) }, accounts()).unwrap();
+    let api = HttpApi::new(Settings { token, ..settings(unused_url().await) }, observers()).unwrap();
     let failure = call(&api, &request(CallMethod::Get, "x")).await.unwrap_err();
     assert!(failure.message.starts_with("reading token file /nonexistent/token: "), "{failure}");
-    assert!(!api.accounts.doubt.is_raised());
+    assert!(!api.observers.suspicion.is_raised());
 }
 
 #[tokio::test]
-async fn sends_what_the_task_asked_for() {
+async fn request_has_method_headers_and_body_of_the_task() {
     let server = Scripted::start([]).await.unwrap();
     let own = default_headers(&[("x-default", "d"), ("x-both", "d")].map(|(a, b)| (a.to_owned(), b.to_owned())).into());
     let settings = Settings { default_headers: own.unwrap(), ..settings(server.url()) };
-    let api = HttpApi::new(settings, accounts()).unwrap();
+    let api = HttpApi::new(settings, observers()).unwrap();
     let put = ApiRequest {
         body: Some(r#"{"a":1}"#.to_owned()),
         headers: vec![("X-Both".to_owned(), "own".to_owned())],
@@ -121,10 +121,10 @@ async fn sends_what_the_task_asked_for() {
     let response = api.call(&put, &CallContext { trace, deadline: None }).await.unwrap();
     assert_eq!(response, ApiResponse { status: 200, body: "again".to_owned(), attempts: 1 });
     {
-        let asked = server.asked();
-        assert_eq!(asked[0].parts.method, "PUT");
-        assert_eq!(asked[0].parts.uri, "/api/hyperfleet/v1/clusters/c-1/statuses?force=yes");
-        assert_eq!(asked[0].body, r#"{"a":1}"#);
+        let requests = server.asked();
+        assert_eq!(requests[0].parts.method, "PUT");
+        assert_eq!(requests[0].parts.uri, "/api/hyperfleet/v1/clusters/c-1/statuses?force=yes");
+        assert_eq!(requests[0].body, r#"{"a":1}"#);
     }
     let headers = [
         ("x-default", "d"),
@@ -140,16 +140,16 @@ async fn sends_what_the_task_asked_for() {
 }
 
 #[tokio::test]
-async fn no_trace_is_passed_on_unless_it_is_wanted() {
+async fn trace_context_is_sent_only_if_configured() {
     let server = Scripted::start([]).await.unwrap();
-    let api = HttpApi::new(settings(server.url()), Accounts { propagate: false, ..accounts() }).unwrap();
+    let api = HttpApi::new(settings(server.url()), Observers { propagate: false, ..observers() }).unwrap();
     let trace = TraceContext::parse(Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), None);
     api.call(&request(CallMethod::Get, "x"), &CallContext { trace, deadline: None }).await.unwrap();
     assert_eq!(server.header(0, "traceparent"), None);
 }
 
 #[tokio::test]
-async fn zero_attempts_mean_the_clients_own_number() {
+async fn zero_attempts_mean_the_clients_default() {
     let server = Scripted::start([503, 503, 200].map(status)).await.unwrap();
     let post = ApiRequest { retry_attempts: Some(0), ..request(CallMethod::Post, "x") };
     let response = call(&api(server.url()), &post).await.unwrap();
@@ -157,13 +157,13 @@ async fn zero_attempts_mean_the_clients_own_number() {
 }
 
 #[tokio::test]
-async fn attempts_are_counted_by_endpoint_and_class() {
+async fn attempts_are_counted_by_endpoint_and_status_class() {
     let server = Scripted::start([status(503), status(200)]).await.unwrap();
     let api = api(server.url());
     call(&api, &request(CallMethod::Get, "clusters/c-1?x=y")).await.unwrap();
     let foreign = server.url().replace("127.0.0.1", "localhost");
     call(&api, &request(CallMethod::Get, &format!("{foreign}/private/7"))).await.unwrap();
-    let text = api.accounts.metrics.expose(Exposition::Classic);
+    let text = api.observers.metrics.expose(Exposition::Classic);
     let series = [
         r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="5xx"} 1"#,
         r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="2xx"} 1"#,
@@ -175,8 +175,8 @@ async fn attempts_are_counted_by_endpoint_and_class() {
 }
 
 #[tokio::test]
-async fn a_deadline_is_the_events() {
-    // Connections are taken by the kernel; nobody reads them.
+async fn call_ends_at_the_deadline_of_its_event() {
+    // The kernel accepts the connection, but no code reads the request: the call hangs.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let api = api(format!("http://{}", listener.local_addr().unwrap()));
     let get = ApiRequest { timeout: Some(Duration::from_secs(60)), ..request(CallMethod::Get, "x") };
@@ -193,7 +193,7 @@ async fn a_deadline_is_the_events() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_not_tried() {
+async fn invalid_url_or_header_fails_without_an_attempt() {
     let api = api("http://127.0.0.1:9".to_owned());
     let headers = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let cases = [
@@ -206,36 +206,36 @@ async fn what_cannot_be_sent_is_not_tried() {
         assert_eq!(failure.attempts, 0, "{name}: {failure}");
     }
     let failure = call(&api, &request(CallMethod::Get, "ftp://user:hunter2@x/y?token=hunter2")).await.unwrap_err();
-    assert_eq!(failure.message, "`ftp://**REDACTED**@x/y?token=**REDACTED**` is no valid URL");
+    assert_eq!(failure.message, "`ftp://**REDACTED**@x/y?token=**REDACTED**` is not a valid URL");
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused() {
+fn invalid_client_settings_are_errors() {
     let cases = [
         ("no base URL", " ", "the base URL of the HyperFleet API is not configured"),
-        ("no scheme", "api:8000", "`api:8000` is no base URL, expected http:// or https:// and a host"),
+        ("no scheme", "api:8000", "`api:8000` is not a base URL, expected http:// or https:// and a host"),
         (
             "credentials beside a mistake",
             "https//user:hunter2@api?token=hunter2",
-            "`**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+            "`**REDACTED**@api?token=**REDACTED**` is not a base URL, expected http:// or https:// and a host",
         ),
         (
             "credentials and a query",
             "https://user:hunter2@api?token=hunter2",
-            "`https://**REDACTED**@api?token=**REDACTED**` is no base URL, expected http:// or https:// and a host",
+            "`https://**REDACTED**@api?token=**REDACTED**` is not a base URL, expected http:// or https:// and a host",
         ),
-        ("a query", "http://api?x", "`http://api?x` is no base URL, expected http:// or https:// and a host"),
+        ("a query", "http://api?x", "`http://api?x` is not a base URL, expected http:// or https:// and a host"),
     ];
     for (name, base_url, expected) in cases {
-        let error = HttpApi::new(settings(base_url.to_owned()), accounts()).unwrap_err();
+        let error = HttpApi::new(settings(base_url.to_owned()), observers()).unwrap_err();
         assert_eq!(error.to_string(), expected, "{name}");
     }
     let error = default_headers(&[("a b".to_owned(), "hunter2".to_owned())].into()).unwrap_err();
-    assert_eq!(error.to_string(), "default header `a b` is no valid HTTP header");
+    assert_eq!(error.to_string(), "default header `a b` is not a valid HTTP header");
 }
 
 #[test]
-fn nothing_prints_the_value_of_a_header() {
+fn debug_output_hides_header_values() {
     let headers = default_headers(&[("x-key".to_owned(), "hunter2".to_owned())].into()).unwrap();
     assert!(!format!("{:?}", Settings { default_headers: headers, ..settings(String::new()) }).contains("hunter2"));
 }

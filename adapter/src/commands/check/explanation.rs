@@ -1,11 +1,11 @@
-//! The rows that a resource can reach, for people and for programs.
+//! Prints the rows of the decision table that a resource can reach, as text and as JSON.
 
 use std::fmt::Write as _;
 
 use lifecycle_core::task::reach::{Reach, Reached};
 use serde_json::{Value, json};
 
-/// A heading, and a line for each row.
+/// Formats a heading, and a line for each row.
 pub(super) fn text(reach: &Reach<'_>) -> String {
     let resource = reach.resource;
     let mut text = format!("\n{} ({} {})\n", resource.name, resource.kind.api_version(), resource.kind.kind);
@@ -15,13 +15,13 @@ pub(super) fn text(reach: &Reach<'_>) -> String {
     text
 }
 
-/// The row's decisions; those that fail stand last.
+/// Lists the decisions of a row, failures last.
 fn outcomes(reached: &Reached) -> String {
     let decisions = reached.decisions.iter().map(|(decision, reason)| format!("{decision} {reason}"));
     decisions.collect::<Vec<_>>().join(", ")
 }
 
-/// The same for programs.
+/// Formats the resource and its rows as JSON.
 pub(super) fn value(reach: &Reach<'_>) -> Value {
     let rows = reach.rows.iter().map(|reached| {
         json!({

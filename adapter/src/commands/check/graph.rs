@@ -1,10 +1,9 @@
-//! The decision tree of a resource as a Mermaid flowchart.
+//! Draws the decision tree of a resource as a Mermaid flowchart.
 //!
-//! In: the steps that a resource can go through. Out: text in Mermaid's grammar, in which questions are boxes and
-//! decisions are rounded; rows that no event can reach are left out. A decision that several ways lead to stands there once, and
-//! so does a failure: of whatever row, it means the same.
-//! Texts are quoted, and whatever is not plainly text is written as a character code: expressions have
-//! quotes, brackets and comparisons in them, all of which mean something to Mermaid or to HTML.
+//! In: the questions and decisions that a resource can reach. Out: text in Mermaid's grammar, with questions as
+//! boxes and decisions as rounded boxes. Rows that no event can reach are left out. A decision or a failure
+//! that several paths reach is drawn once. Every label is quoted and escaped, because expressions contain
+//! quotes, brackets and comparison signs, which Mermaid or HTML would interpret.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +11,7 @@ use std::fmt::Write as _;
 use lifecycle_core::task::Resource;
 use lifecycle_core::task::reach::{Asks, End, Question, Reach, Step};
 
-/// A page of Markdown with a flowchart for each resource.
+/// A Markdown page with a flowchart for each resource.
 pub(super) fn page(resources: &[Reach<'_>]) -> String {
     let section = |reach: &Reach<'_>| {
         let resource = reach.resource;
@@ -39,14 +38,14 @@ pub(super) fn flowchart(reach: &Reach<'_>) -> String {
 struct Chart<'t> {
     resource: &'t Resource,
     text: String,
-    /// How many questions there are so far; they are numbered.
+    /// The number of questions written so far; a question's number is part of its node's name.
     questions: usize,
-    /// The decisions that are there already.
+    /// The names of the decision nodes that were written already.
     ends: BTreeSet<String>,
 }
 
 impl Chart<'_> {
-    /// Writes a step with all that follows, and gives its name.
+    /// Writes a step and all steps that follow it, and returns the name of the step's node.
     fn step(&mut self, step: &Step) -> String {
         match step {
             Step::Question(question) => self.question(question),
@@ -60,7 +59,7 @@ impl Chart<'_> {
     fn question(&mut self, question: &Question) -> String {
         self.questions += 1;
         let name = format!("question{}", self.questions);
-        let _ = writeln!(self.text, "    {name}[\"{}\"]", self.asked(&question.asks));
+        let _ = writeln!(self.text, "    {name}[\"{}\"]", self.question_label(&question.asks));
         for (answer, step) in &question.answers {
             let next = self.step(step);
             let _ = writeln!(self.text, "    {name} -->|\"{}\"| {next}", escaped(answer));
@@ -69,12 +68,12 @@ impl Chart<'_> {
             let reasons: Vec<_> = question.unanswered.iter().map(|end| end.reason).collect();
             let lines: Vec<_> = reasons.iter().map(|reason| format!("fail {reason}")).collect();
             let next = self.end(format!("fail_{}", reasons.join("_")), &lines);
-            let _ = writeln!(self.text, "    {name} -.->|\"{}\"| {next}", unanswered(question));
+            let _ = writeln!(self.text, "    {name} -.->|\"{}\"| {next}", failure_label(question));
         }
         name
     }
 
-    fn asked(&self, asks: &Asks) -> String {
+    fn question_label(&self, asks: &Asks) -> String {
         match asks {
             Asks::Fact(fact) => escaped(fact),
             Asks::Gates(gates) => {
@@ -98,13 +97,14 @@ impl Chart<'_> {
     }
 }
 
-/// What leads to a failure: what has to be so is not, or what is asked cannot be told.
-fn unanswered(question: &Question) -> &'static str {
-    let has_to_be_so = matches!(question.asks, Asks::Fact(_)) && question.answers.len() == 1;
-    if has_to_be_so { "no" } else { "no answer" }
+/// The label of the edge to a failure: "no" if the only other answer is that a fact holds, else "no answer".
+fn failure_label(question: &Question) -> &'static str {
+    let is_requirement = matches!(question.asks, Asks::Fact(_)) && question.answers.len() == 1;
+    if is_requirement { "no" } else { "no answer" }
 }
 
-/// Text in which nothing means anything to Mermaid or HTML. Mermaid's character codes are decimal: `#34;`.
+/// Replaces each character that Mermaid or HTML could interpret by Mermaid's decimal character code, such as
+/// `#34;`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_is_written_as_a_code() {
+    fn labels_escape_characters_that_mermaid_or_html_interprets() {
         let cases = [
             ("a == 'b' && c[0]", "a == 'b' #38;#38; c[0]"),
             ("\"<b>\" # ; : `%%` {x} $y", "#34;#60;b#62;#34; #35; #59; #58; #96;#37;#37;#96; #123;x#125; #36;y"),

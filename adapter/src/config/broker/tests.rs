@@ -11,14 +11,14 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn sound(text: &str, variables: &[(&str, &str)]) -> BrokerConfig {
+fn valid(text: &str, variables: &[(&str, &str)]) -> BrokerConfig {
     parse("broker.yaml", text, &environment(variables)).unwrap_or_else(|diagnostics| panic!("{diagnostics}")).0
 }
 
 const RABBIT: &str = "broker: {type: rabbitmq, rabbitmq: {url: \"amqp://guest:hunter2@mq:5672/v\"}}\n";
 
 #[test]
-fn rabbitmq_has_defaults() {
+fn rabbitmq_settings_have_defaults() {
     let expected = RabbitMqConfig {
         url: SecretUrl("amqp://guest:hunter2@mq:5672/v".to_owned()),
         exchange: None,
@@ -27,28 +27,28 @@ fn rabbitmq_has_defaults() {
         prefetch_count: 32,
         consumer_tag: None,
     };
-    let config = sound(RABBIT, &[]);
+    let config = valid(RABBIT, &[]);
     assert_eq!(config, BrokerConfig { log_config: false, parallelism: 16, kind: BrokerKind::RabbitMq(expected) });
     assert!(!format!("{config:?}").contains("hunter2"));
 }
 
 #[test]
-fn parallelism_and_prefetch_follow_the_file() {
+fn prefetch_defaults_to_twice_the_parallelism() {
     let with = |keys: &str| {
         format!("subscriber: {{parallelism: {keys}}}\nbroker: {{type: rabbitmq, rabbitmq: {{url: amqp://h{keys}}}}}\n")
     };
     let read = |text: &str| {
-        let config = sound(text, &[]);
+        let config = valid(text, &[]);
         let BrokerKind::RabbitMq(rabbit) = config.kind else { panic!("rabbitmq") };
         (config.parallelism, rabbit.prefetch_count)
     };
     assert_eq!(read(&with("4")), (4, 8));
-    assert_eq!(read(&with("0")), (1, 2), "the Go adapter takes what is not positive as one");
+    assert_eq!(read(&with("0")), (1, 2), "zero counts as one, as in the Go adapter");
     assert_eq!(read("broker: {type: rabbitmq, rabbitmq: {url: amqp://h, prefetch_count: 5}}"), (16, 5));
 }
 
 #[test]
-fn variables_override_even_what_the_file_does_not_have() {
+fn variables_set_keys_that_the_broker_file_lacks() {
     let variables = [
         ("BROKER_TYPE", "rabbitmq"),
         ("BROKER_RABBITMQ_URL", "amqps://h"),
@@ -56,7 +56,7 @@ fn variables_override_even_what_the_file_does_not_have() {
         ("SUBSCRIBER_PARALLELISM", "2"),
         ("LOG_CONFIG", "true"),
     ];
-    let config = sound("{}", &variables);
+    let config = valid("{}", &variables);
     assert!(config.log_config);
     assert_eq!(config.parallelism, 2);
     let BrokerKind::RabbitMq(rabbit) = config.kind else { panic!("rabbitmq") };
@@ -64,19 +64,19 @@ fn variables_override_even_what_the_file_does_not_have() {
 }
 
 #[test]
-fn the_case_of_keys_does_not_matter() {
+fn broker_file_keys_ignore_case() {
     let text =
         "BROKER: {Type: rabbitmq, RabbitMQ: {URL: \"amqp://h\", Exchange_Type: topic}}\nSubscriber: {Parallelism: 3}\n";
-    let config = sound(text, &[]);
+    let config = valid(text, &[]);
     assert_eq!(config.parallelism, 3);
     let BrokerKind::RabbitMq(rabbit) = config.kind else { panic!("rabbitmq") };
     assert_eq!((rabbit.url.expose(), rabbit.exchange_type), ("amqp://h", ExchangeType::Topic));
     let twice = "subscriber: {parallelism: 1}\nSUBSCRIBER: {parallelism: 2}\nbroker: {type: rabbitmq, rabbitmq: {url: amqp://h}}\n";
-    assert_eq!(sound(twice, &[]).parallelism, 2, "of two keys the last one counts");
+    assert_eq!(valid(twice, &[]).parallelism, 2, "of two keys the last one counts");
 }
 
 #[test]
-fn pubsub_is_read_with_its_units() {
+fn pubsub_durations_are_read_with_their_units() {
     let text = "unknown: 1\nbroker:\n  type: googlepubsub\n  googlepubsub:\n    project_id: p\n    topic: ignored\n    ack_deadline_seconds: 60\n    message_retention_duration: 7d\n    expiration_ttl: 0s\n    retry_min_backoff: 10s\n    retry_max_backoff: 10m\n    max_outstanding_messages: 100\n";
     let expected = PubSubConfig {
         project_id: "p".to_owned(),
@@ -89,11 +89,11 @@ fn pubsub_is_read_with_its_units() {
         max_outstanding_messages: Some(100),
         ..PubSubConfig::default()
     };
-    assert_eq!(sound(text, &[]).kind, BrokerKind::GooglePubSub(expected));
+    assert_eq!(valid(text, &[]).kind, BrokerKind::GooglePubSub(expected));
 }
 
 #[test]
-fn mistakes_of_the_brokers_file() {
+fn invalid_broker_files_are_diagnosed() {
     let cases = [
         ("nothing", "{}"),
         ("an unknown type", "broker: {type: kafka}"),
@@ -118,7 +118,7 @@ fn mistakes_of_the_brokers_file() {
 }
 
 #[test]
-fn urls_are_printed_without_their_password() {
+fn broker_url_prints_without_its_password() {
     let cases = [
         ("amqp://user:pass@host:5672/v", "amqp://user:***@host:5672/v"),
         ("amqp://user:p@ss/word@host/v", "amqp://user:***@host/v"),
@@ -132,7 +132,7 @@ fn urls_are_printed_without_their_password() {
 }
 
 #[test]
-fn the_file_is_found_by_variable_or_in_the_usual_places() {
+fn broker_file_is_found_by_variable_or_default_path() {
     let beside = Path::new("/app");
     let named = environment(&[("BROKER_CONFIG_FILE", "/etc/broker.yaml")]);
     let none = Environment::new();
@@ -143,7 +143,7 @@ fn the_file_is_found_by_variable_or_in_the_usual_places() {
 }
 
 #[test]
-fn a_missing_file_is_no_mistake_of_itself() {
+fn missing_broker_file_is_no_error_if_variables_suffice() {
     let variables = environment(&[("BROKER_TYPE", "rabbitmq"), ("BROKER_RABBITMQ_URL", "amqp://h")]);
     assert!(load(Some(Path::new("/nowhere/broker.yaml")), &variables).is_ok());
     assert!(load(None, &variables).is_ok());

@@ -8,17 +8,17 @@ use tower::ServiceExt;
 
 use super::*;
 
-struct Bench {
+struct Fixture {
     router: Router,
     inbox: mpsc::Receiver<Incoming>,
     stop: CancellationToken,
 }
 
-fn bench(places: usize) -> Bench {
+fn fixture(permits: usize) -> Fixture {
     let (sender, inbox) = mpsc::channel(4);
     let stop = CancellationToken::new();
-    let intake = Intake { inbox: sender, places: Arc::new(Semaphore::new(places)), stop: stop.clone() };
-    Bench { router: router(intake), inbox, stop }
+    let intake = Intake { inbox: sender, permits: Arc::new(Semaphore::new(permits)), stop: stop.clone() };
+    Fixture { router: router(intake), inbox, stop }
 }
 
 fn structured() -> Request {
@@ -36,7 +36,7 @@ async fn text(response: Response) -> String {
 }
 
 #[tokio::test]
-async fn the_answer_is_what_became_of_the_event() {
+async fn http_status_reports_the_disposition_of_the_event() {
     let dead = Disposition::DeadLetter { reason: "data is a list".to_owned() };
     let cases = [
         (Disposition::Ack, StatusCode::NO_CONTENT, "", None),
@@ -44,9 +44,9 @@ async fn the_answer_is_what_became_of_the_event() {
         (Disposition::Requeue, StatusCode::SERVICE_UNAVAILABLE, "no events are taken now", Some("1")),
     ];
     for (disposition, status, body, retry_after) in cases {
-        let mut bench = bench(1);
-        let answer = tokio::spawn(bench.router.oneshot(structured()));
-        let incoming = bench.inbox.recv().await.unwrap();
+        let mut fixture = fixture(1);
+        let answer = tokio::spawn(fixture.router.oneshot(structured()));
+        let incoming = fixture.inbox.recv().await.unwrap();
         assert_eq!(incoming.message, Message::Structured(Bytes::from_static(b"{}")));
         assert!(!answer.is_finished(), "no answer before the pass has ended");
         incoming.settlement.settle(disposition.clone());
@@ -59,16 +59,16 @@ async fn the_answer_is_what_became_of_the_event() {
 }
 
 #[tokio::test]
-async fn binary_mode_takes_its_attributes_from_headers() {
-    let mut bench = bench(1);
+async fn binary_mode_reads_attributes_from_headers() {
+    let mut fixture = fixture(1);
     let headers = [
         ("content-type", "application/json"),
         ("ce-specversion", "1.0"),
         ("Ce-Id", "caf%C3%A9"),
         ("x-request-id", "1"),
     ];
-    let answer = tokio::spawn(bench.router.oneshot(request(&headers, r#"{"id":"a"}"#)));
-    let incoming = bench.inbox.recv().await.unwrap();
+    let answer = tokio::spawn(fixture.router.oneshot(request(&headers, r#"{"id":"a"}"#)));
+    let incoming = fixture.inbox.recv().await.unwrap();
     let Message::Binary { mut attributes, body } = incoming.message else { panic!("not binary") };
     attributes.sort();
     let expected = [("id", "café"), ("specversion", "1.0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -78,7 +78,7 @@ async fn binary_mode_takes_its_attributes_from_headers() {
 }
 
 #[tokio::test]
-async fn what_is_refused_before_it_is_an_event() {
+async fn requests_without_a_valid_event_are_rejected() {
     let large = "x".repeat(MAX_EVENT_BYTES + 1);
     let event = ("content-type", STRUCTURED);
     let cases = [
@@ -93,68 +93,68 @@ async fn what_is_refused_before_it_is_an_event() {
         ("another path", Request::post("/events").body(Body::empty()).unwrap(), StatusCode::NOT_FOUND),
     ];
     for (name, request, status) in cases {
-        let mut bench = bench(1);
-        assert_eq!(bench.router.oneshot(request).await.unwrap().status(), status, "{name}");
-        assert!(bench.inbox.try_recv().is_err(), "{name}");
+        let mut fixture = fixture(1);
+        assert_eq!(fixture.router.oneshot(request).await.unwrap().status(), status, "{name}");
+        assert!(fixture.inbox.try_recv().is_err(), "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_full_house_answers_429_until_somebody_leaves() {
-    let mut bench = bench(1);
-    let first = tokio::spawn(bench.router.clone().oneshot(structured()));
-    let incoming = bench.inbox.recv().await.unwrap();
-    let refused = bench.router.clone().oneshot(structured()).await.unwrap();
+async fn full_input_responds_429_until_an_event_is_settled() {
+    let mut fixture = fixture(1);
+    let first = tokio::spawn(fixture.router.clone().oneshot(structured()));
+    let incoming = fixture.inbox.recv().await.unwrap();
+    let refused = fixture.router.clone().oneshot(structured()).await.unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.headers().get("retry-after").unwrap(), "1");
     incoming.settlement.settle(Disposition::Ack);
     first.await.unwrap().unwrap();
-    let second = tokio::spawn(bench.router.oneshot(structured()));
-    bench.inbox.recv().await.unwrap().settlement.settle(Disposition::Ack);
+    let second = tokio::spawn(fixture.router.oneshot(structured()));
+    fixture.inbox.recv().await.unwrap().settlement.settle(Disposition::Ack);
     assert_eq!(second.await.unwrap().unwrap().status(), StatusCode::NO_CONTENT);
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_keeps_its_place_until_the_event_is_settled() {
-    let mut bench = bench(1);
-    let first = tokio::spawn(bench.router.clone().oneshot(structured()));
-    let incoming = bench.inbox.recv().await.unwrap();
+async fn disconnected_client_keeps_its_permit_until_settlement() {
+    let mut fixture = fixture(1);
+    let first = tokio::spawn(fixture.router.clone().oneshot(structured()));
+    let incoming = fixture.inbox.recv().await.unwrap();
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    let refused = bench.router.clone().oneshot(structured()).await.unwrap();
+    let refused = fixture.router.clone().oneshot(structured()).await.unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     incoming.settlement.settle(Disposition::Ack);
 }
 
 #[tokio::test]
-async fn nothing_is_taken_while_stopping_or_when_nobody_listens() {
-    let stopping = bench(1);
+async fn input_responds_503_while_stopping_or_without_a_dispatcher() {
+    let stopping = fixture(1);
     stopping.stop.cancel();
     let answer = stopping.router.oneshot(structured()).await.unwrap();
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
 
-    let Bench { router, inbox, stop: _stop } = bench(1);
+    let Fixture { router, inbox, stop: _stop } = fixture(1);
     drop(inbox);
     let answer = router.oneshot(structured()).await.unwrap();
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
 
-struct Listening {
+struct RunningInput {
     address: SocketAddr,
     inbox: mpsc::Receiver<Incoming>,
     stop: CancellationToken,
     ended: tokio::task::JoinHandle<()>,
 }
 
-async fn listen(max_unsettled: usize) -> Listening {
+async fn listen(max_unsettled: usize) -> RunningInput {
     let input = HttpInput::bind("127.0.0.1:0".parse().unwrap(), max_unsettled).await.unwrap();
     let (address, stop) = (input.local_addr(), CancellationToken::new());
     let (sender, inbox) = mpsc::channel(4);
-    Listening { address, inbox, ended: tokio::spawn(input.run(sender, stop.clone())), stop }
+    RunningInput { address, inbox, ended: tokio::spawn(input.run(sender, stop.clone())), stop }
 }
 
 #[tokio::test]
-async fn a_listener_answers_what_it_took_before_it_stops() {
+async fn stopping_input_responds_to_accepted_events_first() {
     let mut listener = listen(4).await;
     let mut client = TcpStream::connect(listener.address).await.unwrap();
     let request = format!(
@@ -171,13 +171,13 @@ async fn a_listener_answers_what_it_took_before_it_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_gives_its_place_back() {
+async fn stalled_request_body_frees_its_permit() {
     let mut listener = listen(1).await;
     let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-type: {STRUCTURED}\r\ncontent-length: 2\r\n\r\n");
-    let mut dawdler = TcpStream::connect(listener.address).await.unwrap();
-    dawdler.write_all(format!("{head}{{").as_bytes()).await.unwrap();
+    let mut slow_client = TcpStream::connect(listener.address).await.unwrap();
+    slow_client.write_all(format!("{head}{{").as_bytes()).await.unwrap();
     let mut answer = String::new();
-    dawdler.read_to_string(&mut answer).await.unwrap();
+    slow_client.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
 
     let mut client = TcpStream::connect(listener.address).await.unwrap();
@@ -186,7 +186,7 @@ async fn a_body_that_does_not_come_gives_its_place_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_request_does_not_hold_up_the_end() {
+async fn incomplete_request_does_not_delay_the_stop() {
     let listener = listen(4).await;
     let mut client = TcpStream::connect(listener.address).await.unwrap();
     client.write_all(b"POST / HTTP/1.1\r\nhost: ").await.unwrap();
@@ -195,7 +195,7 @@ async fn half_a_request_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn header_values_are_decoded() {
+fn header_values_are_unquoted_and_percent_decoded() {
     let cases = [
         ("plain", "abc", "abc"),
         ("percent-encoded", "a%20b%25", "a b%"),
@@ -211,13 +211,13 @@ fn header_values_are_decoded() {
 
 proptest! {
     #[test]
-    fn percent_encoding_then_decoding_is_the_identity(text in any::<String>()) {
+    fn decoding_reverses_percent_encoding(text in any::<String>()) {
         let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
         prop_assert_eq!(decode(encoded.as_bytes()), text);
     }
 
     #[test]
-    fn no_header_panics(value in prop::collection::vec(any::<u8>(), 0..32)) {
+    fn decoding_an_arbitrary_header_never_panics(value in prop::collection::vec(any::<u8>(), 0..32)) {
         let _ = decode(&value);
     }
 }

@@ -1,7 +1,7 @@
-//! Finds the subscription, or creates what is missing.
+//! Finds the subscription, and creates missing topics and subscriptions if the options allow that.
 //!
-//! In: the options. Out: nothing but the certainty that the subscription exists and is the topic's. An existing
-//! subscription is never changed.
+//! In: the consumer's options. Out: nothing; on success the subscription exists and is attached to the
+//! configured topic. An existing subscription is never changed.
 
 use std::time::Duration;
 
@@ -13,68 +13,68 @@ use lifecycle_errors::Chain;
 
 use super::PubSubOptions;
 
-/// What a subscription that is created is given. What is absent is left to the service.
+/// The properties of a subscription that the adapter creates. The service chooses a property that is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubscriptionPolicies {
-    /// How long the service waits for a settlement.
+    /// The time in seconds after which the service redelivers an unsettled message.
     pub ack_deadline_seconds: Option<u16>,
-    /// How long it keeps messages.
+    /// How long the service keeps a message.
     pub message_retention: Option<Duration>,
-    /// How long it keeps a subscription that nobody uses; zero is for ever.
+    /// The service deletes the subscription after it was unused this long; zero means never.
     pub expiration_ttl: Option<Duration>,
-    /// The least time before it delivers again what was refused.
+    /// The shortest delay before the service redelivers a nacked message.
     pub retry_min_backoff: Option<Duration>,
-    /// The longest time before it delivers again what was refused.
+    /// The longest delay before the service redelivers a nacked message.
     pub retry_max_backoff: Option<Duration>,
-    /// How often it delivers before it gives a message to the dead-letter topic; 5 if absent.
+    /// After this many deliveries the service moves a message to the dead-letter topic; 5 if `None`.
     pub dead_letter_max_attempts: Option<u8>,
-    /// Whether messages with one ordering key come in order.
+    /// Whether the service delivers messages of one ordering key in order.
     pub enable_message_ordering: bool,
 }
 
-/// A subscription that cannot be consumed.
+/// Why a subscription cannot be consumed.
 #[derive(Debug, thiserror::Error)]
 pub enum PubSubError {
-    /// There is no client, most often for want of credentials.
-    #[error("failed to make a client of Pub/Sub: {reason}")]
+    /// The client library failed to start, most often because it found no credentials.
+    #[error("failed to create the Pub/Sub client: {reason}")]
     Client {
-        /// Why.
+        /// The library's error.
         reason: String,
     },
-    /// The subscription or topic does not exist, and must not be created.
+    /// The subscription or topic does not exist, and the configuration does not allow creating it.
     #[error("{what} `{name}` does not exist; create it, or set broker.googlepubsub.{switch}")]
     Missing {
-        /// What is missing.
+        /// `subscription` or `topic`.
         what: &'static str,
-        /// Its full name.
+        /// The full resource name.
         name: String,
-        /// The key that would have it created.
+        /// The configuration key that allows creating it.
         switch: &'static str,
     },
-    /// The subscription belongs to another topic.
+    /// The subscription is attached to another topic.
     #[error(
         "subscription `{subscription}` is attached to topic `{found}` and not to `{wanted}`; correct clients.broker.topic or clients.broker.subscription_id"
     )]
     OtherTopic {
         /// The subscription's full name.
         subscription: String,
-        /// Its topic.
+        /// The full name of the topic that the subscription is attached to.
         found: String,
-        /// The topic that was asked for.
+        /// The full name of the configured topic.
         wanted: String,
     },
-    /// A duration that the service cannot be told.
+    /// A configured duration exceeds the range of the service's type.
     #[error("broker.googlepubsub.{key} is out of range")]
     Duration {
-        /// The duration's key.
+        /// The configuration key of the duration.
         key: &'static str,
     },
-    /// The service refused a step.
+    /// A request to the service failed.
     #[error("failed to {step}")]
     Setup {
-        /// What was tried.
+        /// The request, as the object of "failed to".
         step: String,
-        /// Why it failed.
+        /// The service's error.
         source: Error,
     },
 }
@@ -95,12 +95,12 @@ fn topic_name(options: &PubSubOptions, topic: &str) -> String {
     format!("projects/{}/topics/{topic}", options.project_id)
 }
 
-/// The topic for messages that were refused too often.
+/// The full name of the topic that gets messages after too many nacks.
 fn dead_letter_topic(options: &PubSubOptions) -> String {
     topic_name(options, &format!("{}-dlq", options.subscription_id))
 }
 
-/// The service's administrative side.
+/// The clients that create and look up topics and subscriptions.
 #[derive(Debug)]
 pub(super) struct Admin {
     pub(super) topics: TopicAdmin,
@@ -132,7 +132,7 @@ impl Admin {
         }
         let step = format!("create subscription `{}`", subscription.name);
         match self.subscriptions.create_subscription().with_request(subscription).send().await {
-            // Another replica was faster.
+            // Another replica created the subscription at the same moment, with the same properties.
             Err(error) if is_code(&error, Code::AlreadyExists) => Ok(()),
             created => created.map(|_| ()).map_err(setup(step)),
         }
@@ -151,7 +151,8 @@ impl Admin {
     }
 }
 
-/// The subscription as it is created, with a dead-letter policy in any case.
+/// The subscription to create. It always has a dead-letter policy, so that an event that can never succeed
+/// leaves the subscription.
 fn subscription_of(options: &PubSubOptions) -> Result<Subscription, PubSubError> {
     let policies = &options.policies;
     let dead_letters = DeadLetterPolicy::new()
@@ -168,7 +169,7 @@ fn subscription_of(options: &PubSubOptions) -> Result<Subscription, PubSubError>
         subscription = subscription.set_ack_deadline_seconds(seconds);
     }
     if let Some(ttl) = policies.expiration_ttl {
-        // To the service an expiration policy without a time to live is one that never comes.
+        // An expiration policy without a time to live means that the subscription never expires.
         let ttl = duration("expiration_ttl", Some(ttl).filter(|ttl| !ttl.is_zero()))?;
         subscription = subscription.set_expiration_policy(ExpirationPolicy::new().set_or_clear_ttl(ttl));
     }

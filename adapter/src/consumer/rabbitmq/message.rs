@@ -1,7 +1,7 @@
-//! From an AMQP message to an event's parts.
+//! Converts an AMQP delivery into the parts of an event.
 //!
-//! The Sentinel sends structured events that nothing marks as such. So a message is structured, whatever its
-//! content type, unless its headers are those of a binary event.
+//! The Sentinel publishes structured events without a content type that says so. A message is therefore
+//! structured, whatever its content type, unless its headers contain the attributes of a binary event.
 
 use bytes::Bytes;
 use lapin::message::Delivery;
@@ -9,11 +9,11 @@ use lapin::types::{AMQPValue, ShortString};
 
 use crate::consumer::Message;
 
-/// How the AMQP and HTTP bindings, and those who mixed them up, mark a header as an attribute.
+/// The prefixes of attribute headers in the AMQP and HTTP bindings, and in publishers that mix the two.
 const PREFIXES: [&str; 3] = ["cloudevents:", "cloudevents_", "ce-"];
 const STRUCTURED: &str = "application/cloudevents+json";
 
-/// Takes the payload out of a delivery.
+/// Takes the payload and the attributes out of a delivery.
 pub(super) fn message_of(delivery: &mut Delivery) -> Message {
     let body = Bytes::from(std::mem::take(&mut delivery.data));
     let content_type = delivery.properties.content_type().as_ref().map(ShortString::as_str);
@@ -40,7 +40,7 @@ fn attribute_name(header: &str) -> Option<String> {
     PREFIXES.iter().find_map(|prefix| header.strip_prefix(prefix)).map(str::to_owned)
 }
 
-/// An attribute's value as text; nothing for what no attribute can be.
+/// An attribute's value as text; `None` for an AMQP type that no attribute can have.
 fn text_of(value: &AMQPValue) -> Option<String> {
     match value {
         AMQPValue::LongString(text) => Some(text.to_string()),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_structured_unless_its_headers_say_otherwise() {
+    fn message_is_structured_unless_headers_hold_attributes() {
         let id = || ("cloudEvents:id", long("1"));
         let uuid = || ("_watermill_message_uuid", long("1"));
         let cases: [(&str, Option<&str>, &[_], bool); 7] = [
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_read_from_any_spelling_and_type() {
+    fn attribute_headers_are_read_in_every_prefix_and_type() {
         let message = read(
             Some("application/json"),
             &[

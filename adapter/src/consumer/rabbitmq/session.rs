@@ -1,4 +1,5 @@
-//! One connection to the broker, from its handshake to its loss.
+//! One session with the broker: connects, consumes, and settles messages until the connection is lost or
+//! closed.
 
 use std::error::Error;
 use std::fmt;
@@ -20,34 +21,34 @@ use super::message::message_of;
 use super::{CLOSE_TIMEOUT, OPEN_TIMEOUT, RabbitMqOptions, Topology};
 use crate::consumer::{Disposition, Incoming, InputState, Settled};
 
-/// A session with the broker that did not come about.
+/// Why a session could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RabbitMqError {
-    /// A name that does not fit into the protocol.
+    /// A name is longer than AMQP allows.
     #[error("{what} name of {bytes} bytes is longer than the 255 that AMQP allows: {name}")]
     NameTooLong {
-        /// What bears the name.
+        /// The kind of name, such as `queue`.
         what: &'static str,
         /// The name.
         name: String,
-        /// Its length.
+        /// The length of the name in bytes.
         bytes: usize,
     },
-    /// There is no connection.
+    /// The connection failed.
     #[error("failed to connect to the broker at {broker}")]
     Connect {
-        /// Where it was sought.
+        /// The broker's URL, without credentials.
         broker: String,
-        /// Why.
+        /// The client library's error.
         source: Cause,
     },
-    /// The broker accepted the connection and fell silent.
+    /// The broker accepted the connection, but sent no response.
     #[error("broker at {broker} did not answer within {} seconds", OPEN_TIMEOUT.as_secs())]
     Silent {
-        /// Where it was sought.
+        /// The broker's URL, without credentials.
         broker: String,
     },
-    /// The exchange exists and is another one.
+    /// The exchange exists with other properties.
     #[error(
         "exchange `{exchange}` exists with other properties than durable and of type `{exchange_type}`; \
          set broker.rabbitmq.exchange_type to the type that its publisher declares, or delete the exchange"
@@ -55,12 +56,12 @@ pub enum RabbitMqError {
     ExchangeMismatch {
         /// The exchange's name.
         exchange: String,
-        /// The type that was asked for.
+        /// The configured type.
         exchange_type: &'static str,
-        /// The broker's words.
+        /// The broker's error.
         source: Cause,
     },
-    /// The queue exists and is another one.
+    /// The queue exists with other properties.
     #[error(
         "queue `{queue}` exists with other properties than durable and without arguments; \
          delete it, or choose another one by broker.rabbitmq.queue or clients.broker.subscription_id"
@@ -68,20 +69,20 @@ pub enum RabbitMqError {
     QueueMismatch {
         /// The queue's name.
         queue: String,
-        /// The broker's words.
+        /// The broker's error.
         source: Cause,
     },
-    /// The broker refused one of the other steps.
+    /// The broker refused another step.
     #[error("failed to {step}")]
     Setup {
-        /// What was tried.
+        /// The step, as the object of "failed to".
         step: String,
-        /// Why it failed.
+        /// The client library's error.
         source: Cause,
     },
 }
 
-/// The client library's error as the last link of a chain: its own sources only repeat what it says.
+/// The client library's error, without its sources, because those repeat the same text.
 #[derive(Debug)]
 pub struct Cause(lapin::Error);
 
@@ -100,16 +101,16 @@ impl Cause {
     }
 }
 
-/// Why a session ended.
+/// How a session ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// It was asked to, or nobody takes events any more. Everything is settled and the connection closed.
+    /// The input was stopped. Every message is settled, and the connection is closed.
     Stopped,
-    /// The broker went away, for this reason.
+    /// The connection or the consumer was lost, for this reason.
     Lost(String),
 }
 
-/// A consumer on its channel on its connection. The channel closes when the last handle on it is dropped.
+/// A consumer with its channel and connection. Dropping the session closes the channel.
 #[derive(Debug)]
 pub(super) struct Session {
     connection: Connection,
@@ -124,9 +125,9 @@ impl Session {
     }
 
     async fn open_unbounded(options: &RabbitMqOptions) -> Result<Self, RabbitMqError> {
-        let exchange = short("exchange", options.topology.exchange())?;
-        let queue = short("queue", options.topology.queue())?;
-        let tag = short("consumer tag", &options.consumer_tag)?;
+        let exchange = short_string("exchange", options.topology.exchange())?;
+        let queue = short_string("queue", options.topology.queue())?;
+        let tag = short_string("consumer tag", &options.consumer_tag)?;
 
         let properties = ConnectionProperties::default().with_connection_name(options.connection_name.as_str().into());
         let connection = Connection::connect_uri(options.url.uri(), properties)
@@ -145,8 +146,8 @@ impl Session {
         Ok(Self { connection, channel, consumer })
     }
 
-    /// Hands on what arrives and carries back what became of it, until `stop` or the connection's loss.
-    pub(super) async fn pump(
+    /// Sends deliveries to `inbox` and settles them, until `stop` or until the connection is lost.
+    pub(super) async fn forward(
         &mut self,
         inbox: &mpsc::Sender<Incoming>,
         stop: &CancellationToken,
@@ -155,7 +156,8 @@ impl Session {
         let mut settling = FuturesUnordered::new();
         loop {
             tokio::select! {
-                // Before anything else, lest a message that is requeued for the shutdown be delivered here again.
+                // Check for the stop first: otherwise a message that the shutdown requeues could be delivered
+                // to this consumer again.
                 biased;
                 () = stop.cancelled() => break,
                 () = inbox.closed() => break,
@@ -164,7 +166,8 @@ impl Session {
                     Some(Ok(mut delivery)) => {
                         let (incoming, settled) = Incoming::new(message_of(&mut delivery));
                         settling.push(settle(delivery.acker, settled));
-                        // A closed inbox has dropped the event, which requeues it; the next turn sees it closed.
+                        // If the dispatcher has closed the inbox, the event is dropped, which requeues its
+                        // message. The next iteration then ends the loop.
                         let _ = inbox.send(incoming).await;
                     }
                     Some(Err(error)) => return Ended::Lost(error.to_string()),
@@ -172,9 +175,10 @@ impl Session {
                 }
             }
         }
-        // The passes that run may take until their deadline, and no event can arrive meanwhile.
+        // Report the disconnection before the running passes end, because no event can arrive while they run.
         state.send_replace(InputState::Disconnected);
-        // No more deliveries from here on; if the connection is gone there are none either.
+        // Cancel the consumer, so that the broker delivers no more. If that fails, the connection is lost, and
+        // the broker delivers nothing either.
         let _ = self.channel.basic_cancel(self.consumer.tag(), BasicCancelOptions::default()).await;
         while let Some(()) = settling.next().await {}
         drop(settling);
@@ -218,8 +222,8 @@ fn step(step: impl Into<String>) -> impl FnOnce(lapin::Error) -> RabbitMqError {
     |error| RabbitMqError::Setup { step: step.into(), source: Cause(error) }
 }
 
-/// The conversion of the client library panics on what is too long.
-fn short(what: &'static str, name: &str) -> Result<ShortString, RabbitMqError> {
+/// Converts a name, because the client library's own conversion panics on one that is too long.
+fn short_string(what: &'static str, name: &str) -> Result<ShortString, RabbitMqError> {
     ShortString::try_new(name).map_err(|_| RabbitMqError::NameTooLong {
         what,
         name: name.to_owned(),
@@ -235,7 +239,9 @@ async fn settle(acker: Acker, settled: Settled) {
     };
     match settled {
         Ok(true) => {}
-        Ok(false) => tracing::debug!("not settled: the channel is gone, the broker delivers the message again"),
-        Err(error) => tracing::debug!(%error, "not settled, the broker delivers the message again"),
+        Ok(false) => {
+            tracing::debug!("a message was not settled, because its channel is closed: the broker redelivers it")
+        }
+        Err(error) => tracing::debug!(%error, "failed to settle a message: the broker redelivers it"),
     }
 }

@@ -1,4 +1,4 @@
-//! The broker's address, with its password kept to itself.
+//! The broker's URL, whose user and password are never printed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use lapin::uri::AMQPUri;
 
 use super::{FRAME_BYTES, HEARTBEAT_SECONDS};
 
-/// Where the broker is and who asks. Shows neither user nor password.
+/// An AMQP URL. `Display` and `Debug` print neither user nor password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BrokerUrl(AMQPUri);
 
-/// A text that is no address of a broker. It is not repeated, as it may hold a password.
+/// The text is not an AMQP URL. The error does not quote the text, which may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not an AMQP URL; expected amqp://USER:PASSWORD@HOST:PORT/VHOST (or amqps://), with special characters percent-encoded"
@@ -29,11 +29,12 @@ impl FromStr for BrokerUrl {
 
     fn from_str(text: &str) -> Result<Self, BrokerUrlError> {
         let mut uri: AMQPUri = text.parse().map_err(|_| BrokerUrlError)?;
-        // The parser takes an IPv6 address for no host at all, and would silently go to localhost.
+        // The parser drops an IPv6 host and would silently connect to localhost, so set the host here.
         if let Some(address) = ipv6_host(text) {
             uri.authority.host = address.to_owned();
         }
-        // To the Go client a lone slash is no name: amqp://host/ is the default virtual host.
+        // As in the Go client, `amqp://host/` means the default virtual host `/`, not a virtual host with an
+        // empty name.
         if uri.vhost.is_empty() {
             uri.vhost = "/".to_owned();
         }
@@ -43,7 +44,7 @@ impl FromStr for BrokerUrl {
     }
 }
 
-/// What stands between the brackets of `scheme://user@[address]:port/path`.
+/// The text between the brackets of `scheme://user@[address]:port/path`.
 fn ipv6_host(url: &str) -> Option<&str> {
     let authority = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_addresses_as_the_go_client_does() {
+    fn broker_urls_parse_as_in_the_go_client() {
         let cases = [
             ("no path", "amqp://guest:secret@rabbitmq:5673", "amqp://rabbitmq:5673 (virtual host /)"),
             ("a lone slash", "amqp://guest:secret@rabbitmq:5672/", "amqp://rabbitmq:5672 (virtual host /)"),
@@ -87,21 +88,21 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_in_the_address_wins() {
+    fn heartbeat_in_the_url_overrides_the_default() {
         let heartbeat = |url: &str| url.parse::<BrokerUrl>().unwrap().uri().query.heartbeat;
         assert_eq!(heartbeat("amqp://rabbitmq"), Some(HEARTBEAT_SECONDS));
         assert_eq!(heartbeat("amqp://rabbitmq?heartbeat=30"), Some(30));
     }
 
     #[test]
-    fn a_frame_size_in_the_address_wins() {
+    fn frame_size_in_the_url_overrides_the_default() {
         let frame_max = |url: &str| url.parse::<BrokerUrl>().unwrap().uri().query.frame_max;
         assert_eq!(frame_max("amqp://rabbitmq"), Some(FRAME_BYTES));
         assert_eq!(frame_max("amqp://rabbitmq?frame_max=65536"), Some(65_536));
     }
 
     #[test]
-    fn what_is_refused_is_not_repeated() {
+    fn invalid_url_error_does_not_quote_the_url() {
         for url in ["", "rabbitmq:5672", "http://u:secret@rabbitmq", "amqp:secret", "amqp://u:secret@rabbitmq:port"] {
             let error = url.parse::<BrokerUrl>().unwrap_err();
             assert!(!error.to_string().contains("secret"), "{url}: {error}");

@@ -23,7 +23,7 @@ fn waits(replaced: &[&'static str]) -> Offered<&'static str> {
 }
 
 #[test]
-fn different_resources_run_side_by_side_up_to_the_limit() {
+fn different_resources_run_in_parallel_up_to_the_limit() {
     let mut queue = queue(2);
     assert_eq!(offer(&mut queue, "a", 1, "a1"), Offered::Start("a1"));
     assert_eq!(offer(&mut queue, "b", 1, "b1"), Offered::Start("b1"));
@@ -60,18 +60,19 @@ fn held_queue_starts_no_event() {
 }
 
 #[test]
-fn resources_of_one_id_and_different_kinds_are_different() {
+fn same_id_with_different_kinds_has_different_keys() {
     let mut queue = queue(2);
     assert_eq!(offer(&mut queue, "a", 1, "cluster"), Offered::Start("cluster"));
     let pool = Key::Resource { kind: "NodePool".into(), id: "a".into() };
     assert_eq!(queue.offer(pool, Generation(1), "pool"), Offered::Start("pool"));
 }
 
-/// Name, generations that wait, generation that comes, those replaced, those run then.
+/// Case name, waiting generations, arriving generation, replaced generations, and the generations that run
+/// then.
 type Replacement = (&'static str, &'static [i64], i64, &'static [i64], &'static [i64]);
 
 #[test]
-fn newer_event_replaces_waiting_ones_of_no_higher_generation() {
+fn event_replaces_waiting_ones_of_no_higher_generation() {
     let cases: [Replacement; 6] = [
         ("nothing waits", &[], 2, &[], &[2]),
         ("a lower generation waits", &[1], 2, &[1], &[2]),
@@ -94,7 +95,7 @@ fn newer_event_replaces_waiting_ones_of_no_higher_generation() {
 }
 
 #[test]
-fn busy_resource_lets_the_others_pass() {
+fn busy_resource_does_not_starve_others() {
     let mut queue = queue(1);
     offer(&mut queue, "a", 1, "a1");
     offer(&mut queue, "a", 2, "a2");
@@ -104,7 +105,7 @@ fn busy_resource_lets_the_others_pass() {
 }
 
 #[test]
-fn replacement_keeps_its_place_in_the_queue() {
+fn replacement_takes_the_queue_place_of_the_replaced_event() {
     let mut queue = queue(1);
     offer(&mut queue, "x", 1, "x1");
     offer(&mut queue, "a", 1, "a1");
@@ -114,7 +115,7 @@ fn replacement_keeps_its_place_in_the_queue() {
 }
 
 #[test]
-fn draining_leaves_only_what_runs() {
+fn drain_returns_every_waiting_event() {
     let mut queue = queue(1);
     offer(&mut queue, "a", 1, "a1");
     offer(&mut queue, "a", 2, "a2");
@@ -133,7 +134,7 @@ enum Action {
         resource: u8,
         generation: i64,
     },
-    /// Ends the n-th of those that run.
+    /// Ends the n-th running event.
     Finish(usize),
     Drain,
 }
@@ -146,12 +147,12 @@ fn any_action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// An event, numbered in order of arrival.
+/// A test's event: resource number, generation, and arrival number.
 type Ticket = (u8, i64, usize);
 
-/// What an observer of the queue saw.
+/// Records the queue's outputs, to check order and completeness at the end.
 #[derive(Default)]
-struct Witness {
+struct Recorder {
     offered: BTreeSet<Ticket>,
     started: BTreeSet<Ticket>,
     dropped: BTreeSet<Ticket>,
@@ -159,7 +160,7 @@ struct Witness {
     last_started: BTreeMap<u8, usize>,
 }
 
-impl Witness {
+impl Recorder {
     fn start(&mut self, ticket: Ticket, parallelism: usize) -> Result<(), TestCaseError> {
         prop_assert!(self.running.iter().all(|running| running.0 != ticket.0), "two of one resource at once");
         prop_assert!(self.last_started.insert(ticket.0, ticket.2).is_none_or(|last| last < ticket.2), "out of order");
@@ -176,51 +177,51 @@ impl Witness {
 
 proptest! {
     #[test]
-    fn order_is_kept_and_nothing_is_lost(parallelism in 1..4_usize, actions in prop::collection::vec(any_action(), 0..120)) {
+    fn queue_keeps_order_and_loses_no_event(parallelism in 1..4_usize, actions in prop::collection::vec(any_action(), 0..120)) {
         let mut queue: WorkQueue<Ticket> = queue(parallelism);
-        let mut witness = Witness::default();
+        let mut recorder = Recorder::default();
         for (number, action) in actions.into_iter().enumerate() {
             match action {
                 Action::Offer { resource, generation } => {
                     let ticket = (resource, generation, number);
-                    witness.offered.insert(ticket);
+                    recorder.offered.insert(ticket);
                     match queue.offer(key(&resource.to_string()), Generation(generation), ticket) {
                         Offered::Start(started) => {
                             prop_assert_eq!(started, ticket);
-                            witness.start(ticket, parallelism)?;
+                            recorder.start(ticket, parallelism)?;
                         }
                         Offered::Waits { replaced } => for old in replaced {
                             prop_assert!(old.0 == resource && old.1 <= generation, "wrongly replaced");
-                            prop_assert!(!witness.started.contains(&old) && witness.dropped.insert(old));
+                            prop_assert!(!recorder.started.contains(&old) && recorder.dropped.insert(old));
                         },
                     }
                 }
-                Action::Finish(_) if witness.running.is_empty() => {}
+                Action::Finish(_) if recorder.running.is_empty() => {}
                 Action::Finish(nth) => {
-                    let ended = witness.running.remove(nth % witness.running.len());
+                    let ended = recorder.running.remove(nth % recorder.running.len());
                     if let Some((started, next)) = queue.finished(&key(&ended.0.to_string())) {
                         prop_assert_eq!(started, key(&next.0.to_string()));
-                        witness.start(next, parallelism)?;
+                        recorder.start(next, parallelism)?;
                     }
                 }
                 Action::Drain => {
                     let drained: BTreeSet<Ticket> = queue.drain().into_iter().collect();
-                    prop_assert_eq!(&drained, &witness.waiting().into_iter().collect::<BTreeSet<_>>());
-                    witness.dropped.extend(drained);
+                    prop_assert_eq!(&drained, &recorder.waiting().into_iter().collect::<BTreeSet<_>>());
+                    recorder.dropped.extend(drained);
                 }
             }
-            prop_assert_eq!(queue.running(), witness.running.len());
-            prop_assert_eq!(queue.waiting(), witness.waiting().len());
-            let busy: BTreeSet<u8> = witness.running.iter().map(|ticket| ticket.0).collect();
-            let idle_key_waits = witness.waiting().iter().any(|ticket| !busy.contains(&ticket.0));
-            prop_assert!(!idle_key_waits || witness.running.len() == parallelism, "a free slot stays empty");
+            prop_assert_eq!(queue.running(), recorder.running.len());
+            prop_assert_eq!(queue.waiting(), recorder.waiting().len());
+            let busy: BTreeSet<u8> = recorder.running.iter().map(|ticket| ticket.0).collect();
+            let idle_key_waits = recorder.waiting().iter().any(|ticket| !busy.contains(&ticket.0));
+            prop_assert!(!idle_key_waits || recorder.running.len() == parallelism, "a free slot stays empty");
         }
-        while let Some(ended) = witness.running.pop() {
+        while let Some(ended) = recorder.running.pop() {
             if let Some((_, next)) = queue.finished(&key(&ended.0.to_string())) {
-                witness.start(next, parallelism)?;
+                recorder.start(next, parallelism)?;
             }
         }
-        prop_assert!(witness.waiting().is_empty(), "lost: {:?}", witness.waiting());
+        prop_assert!(recorder.waiting().is_empty(), "lost: {:?}", recorder.waiting());
         prop_assert!(queue.keys.is_empty() && queue.ready.is_empty(), "leftovers");
     }
 }

@@ -10,7 +10,7 @@ fn api(file: Value) -> CannedApi {
 }
 
 #[test]
-fn the_first_entry_that_matches_answers() {
+fn first_matching_entry_answers() {
     let api = api(json!({ "responses": [
         { "match": { "method": "GET", "urlPattern": "/clusters/a$" }, "responses": [{ "body": { "by": 0 } }] },
         { "match": { "method": "*", "urlPattern": "/clusters/" }, "responses": [{ "statusCode": 202, "body": [1] }] },
@@ -33,7 +33,7 @@ fn the_first_entry_that_matches_answers() {
 }
 
 #[test]
-fn answers_are_given_in_order_and_the_last_one_repeats() {
+fn answers_of_an_entry_come_in_order_and_the_last_repeats() {
     let api = api(json!({ "responses": [
         { "match": { "method": "GET", "urlPattern": "/a" }, "responses": [{ "statusCode": 503 }, { "statusCode": 404 }] },
         { "match": { "method": "GET", "urlPattern": "/b" }, "responses": [{ "statusCode": 500 }] },
@@ -43,7 +43,7 @@ fn answers_are_given_in_order_and_the_last_one_repeats() {
 }
 
 #[test]
-fn patterns_are_of_re2() {
+fn url_patterns_use_re2_syntax() {
     let entry = |pattern: &str| json!({ "match": { "method": "*", "urlPattern": pattern }, "responses": [{}] });
     let api = api(json!({ "responses": [entry(r"^/\w+$"), entry(r"^\Q/é?a={b\E$"), entry("^/{id}$")] }));
     let by = ["/a_1", "/é", "/é?a={b", "/{id}"].map(|url| {
@@ -54,20 +54,20 @@ fn patterns_are_of_re2() {
 }
 
 #[test]
-fn patterns_see_resolved_urls() {
+fn url_patterns_match_resolved_urls() {
     let api = api(json!({}));
     assert_eq!(api.resolve_url("clusters/a?full=1"), "/api/hyperfleet/v1/clusters/a?full=1");
 }
 
 #[test]
-fn an_entry_that_could_never_answer_is_refused() {
+fn entry_without_answers_or_with_a_bad_pattern_is_an_error() {
     let cases = [
         ("no answers", json!({ "match": { "method": "GET", "urlPattern": "/" }, "responses": [] }), "has no answers"),
         ("no pattern", json!({ "match": { "method": "GET" }, "responses": [{}] }), "urlPattern is empty"),
         (
             "no regular expression",
             json!({ "match": { "urlPattern": "(" }, "responses": [{}] }),
-            "no regular expression",
+            "not a regular expression",
         ),
     ];
     for (name, entry, expected) in cases {
@@ -79,7 +79,7 @@ fn an_entry_that_could_never_answer_is_refused() {
 }
 
 #[test]
-fn unknown_keys_of_an_answers_file_are_told() {
+fn unknown_keys_of_an_answers_file_are_warnings() {
     let written = json!({
         "response": [],
         "responses": [{
@@ -88,9 +88,9 @@ fn unknown_keys_of_an_answers_file_are_told() {
             "responses": [{ "status": 404, "statusCode": 200, "headers": {}, "body": { "anything": 1 } }],
         }],
     });
-    let told: Vec<String> = unknown_keys("answers.json", &written).all().iter().map(ToString::to_string).collect();
+    let text: Vec<String> = unknown_keys("answers.json", &written).all().iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        text,
         [
             "answers.json: warning: response: is an unknown key and is ignored\n  help: write `responses`",
             "answers.json: warning: responses[0].delay: is an unknown key and is ignored\n  help: remove it; the keys here are match, responses",
@@ -101,7 +101,7 @@ fn unknown_keys_of_an_answers_file_are_told() {
 }
 
 #[test]
-fn urls_stay_as_they_are_without_a_base() {
+fn urls_are_not_resolved_without_a_base() {
     let api = CannedApi::new(None, Answers::compile(serde_json::from_value(json!({})).unwrap()).unwrap());
     for url in ["clusters/a?b=c", "http://api/x", ""] {
         assert_eq!(api.resolve_url(url), url);

@@ -15,7 +15,7 @@ fn object(uid: &str, revision: &str, data: Value) -> Value {
 }
 
 #[test]
-fn says_what_became_of_an_object() {
+fn diff_classifies_the_change_of_an_object() {
     let plain = object("1", "1", json!({ "k": "v" }));
     let changed = object("1", "2", json!({ "k": "w" }));
     let other = object("2", "3", json!({ "k": "v" }));
@@ -37,14 +37,14 @@ fn says_what_became_of_an_object() {
 }
 
 #[test]
-fn bookkeeping_of_the_server_is_no_difference() {
+fn diff_ignores_fields_that_the_server_sets() {
     let before = object("1", "1", json!({ "k": "v" }));
     let after = object("1", "2", json!({ "k": "v" }));
     assert_eq!(compare(&[before], &[after]), []);
 }
 
 #[test]
-fn a_diff_shows_the_lines_that_differ_in_their_surroundings() {
+fn diff_shows_changed_lines_with_context() {
     let data = |last: &str| json!({ "a": "1", "b": "2", "c": "3", "d": "4", "e": last });
     let diffs = compare(&[object("1", "1", data("5"))], &[object("1", "2", data("6"))]);
     let diff = &diffs.first().expect("a difference").diff;
@@ -53,7 +53,7 @@ fn a_diff_shows_the_lines_that_differ_in_their_surroundings() {
 }
 
 #[test]
-fn versions_of_a_group_are_the_same_object() {
+fn diff_treats_api_versions_of_a_group_as_one_object() {
     let mut before = object("1", "1", json!({}));
     before["apiVersion"] = json!("apps/v1beta1");
     let mut after = before.clone();

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 #[test]
-fn objects_are_read_from_every_document_of_every_file_in_order() {
+fn live_objects_are_read_from_every_yaml_document_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\n");
     fs::write(folder.path().join("b.yaml"), object("third")).unwrap();
@@ -17,13 +17,13 @@ fn objects_are_read_from_every_document_of_every_file_in_order() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_holds_no_objects() {
+fn missing_folder_holds_no_objects() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(read_objects(&folder.path().join("live")).unwrap(), Vec::<Value>::new());
 }
 
 #[test]
-fn overrides_take_their_name_from_their_key() {
+fn override_takes_its_name_from_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("discovery.json");
     fs::write(&file, r#"{"a": {"apiVersion": "v1", "kind": "Pod"}, "b": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c"}}}"#)
@@ -34,7 +34,7 @@ fn overrides_take_their_name_from_their_key() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_with_its_place_and_cure() {
+fn input_errors_name_file_place_and_cure() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);

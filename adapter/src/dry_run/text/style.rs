@@ -1,25 +1,25 @@
-//! The colours of the trace, each for a meaning.
+//! The styles of text traces, named by meaning.
 
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Effects, Style};
 
-/// Titles.
+/// Titles of the trace and its phases.
 pub(super) const HEAD: Style = Style::new().effects(Effects::BOLD);
-/// What went well.
+/// A success.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-/// What failed.
+/// A failure.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
-/// What is neither, and worth a look.
-pub(super) const TELLING: Style = AnsiColor::Yellow.on_default();
-/// What explains something else.
+/// Neither success nor failure, but worth a look, such as a wait.
+pub(super) const NOTABLE: Style = AnsiColor::Yellow.on_default();
+/// An explanation of another line.
 pub(super) const FAINT: Style = Style::new().effects(Effects::DIMMED);
 /// Lines that a diff adds.
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
-/// Lines that a diff removes, and what is about to go.
+/// Lines that a diff removes, and objects that are terminating.
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// Gives a text a style; nothing stays nothing.
+/// Formats a text with a style; an empty text stays empty.
 pub(super) fn styled(style: Style, text: impl Display) -> String {
     let text = text.to_string();
     if text.is_empty() { text } else { format!("{style}{text}{style:#}") }

@@ -1,7 +1,8 @@
-//! Makes the trace out of what a pass did.
+//! Builds the trace from the report of a pass.
 //!
-//! In: the task, the pass's report, and the store before and after. Out: a [`Trace`]. Nothing can fail, and nothing is
-//! decided: whatever stands in the trace was said by someone else.
+//! In: the task, the pass's report, and the store's objects before and after the pass. Out: a [`Trace`].
+//! Building never fails and decides nothing; every statement in the trace comes from the report or from the
+//! store.
 
 use std::collections::BTreeSet;
 
@@ -26,34 +27,34 @@ use crate::fetch::CallRecord;
 use crate::pass::{PassReport, PassStatus};
 use crate::transport::memory::Operation;
 
-/// Below this, a double is exact to the unit.
+/// The largest number up to which a double represents every integer: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What is known of a pass when it has ended.
+/// The record of a pass that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Recording<'a> {
-    /// What the pass was about.
+    /// The event of the pass.
     pub event: &'a LifecycleEvent,
-    /// Its clock.
+    /// The clock of the pass.
     pub now: Timestamp,
-    /// What it had to do.
+    /// The task of the pass.
     pub task: &'a Task,
-    /// What it did.
+    /// The report of the pass.
     pub report: &'a PassReport,
-    /// Every object before it.
+    /// Every object before the pass.
     pub before: &'a [Value],
-    /// Every object after it.
+    /// Every object after the pass.
     pub after: &'a [Value],
-    /// Its calls to the object store.
+    /// The pass's calls to the object store.
     pub operations: &'a [Operation],
-    /// For each of its calls to the API, the entry of the answers file that answered it.
+    /// For each call of the pass to the API, the entry of the answers file that answered it.
     pub answered_by: &'a [Option<usize>],
-    /// Whether the bodies of those calls are wanted.
+    /// Whether the trace contains the bodies of those calls.
     pub verbose: bool,
 }
 
 impl Recording<'_> {
-    /// Makes the trace.
+    /// Builds the trace.
     #[must_use]
     pub fn trace(&self) -> Trace {
         let report = self.report;
@@ -80,7 +81,7 @@ impl Recording<'_> {
             resources: report.outcomes.iter().map(|outcome| self.resource(outcome)).collect(),
             decisions: report.outcomes.iter().map(|outcome| self.decision(outcome)).collect(),
             diffs: diff::compare(self.before, self.after),
-            discovered_resources: match report.scope.get("resources").map(plain) {
+            discovered_resources: match report.scope.get("resources").map(with_integers) {
                 Some(Value::Object(resources)) => resources,
                 Some(_) | None => Map::new(),
             },
@@ -107,7 +108,8 @@ impl Recording<'_> {
     fn phase(&self, phase: Phase) -> PhaseTrace {
         let report = self.report;
         let params_failed = report.params_error.is_some();
-        // A precondition that finds nothing leaves its result behind.
+        // If a precondition's call found no resource, the report lists that precondition; if a param's call
+        // did, the list is empty.
         let gone_in_params =
             matches!(report.verdict, Some(Verdict::ResourceNotFound(_))) && report.preconditions.is_empty();
         let (status, detail) = match phase {
@@ -125,7 +127,8 @@ impl Recording<'_> {
             },
             Phase::Resources => match &report.verdict {
                 None => (PhaseStatus::NotRun, None),
-                // Without its preconditions, only the reads of the phase can have failed.
+                // If the preconditions were not met, the phase only read objects, so that a failure is a failed
+                // read.
                 Some(_) if report.outcomes.iter().any(|outcome| outcome.failure().is_some()) => {
                     (PhaseStatus::Failed, None)
                 }
@@ -146,7 +149,7 @@ impl Recording<'_> {
 
     fn params(&self) -> Map<String, Value> {
         let variables = self.report.scope.variables().filter(|(name, _)| *name != "resources");
-        variables.map(|(name, value)| (name.to_owned(), plain(value))).collect()
+        variables.map(|(name, value)| (name.to_owned(), with_integers(value))).collect()
     }
 
     fn param_sources(&self) -> Vec<ParamSource> {
@@ -221,8 +224,9 @@ impl Recording<'_> {
         }
     }
 
-    /// The calls, each with the step that made it. Phases 2 and 4 end with a step that could not call, so the
-    /// calls of a phase belong to its steps in order. Params go on, so theirs cannot be told apart.
+    /// Lists the calls, each with the step that made it. Phases 2 and 4 stop at the first failed call, so that
+    /// the calls match the steps in order. Phase 1 continues after a failed call, so that its calls have no
+    /// step.
     fn requests(&self) -> Vec<RequestTrace> {
         let task = self.task;
         let calls_api = |name: &&str| {
@@ -253,7 +257,7 @@ impl Recording<'_> {
     }
 }
 
-/// Whether an action got as far as its call.
+/// Whether an action sent its call.
 fn made_a_call(action: &ActionResult) -> bool {
     match &action.end {
         ActionEnd::Executed | ActionEnd::Failed(_) => true,
@@ -268,11 +272,13 @@ fn precondition(result: &PreconditionResult) -> PreconditionTrace {
         status: if result.error.is_some() { "failed" } else { "success" },
         matched: result.met,
         error: result.error.clone(),
-        captures: captures.map(|(name, value)| CaptureTrace { name: name.clone(), value: plain(value) }).collect(),
+        captures: captures
+            .map(|(name, value)| CaptureTrace { name: name.clone(), value: with_integers(value) })
+            .collect(),
     }
 }
 
-/// The outcome in the Go adapter's words.
+/// The status of a resource as the Go adapter's traces spell it: `success`, `skipped` or `failed`.
 fn status(outcome: &Outcome) -> &'static str {
     match (&outcome.result, &outcome.decision) {
         (OutcomeResult::Failed(_), _) => "failed",
@@ -289,7 +295,7 @@ fn status(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The decision in the Go adapter's words.
+/// The decision as the Go adapter's traces spell it, such as `create`.
 fn operation_word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Create | Decision::CreateVersion(_) => "create",
@@ -312,22 +318,22 @@ fn action(result: &ActionResult) -> ActionTrace {
     ActionTrace { name: result.name.clone(), status, skipped: status == "skipped", reason, error }
 }
 
-/// A value with whole numbers written as such: variables hold every number of JSON as a double, and Go writes
-/// the double 3 as `3`.
-fn plain(value: &Value) -> Value {
+/// The value with whole numbers as integers. Variables hold every JSON number as a double, which Go prints as
+/// `3`, but serde as `3.0`.
+fn with_integers(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough to be exact")]
             Some(whole) if whole.fract() == 0.0 && whole.abs() < EXACT => Value::from(whole as i64),
             Some(_) | None => value.clone(),
         },
-        Value::Array(items) => items.iter().map(plain).collect(),
-        Value::Object(members) => members.iter().map(|(key, member)| (key.clone(), plain(member))).collect(),
+        Value::Array(items) => items.iter().map(with_integers).collect(),
+        Value::Object(members) => members.iter().map(|(key, member)| (key.clone(), with_integers(member))).collect(),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
 }
 
-/// The JSON body of a call of phase 4.
+/// The JSON body of a call of phase 4; `None` if the body is not JSON.
 fn sent_report(call: &CallRecord) -> Option<ReportTrace> {
     let body = call.request_body.as_ref().filter(|_| call.phase == Phase::PostActions)?;
     Some(ReportTrace { method: call.method, url: call.url.clone(), body: serde_json::from_str(body).ok()? })

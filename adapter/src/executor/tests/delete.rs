@@ -1,9 +1,9 @@
-//! Deletions.
+//! Tests of deletions.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_asked_for_once_and_a_conflict_looked_into() {
+async fn executor_deletes_once_and_reads_the_object_after_a_conflict() {
     use WriteErrorKind as Kind;
     check(vec![
         (
@@ -15,14 +15,15 @@ async fn a_deletion_is_asked_for_once_and_a_conflict_looked_into() {
         ),
         (
             "one that stays is in the answer, and is not read again",
-            Scripted::new([held("a", "u1"), job("b", "u2")]),
+            Scripted::new([job_with_finalizer("a", "u1"), job("b", "u2")]),
             delete(vec![target("a", "u1"), target("b", "u2")]),
             "deleting u1",
             &["delete a", "delete b"],
         ),
         (
             "one that fails stops no other",
-            Scripted::new([job("a", "u1"), held("b", "u2"), job("c", "u3")]).refusing("delete a", Kind::Forbidden),
+            Scripted::new([job("a", "u1"), job_with_finalizer("b", "u2"), job("c", "u3")])
+                .refusing("delete a", Kind::Forbidden),
             delete(vec![target("a", "u1"), target("b", "u2"), target("c", "u3")]),
             "deleting u2; failed Forbidden (delete a)",
             &["delete a", "delete b", "delete c"],
@@ -31,19 +32,19 @@ async fn a_deletion_is_asked_for_once_and_a_conflict_looked_into() {
         (
             "what changed since is not deleted",
             Scripted::new([job("a", "u1"), job("b", "u2")]),
-            delete(vec![outdated("a", "u1"), target("b", "u2")]),
+            delete(vec![outdated_target("a", "u1"), target("b", "u2")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
             &["delete a", "delete b", "get a"],
         ),
         (
-            "what somebody else deleted meanwhile is on its way out, whatever its version",
-            Scripted::new([ending("a", "u1")]),
-            delete(vec![outdated("a", "u1")]),
+            "an object that another client deleted meanwhile is terminating, whatever its version",
+            Scripted::new([terminating_job("a", "u1")]),
+            delete(vec![outdated_target("a", "u1")]),
             "deleting u1",
             &["delete a", "get a"],
         ),
         (
-            "what is gone after a conflict is gone",
+            "an object that does not exist after a conflict counts as deleted",
             Scripted::new([]).refusing("delete a", Kind::Conflict),
             delete(vec![target("a", "u1")]),
             "deleted",
@@ -51,8 +52,8 @@ async fn a_deletion_is_asked_for_once_and_a_conflict_looked_into() {
         ),
         (
             "a conflict that cannot be looked into stays one",
-            Scripted::new([ending("a", "u1")]).refusing("get a", Kind::Unreachable),
-            delete(vec![outdated("a", "u1")]),
+            Scripted::new([terminating_job("a", "u1")]).refusing("get a", Kind::Unreachable),
+            delete(vec![outdated_target("a", "u1")]),
             "deleting ; failed Conflict (delete Job team-a/a)",
             &["delete a", "get a"],
         ),

@@ -11,7 +11,7 @@ fn metrics() -> Arc<Metrics> {
 }
 
 #[test]
-fn only_a_request_without_the_servers_own_answer_raises_a_doubt() {
+fn only_requests_without_the_api_servers_answer_raise_suspicion() {
     let cases = [
         ("a success", Some(200), true, false),
         ("a missing object", Some(404), true, false),
@@ -24,11 +24,11 @@ fn only_a_request_without_the_servers_own_answer_raises_a_doubt() {
         ("no answer", None, false, true),
     ];
     for (name, status, is_answered, expected) in cases {
-        let doubt = Doubt::default();
-        let end = observer(metrics(), doubt.clone())();
-        assert!(!doubt.is_raised(), "{name}: it has only begun");
+        let suspicion = Suspicion::default();
+        let end = observer(metrics(), suspicion.clone())();
+        assert!(!suspicion.is_raised(), "{name}: it has only begun");
         end(&CallRecord { verb: Verb::Get, kind: "Job", status, is_answered, duration: Duration::ZERO });
-        assert_eq!(doubt.is_raised(), expected, "{name}");
+        assert_eq!(suspicion.is_raised(), expected, "{name}");
         if let Some(status) = status.filter(|_| is_answered) {
             assert_eq!(verdict(Ok(status)).is_err(), expected, "{name}: the probe");
         }
@@ -36,8 +36,8 @@ fn only_a_request_without_the_servers_own_answer_raises_a_doubt() {
 }
 
 #[test]
-fn request_that_is_given_up_raises_a_doubt() {
-    let doubt = Doubt::default();
-    drop(observer(metrics(), doubt.clone())());
-    assert!(doubt.is_raised());
+fn cancelled_request_raises_suspicion() {
+    let suspicion = Suspicion::default();
+    drop(observer(metrics(), suspicion.clone())());
+    assert!(suspicion.is_raised());
 }

@@ -1,11 +1,11 @@
-//! What every API server refuses, whatever the kind.
+//! Validates objects by the rules that every API server applies to every kind.
 
 use lifecycle_core::id::GroupVersionKind;
 use serde_json::{Map, Value};
 
 use lifecycle_core::object_ref::ObjectRef;
 
-/// Says what is wrong with an object, if anything is.
+/// Returns the reason why an API server would refuse the object, if there is one.
 pub(super) fn problem(object: &Value) -> Option<String> {
     let subject = ObjectRef::of(object);
     let name = subject.name;
@@ -20,7 +20,7 @@ pub(super) fn problem(object: &Value) -> Option<String> {
     }
 }
 
-/// Names are DNS subdomains, but those of RBAC objects only have to fit into a path.
+/// Names are DNS subdomains. Names of RBAC objects may contain any character that a URL path segment may.
 fn is_name(kind: &GroupVersionKind, name: &str) -> bool {
     if kind.group == "rbac.authorization.k8s.io" {
         return !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);

@@ -1,16 +1,16 @@
-//! What becomes of dependents when their owners go.
+//! Garbage collection: removes references to deleted owners, and finds dependents without an owner.
 
 use lifecycle_core::id::GroupVersionKind;
 use serde_json::Value;
 
 use super::state::{Key, State, is_terminating, metadata_text};
 
-/// The objects that have owners, none of which exists any more. Those that are on their way out are left out.
+/// Finds the objects whose owners are all deleted. Objects that are terminating already are left out.
 ///
-/// References to gone owners of the others are taken away.
-pub(super) fn left_behind(state: &mut State) -> Vec<Key> {
+/// For an object with some owners left, removes the references to the deleted ones.
+pub(super) fn dependents_without_owner(state: &mut State) -> Vec<Key> {
     let keys: Vec<Key> = state.objects.keys().cloned().collect();
-    let mut left_behind = Vec::new();
+    let mut dependents_without_owner = Vec::new();
     for key in keys {
         let Some(stored) = state.objects.get(&key) else { continue };
         let owners = owners(&stored.object);
@@ -22,13 +22,14 @@ pub(super) fn left_behind(state: &mut State) -> Vec<Key> {
         if !existing.is_empty() {
             set_owners(state, &key, existing);
         } else if !is_terminating(&stored.object) {
-            left_behind.push(key);
+            dependents_without_owner.push(key);
         }
     }
-    left_behind
+    dependents_without_owner
 }
 
-/// Takes every reference to the owner of that UID away, so that its dependents outlive it.
+/// Removes every reference to the owner with this UID, so that its dependents outlive it (propagation policy
+/// `Orphan`).
 pub(super) fn disown(state: &mut State, uid: &str) {
     let keys: Vec<Key> = state.objects.keys().cloned().collect();
     for key in keys {
@@ -53,7 +54,7 @@ fn set_owners(state: &mut State, key: &Key, owners: Vec<Value>) {
     }
 }
 
-/// An owner is in its dependent's namespace, or in none.
+/// An owner is in the namespace of its dependent, or cluster-scoped.
 fn exists(state: &State, owner: &Value, namespace: &str) -> bool {
     let kind = GroupVersionKind::new(text(owner, "apiVersion"), text(owner, "kind"));
     [namespace, ""].into_iter().any(|namespace| {

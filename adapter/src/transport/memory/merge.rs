@@ -1,16 +1,16 @@
-//! A forced apply by one manager and merge patches by another, on plain JSON.
+//! Applies and merge-patches plain JSON, with the field ownership of one applying and one patching manager.
 
 use serde_json::{Map, Value};
 
-/// What a write never sets: the server's own fields.
+/// Fields of `metadata` that only the server sets, so that a write ignores them.
 const SERVER_FIELDS: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "managedFields"];
 
-/// What a server leaves out of an object when nothing is in it.
+/// Fields of `metadata` that a server omits when they are empty.
 const OMITTED_IF_EMPTY: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Writes `desired` into `live`: its fields win, fields of others stay, and what `before` (the desired object of
-/// the last apply) had and `desired` has no longer goes.
+/// Applies `desired` to `live`: fields of `desired` win, fields of others stay. Removes the fields that
+/// `before` (the object of the previous apply) contains and `desired` does not.
 pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     let empty = Map::new();
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&empty).clone();
@@ -20,7 +20,7 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     }
     if let Some(live) = live.as_object_mut() {
         for (list, identity) in [("finalizers", None), ("ownerReferences", Some("uid"))] {
-            let union = united(list, identity, live, &before, &desired);
+            let union = union_of_entries(list, identity, live, &before, &desired);
             if let (Some(union), Some(metadata)) = (union, desired.get_mut("metadata").and_then(Value::as_object_mut)) {
                 metadata.insert(list.to_owned(), union);
             }
@@ -29,8 +29,8 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     }
 }
 
-/// Merges `patch` into `live`, and takes what it names out of `applied`, the desired object of the last apply: the patch's
-/// manager owns that now, so that the next apply does not remove it for not naming it.
+/// Merges `patch` into `live`, and removes the patched fields from `applied`, the object of the last apply. The
+/// patch's manager owns these fields from now on, so that a later apply that omits them does not remove them.
 pub(super) fn patch(live: &mut Value, applied: Option<&mut Value>, patch: &Value) {
     let mut patch = patch.clone();
     drop_server_fields(patch.get_mut("metadata"));
@@ -39,15 +39,15 @@ pub(super) fn patch(live: &mut Value, applied: Option<&mut Value>, patch: &Value
         metadata.retain(|key, value| !(OMITTED_IF_EMPTY.contains(&key.as_str()) && is_empty(value)));
     }
     if let Some(applied) = applied {
-        disclaim(applied, &patch);
+        remove_patched_fields(applied, &patch);
     }
 }
 
-fn disclaim(applied: &mut Value, patch: &Value) {
+fn remove_patched_fields(applied: &mut Value, patch: &Value) {
     let (Some(applied), Some(patch)) = (applied.as_object_mut(), patch.as_object()) else { return };
     for (key, patch) in patch {
         match applied.get_mut(key) {
-            Some(below @ Value::Object(_)) if patch.is_object() => disclaim(below, patch),
+            Some(below @ Value::Object(_)) if patch.is_object() => remove_patched_fields(below, patch),
             _ => {
                 applied.remove(key);
             }
@@ -66,28 +66,28 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn merge(live: &mut Map<String, Value>, before: &Map<String, Value>, desired: &Map<String, Value>) {
-    for (key, had) in before.iter().filter(|(key, _)| !desired.contains_key(*key)) {
-        drop_owned(live, key, had);
+    for (key, applied) in before.iter().filter(|(key, _)| !desired.contains_key(*key)) {
+        drop_owned(live, key, applied);
     }
-    for (key, wanted) in desired {
+    for (key, desired) in desired {
         let empty = Map::new();
-        match (live.get_mut(key).and_then(Value::as_object_mut), wanted) {
-            (Some(live), Value::Object(wanted)) => {
-                merge(live, before.get(key).and_then(Value::as_object).unwrap_or(&empty), wanted);
+        match (live.get_mut(key).and_then(Value::as_object_mut), desired) {
+            (Some(live), Value::Object(desired)) => {
+                merge(live, before.get(key).and_then(Value::as_object).unwrap_or(&empty), desired);
             }
             _ => {
-                live.insert(key.clone(), wanted.clone());
+                live.insert(key.clone(), desired.clone());
             }
         }
     }
 }
 
-/// Removes a field, but of a mapping only what was ours.
-fn drop_owned(live: &mut Map<String, Value>, key: &str, had: &Value) {
+/// Removes a field that an earlier apply set; of a mapping, removes only the entries that the apply set.
+fn drop_owned(live: &mut Map<String, Value>, key: &str, applied: &Value) {
     let Some(value) = live.get_mut(key) else { return };
-    if let (Some(live), Some(had)) = (value.as_object_mut(), had.as_object()) {
-        for (key, had) in had {
-            drop_owned(live, key, had);
+    if let (Some(live), Some(applied)) = (value.as_object_mut(), applied.as_object()) {
+        for (key, applied) in applied {
+            drop_owned(live, key, applied);
         }
         if !live.is_empty() {
             return;
@@ -96,8 +96,9 @@ fn drop_owned(live: &mut Map<String, Value>, key: &str, had: &Value) {
     live.remove(key);
 }
 
-/// The entries of a metadata list that others wrote, and ours.
-fn united(
+/// Joins the list entries of other managers with the entries of `desired`, as the server does for `finalizers`
+/// and `ownerReferences`.
+fn union_of_entries(
     list: &str,
     identity: Option<&str>,
     live: &Map<String, Value>,
@@ -112,9 +113,11 @@ fn united(
         Some(key) => a.get(key) == b.get(key),
         None => a == b,
     };
-    let (ours, was_ours) = (entries(desired), entries(before));
-    let mut union: Vec<Value> =
-        entries(live).into_iter().filter(|entry| !was_ours.iter().chain(&ours).any(|ours| same(entry, ours))).collect();
-    union.extend(ours);
+    let (applied, formerly_applied) = (entries(desired), entries(before));
+    let mut union: Vec<Value> = entries(live)
+        .into_iter()
+        .filter(|entry| !formerly_applied.iter().chain(&applied).any(|applied| same(entry, applied)))
+        .collect();
+    union.extend(applied);
     (!union.is_empty()).then(|| union.into())
 }

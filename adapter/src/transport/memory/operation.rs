@@ -1,26 +1,26 @@
-//! What was asked of the store, as traces list it.
+//! The store's log of operations, for traces.
 
-/// One call that was made.
+/// One logged call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// What was called.
+    /// The kind of call.
     pub verb: OperationVerb,
-    /// The kind.
+    /// The kind of the object.
     pub kind: String,
-    /// The namespace; empty if there is none.
+    /// The object's namespace; empty if it has none.
     pub namespace: String,
-    /// The name; empty for [`OperationVerb::Discover`].
+    /// The object's name; empty for [`OperationVerb::Discover`].
     pub name: String,
-    /// What an apply or a patch did.
+    /// The effect of an apply or a patch; `None` for other calls.
     pub result: Option<ApplyResult>,
 }
 
-/// The calls that a trace tells apart.
+/// The kinds of calls that a trace distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in traces")]
 pub enum OperationVerb {
     Apply,
-    /// A merge patch.
+    /// A JSON merge patch.
     Patch,
     /// A read by name.
     Get,
@@ -30,7 +30,7 @@ pub enum OperationVerb {
 }
 
 impl OperationVerb {
-    /// The word that traces use.
+    /// The verb as traces print it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl OperationVerb {
     }
 }
 
-/// What an apply or a patch did.
+/// The effect of an apply or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in traces")]
 pub enum ApplyResult {
@@ -53,7 +53,7 @@ pub enum ApplyResult {
 }
 
 impl ApplyResult {
-    /// The word that traces use.
+    /// The result as traces print it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What the store holds, and what a server adds to it.
+//! The objects of the in-memory store, and the fields that a server adds to them.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,13 @@ pub(super) struct State {
 #[derive(Clone)]
 pub(super) struct Stored {
     pub(super) object: Value,
-    /// What was last applied, without what patches changed since; none for an object that was there at the start.
+    /// The object of the last apply, without the fields that patches changed since; `None` if the object
+    /// existed at the start.
     pub(super) applied: Option<Value>,
 }
 
-/// Where an object is kept. Versions of a group share their objects, as at a server.
+/// Identifies an object. The API version is not part of the key, because all versions of a group share their
+/// objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) group: String,
@@ -41,15 +43,16 @@ impl State {
         Self { now, ..Self::default() }
     }
 
-    /// Gives an object what a server gives it on creation.
+    /// Adds the fields that a server sets at creation: UID, creation timestamp, and resource version.
     pub(super) fn admit(&mut self, mut object: Value) -> Value {
         self.uids += 1;
         fill(&mut object, "uid", Some(format!("00000000-0000-4000-8000-{:012x}", self.uids).into()));
         fill(&mut object, "creationTimestamp", Some(self.timestamp()));
         fill(&mut object, "resourceVersion", Some(self.next_version()));
-        // A version that an object brings along must not come again.
-        let given = metadata_text(&object, "resourceVersion").parse().unwrap_or_default();
-        self.revision = self.revision.max(given);
+        // A test's object may bring its own resource version. Continue after that number, so that it stays
+        // unique.
+        let revision = metadata_text(&object, "resourceVersion").parse().unwrap_or_default();
+        self.revision = self.revision.max(revision);
         object
     }
 
@@ -59,7 +62,7 @@ impl State {
         self.revision.to_string().into()
     }
 
-    /// Whether objects of a kind are in namespaces, as far as its name or an object of it tells.
+    /// Whether objects of a kind are namespaced. For a custom kind, whether the store holds one in a namespace.
     pub(super) fn is_namespaced(&self, kind: &GroupVersionKind) -> bool {
         is_namespaced(kind).unwrap_or_else(|| {
             let mut keys = self.objects.keys().filter(|key| key.group == kind.group && key.kind == kind.kind);
@@ -67,16 +70,16 @@ impl State {
         })
     }
 
-    /// The time as Kubernetes writes it: whole seconds.
+    /// The clock's time in Kubernetes' format, which has whole seconds.
     pub(super) fn timestamp(&self) -> Value {
         Timestamp::from_second(self.now.as_second()).unwrap_or(self.now).to_string().into()
     }
 }
 
 impl Stored {
-    /// Takes another object's place, as the same object.
-    pub(super) fn replace(&mut self, instead: &Value) {
-        let before = std::mem::replace(&mut self.object, instead.clone());
+    /// Replaces the object by `replacement`, but keeps UID, creation timestamp, and resource version.
+    pub(super) fn replace(&mut self, replacement: &Value) {
+        let before = std::mem::replace(&mut self.object, replacement.clone());
         for key in ["uid", "creationTimestamp", "resourceVersion"] {
             fill(&mut self.object, key, before.get("metadata").and_then(|metadata| metadata.get(key)).cloned());
         }
@@ -104,12 +107,12 @@ pub(super) fn refuse(kind: WriteErrorKind, verb: &str, subject: &ObjectRef, mess
     WriteError { kind, call: format!("{verb} {subject}"), status, message: message.to_owned() }
 }
 
-/// Whether a target is the live object, in the version that was looked at.
+/// Checks that `live` has the UID and, if the target names one, the resource version of `target`.
 pub(super) fn fence(verb: &str, target: &Target, live: &Value) -> Result<(), WriteError> {
-    let looked_at = &target.resource_version;
+    let version = &target.resource_version;
     let message = if metadata_text(live, "uid") != target.uid {
         "the UID is another one"
-    } else if !looked_at.is_empty() && looked_at != metadata_text(live, "resourceVersion") {
+    } else if !version.is_empty() && version != metadata_text(live, "resourceVersion") {
         "the object was modified meanwhile"
     } else {
         return Ok(());

@@ -31,7 +31,7 @@ fn target(object: &Value) -> Target {
     }
 }
 
-/// An object without managed fields: the store migrates none.
+/// A version without managed fields, so that an update migrates none.
 fn unmanaged() -> Version {
     Version::new(Value::Null)
 }
@@ -46,7 +46,7 @@ fn named(namespace: Option<&str>, name: &str) -> Query {
 }
 
 #[tokio::test]
-async fn a_created_object_has_what_a_server_adds() {
+async fn created_object_gets_uid_version_and_timestamp() {
     let store = store();
     let created = store.create(&map("x", json!({ "k": "v" })), &Destination::ThisCluster).await.unwrap();
     assert_eq!(created["metadata"]["uid"], "00000000-0000-4000-8000-000000000001");
@@ -61,7 +61,7 @@ async fn a_created_object_has_what_a_server_adds() {
 }
 
 #[tokio::test]
-async fn a_name_is_looked_for_in_one_namespace_as_a_server_does() {
+async fn get_of_a_namespaced_kind_needs_a_namespace() {
     let widget = |namespace: &str| json!({ "apiVersion": "example.io/v1", "kind": "Widget", "metadata": { "name": "x", "namespace": namespace } });
     let of = |version: &str, kind: &str| Query { kind: GroupVersionKind::new(version, kind), ..named(None, "x") };
     let refused = "is a namespaced kind: the namespace is missing";
@@ -74,14 +74,14 @@ async fn a_name_is_looked_for_in_one_namespace_as_a_server_does() {
     ];
     for (name, objects, query, is_refused) in cases {
         let found = store().with_objects(objects).unwrap().find(&query).await;
-        let told = found.map_err(|error| error.to_string());
-        assert_eq!(told.is_err(), is_refused, "{name}: {told:?}");
-        assert!(told.err().is_none_or(|error| error.ends_with(refused)), "{name}");
+        let found = found.map_err(|error| error.to_string());
+        assert_eq!(found.is_err(), is_refused, "{name}: {found:?}");
+        assert!(found.err().is_none_or(|error| error.ends_with(refused)), "{name}");
     }
 }
 
 #[tokio::test]
-async fn what_no_server_accepts_is_refused() {
+async fn objects_that_no_api_server_accepts_are_invalid() {
     let cases = [
         ("no kind", json!({ "apiVersion": "v1", "metadata": { "name": "x" } }), false),
         ("no apiVersion", json!({ "kind": "ConfigMap", "metadata": { "name": "x" } }), false),
@@ -123,7 +123,7 @@ async fn dry_run_writes_nothing() {
 }
 
 #[tokio::test]
-async fn an_apply_keeps_what_others_wrote_and_drops_what_it_wrote_before() {
+async fn apply_keeps_foreign_fields_and_removes_its_own_omitted_ones() {
     let cases = [
         ("a field changes", json!({ "a": "1" }), json!({}), json!({ "a": "2" }), json!({ "a": "2" })),
         ("a field is dropped", json!({ "a": "1", "b": "1" }), json!({}), json!({ "a": "1" }), json!({ "a": "1" })),
@@ -154,7 +154,7 @@ async fn an_apply_keeps_what_others_wrote_and_drops_what_it_wrote_before() {
     for (name, first, foreign, second, expected) in cases {
         let store = store();
         let created = store.create(&map("x", first), &Destination::ThisCluster).await.unwrap();
-        // Someone else writes: what is live differs from what was applied.
+        // Another client changes the live object, so that it differs from the applied one.
         {
             let mut state = store.state();
             let stored = state.objects.values_mut().next().unwrap();
@@ -169,7 +169,7 @@ async fn an_apply_keeps_what_others_wrote_and_drops_what_it_wrote_before() {
 }
 
 #[tokio::test]
-async fn finalizers_and_owner_references_of_others_survive() {
+async fn apply_keeps_foreign_finalizers_and_owner_references() {
     let mut live = map("x", json!({}));
     live["metadata"]["finalizers"] = json!(["example.com/foreign"]);
     live["metadata"]["ownerReferences"] = json!([{ "uid": "o1", "name": "foreign" }]);
@@ -190,7 +190,7 @@ async fn finalizers_and_owner_references_of_others_survive() {
 }
 
 #[tokio::test]
-async fn uids_fence_and_finalizers_hold() {
+async fn deletion_is_fenced_by_uid_and_blocked_by_finalizers() {
     let store = store();
     let created = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     let namesake = Target { uid: "other".to_owned(), ..target(&created) };
@@ -221,7 +221,7 @@ async fn uids_fence_and_finalizers_hold() {
 }
 
 #[tokio::test]
-async fn a_store_that_keeps_deleted_objects_shows_them_as_terminating() {
+async fn keep_deleted_shows_deleted_objects_as_terminating() {
     let store = store().keep_deleted();
     let created = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
     let deletion = store.delete(&target(&created), PropagationPolicy::Background).await.unwrap();
@@ -230,7 +230,7 @@ async fn a_store_that_keeps_deleted_objects_shows_them_as_terminating() {
 }
 
 #[tokio::test]
-async fn an_override_is_there_from_the_start_and_takes_the_place_of_what_is_applied() {
+async fn override_exists_at_start_and_replaces_the_applied_object() {
     let mut instead = map("x", json!({ "from": "override" }));
     instead["metadata"]["uid"] = json!("given");
     let store = store().with_overrides(BTreeMap::from([("x".to_owned(), instead)])).unwrap();
@@ -248,7 +248,7 @@ async fn an_override_is_there_from_the_start_and_takes_the_place_of_what_is_appl
 }
 
 #[tokio::test]
-async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
+async fn selector_finds_every_match_and_operations_are_logged() {
     let labelled = |name: &str, team: &str| {
         let mut object = map(name, json!({}));
         object["metadata"]["labels"] = json!({ "team": team, "tier": "1" });
@@ -299,7 +299,7 @@ async fn a_selector_finds_every_match_and_the_log_has_every_operation() {
 }
 
 #[tokio::test]
-async fn an_update_that_another_write_came_before_is_refused() {
+async fn update_after_another_write_is_a_conflict() {
     let store = store();
     let created = store.create(&map("one", json!({ "a": "1" })), &Destination::ThisCluster).await.unwrap();
     let looked_at =
@@ -310,7 +310,7 @@ async fn an_update_that_another_write_came_before_is_refused() {
 }
 
 #[tokio::test]
-async fn the_clock_can_be_set() {
+async fn clock_stays_until_it_is_set() {
     let store = store();
     let mut held = map("x", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -326,7 +326,7 @@ async fn the_clock_can_be_set() {
 }
 
 #[test]
-fn a_version_that_an_object_brings_along_does_not_come_again() {
+fn resource_version_of_an_initial_object_is_never_reused() {
     let mut old = map("x", json!({}));
     old["metadata"]["resourceVersion"] = json!("41");
     let store = store().with_objects([old, map("y", json!({}))]).unwrap();

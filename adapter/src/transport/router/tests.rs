@@ -1,4 +1,4 @@
-//! One task in two worlds at once.
+//! Runs one task on two in-memory stores: this cluster and a Maestro consumer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::time::Duration;
@@ -25,7 +25,8 @@ fn world() -> MemoryTransport {
     MemoryTransport::new(NOW.parse().unwrap())
 }
 
-/// The same object twice: in this cluster, and at the consumer `spoke`. No task file can say so yet.
+/// A task that wants the same object twice: in this cluster, and at the consumer `spoke`. The test builds it in
+/// code, because task files cannot name a consumer yet.
 fn task() -> Task {
     let entry = |name: &str| {
         json!({
@@ -46,7 +47,7 @@ fn task() -> Task {
     task
 }
 
-/// One pass; gives what became of each resource.
+/// Runs one pass, and returns the result of each resource.
 async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut scope = Scope::new(NOW.parse().unwrap());
@@ -83,7 +84,7 @@ async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<St
 }
 
 #[tokio::test]
-async fn one_task_lives_in_two_worlds() {
+async fn one_task_runs_on_two_destinations() {
     let router = Router::with_consumers(world(), world());
     let task = task();
     let operations = || [router.cluster.operations(), router.consumers.as_ref().unwrap().operations()];
@@ -100,7 +101,7 @@ async fn one_task_lives_in_two_worlds() {
 }
 
 #[tokio::test]
-async fn a_destination_without_a_transport_refuses_every_call() {
+async fn calls_to_a_destination_without_transport_are_invalid() {
     let router = Router::new(world());
     let unread =
         "DiscoveryFailed: failed to find at Maestro consumer spoke: the maestro transport is not supported yet";

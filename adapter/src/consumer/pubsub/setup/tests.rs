@@ -14,7 +14,8 @@ use super::*;
 const TOPIC: &str = "projects/p/topics/clusters";
 const DEAD_LETTERS: &str = "projects/p/topics/job-dlq";
 
-/// A service that knows topics and subscriptions by name, and refuses with a code if told to.
+/// A fake Pub/Sub service: stores topics and subscriptions by name, and fails requests with a code that a test
+/// sets.
 #[derive(Debug, Default)]
 struct Service {
     topics: Mutex<Vec<String>>,
@@ -104,7 +105,7 @@ fn with(topics: &[&str], subscription_of_topic: Option<&str>) -> Service {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_wrong_is_an_error_with_its_cure() {
+async fn missing_topic_or_subscription_is_an_error_with_a_cure() {
     let cases = [
         ("the subscription is the topic's", with(&[], Some(TOPIC)), options(false, false), None),
         (
@@ -151,7 +152,7 @@ async fn what_is_missing_or_wrong_is_an_error_with_its_cure() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_created_as_far_as_allowed() {
+async fn missing_topics_and_subscription_are_created_if_allowed() {
     for (create_topic, known, expected) in
         [(false, vec![TOPIC], vec![TOPIC]), (true, vec![], vec![TOPIC, DEAD_LETTERS])]
     {
@@ -165,7 +166,7 @@ async fn what_is_missing_is_created_as_far_as_allowed() {
 }
 
 #[test]
-fn policies_are_handed_on() {
+fn created_subscription_has_the_configured_policies() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let mut options = options(false, true);
     options.policies = SubscriptionPolicies {

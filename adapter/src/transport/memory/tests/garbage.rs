@@ -1,9 +1,9 @@
-//! Owners and dependents.
+//! Tests of garbage collection: owners and dependents.
 
 use super::*;
 
 #[tokio::test]
-async fn dependents_go_when_their_last_owner_is_gone_and_garbage_is_collected() {
+async fn garbage_collection_deletes_dependents_without_owner() {
     let owned = |name: &str, owners: &[&Value]| {
         let mut object = map(name, json!({}));
         let reference = |owner: &&Value| json!({ "apiVersion": "v1", "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] });
@@ -35,7 +35,7 @@ async fn dependents_go_when_their_last_owner_is_gone_and_garbage_is_collected() 
     assert_eq!(names(&store), ["held", "of-both", "of-the-namespace", "second", "a"]);
     assert!(is_terminating(&store.objects()[0]));
     store.collect_garbage();
-    assert_eq!(names(&store).len(), 5, "what is ending is left to its finalizer");
+    assert_eq!(names(&store).len(), 5, "a terminating object waits for its finalizer");
 
     store.delete(&target(&second), PropagationPolicy::Orphan).await.unwrap();
     store.collect_garbage();

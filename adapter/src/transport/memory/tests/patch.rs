@@ -1,9 +1,9 @@
-//! Merge patches, and what an apply makes of them.
+//! Tests of merge patches, and of applies after them.
 
 use super::*;
 
 #[tokio::test]
-async fn a_merge_patch_sets_removes_and_keeps_the_rest() {
+async fn merge_patch_sets_removes_and_keeps_fields() {
     let labelled = json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "k": "v", "gone": "x" },
                            "metadata": { "name": "x", "namespace": "a", "labels": { "l": "1" },
                                          "ownerReferences": [{ "uid": "o1" }, { "uid": "o2" }] } });
@@ -66,7 +66,7 @@ async fn a_merge_patch_sets_removes_and_keeps_the_rest() {
 }
 
 #[tokio::test]
-async fn a_patch_is_fenced_and_stays_an_object() {
+async fn patch_is_fenced_and_must_be_an_object() {
     let store = store();
     let created = store.create(&map("x", json!({ "a": "1" })), &Destination::ThisCluster).await.unwrap();
     let seen = Target { resource_version: "1".to_owned(), ..target(&created) };
@@ -89,7 +89,7 @@ async fn a_patch_is_fenced_and_stays_an_object() {
 }
 
 #[tokio::test]
-async fn what_was_patched_survives_the_next_applies() {
+async fn patched_fields_survive_later_applies() {
     let cases = [
         ("a new field", json!({ "a": "1" }), json!({ "p": "1" }), json!({ "a": "2" }), json!({ "a": "2", "p": "1" })),
         (
@@ -133,7 +133,7 @@ async fn what_was_patched_survives_the_next_applies() {
 }
 
 #[tokio::test]
-async fn a_patch_can_take_the_last_finalizer_of_what_is_ending() {
+async fn patch_that_removes_the_last_finalizer_ends_the_deletion() {
     let mut held = map("x", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let store = store();
