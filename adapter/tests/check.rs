@@ -51,7 +51,7 @@ fn diagnostics_have_place_line_and_cure() {
             &gated,
             &[],
             true,
-            "task.yaml:5:45: warning: resources[0].lifecycle.create.when.expression: can never hold: it is asked while `job` is absent, and does not hold then; `job` is never created
+            "task.yaml:5:45: warning: resources[0].lifecycle.create.when.expression: cannot hold while `resources.job` is absent, and the adapter evaluates it then: `job` is never created
   5 |     lifecycle: {create: {when: {expression: has(resources.job)}}}
     |                                             ^
   help: ask for what `job` waits for, not for `job` itself
@@ -71,7 +71,7 @@ config.yaml:1:11: error: adapter.nam: unknown key
   1 | adapter: {nam: installer}
     |           ^
   help: did you mean `name`? Accepted here: `name`, `version`
-task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: can never hold: it is asked while `job` is absent, and does not hold then; `job` is never created
+task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: cannot hold while `resources.job` is absent, and the adapter evaluates it then: `job` is never created
   5 |     lifecycle: {create: {when: {expression: has(resources.job)}}}
     |                                             ^
   help: ask for what `job` waits for, not for `job` itself
@@ -137,7 +137,7 @@ fn json_output_has_the_same_diagnostics() {
                 "path": "resources[0].lifecycle.create.when.expression",
                 "line": 5,
                 "column": 45,
-                "message": "can never hold: it is asked while `job` is absent, and does not hold then; `job` is never created",
+                "message": "cannot hold while `resources.job` is absent, and the adapter evaluates it then: `job` is never created",
                 "help": "ask for what `job` waits for, not for `job` itself",
             }],
         })

@@ -110,14 +110,13 @@ impl Gated<'_> {
             Kind::Patch | Kind::Recreate | Kind::Orphan | Kind::Delete => return,
         };
         let name = &self.resource.name;
-        let unless = match &self.resource.discovery.by {
-            DiscoverBy::Name(_) => "",
+        let effect = match &self.resource.discovery.by {
+            DiscoverBy::Name(_) => "is never created",
             // `resources.<name>` then shows an object that the selector finds and the resource does not own.
-            DiscoverBy::Labels(_) => " unless its selector finds another one's object",
+            DiscoverBy::Labels(_) => "is not created unless its selector finds another one's object",
         };
-        let message = format!(
-            "{verb} while `resources.{name}` is absent, and the adapter evaluates it then: `{name}` is not created{unless}"
-        );
+        let message =
+            format!("{verb} while `resources.{name}` is absent, and the adapter evaluates it then: `{name}` {effect}");
         let help = match (is_refused, gate.kind) {
             (false, _) => format!("read it as an optional: `resources.?{name}.?…orValue(…)`"),
             (true, Kind::Create) => format!("ask for what `{name}` waits for, not for `{name}` itself"),
