@@ -6,7 +6,7 @@ use super::Expected::{Absent, Fails, Is, Missing};
 use super::*;
 
 #[test]
-fn has_is_false_of_what_holds_no_fields() {
+fn has_is_false_for_values_without_fields() {
     let mut scope = scope();
     scope.set("list_of_texts", json!(["a"]));
     check(
@@ -79,7 +79,7 @@ fn optional_elements_and_entries_need_an_optional() {
 }
 
 #[test]
-fn of_two_sides_that_fail_the_left_one_is_told() {
+fn left_error_is_reported_when_both_sides_fail() {
     check(
         &scope(),
         vec![
@@ -99,7 +99,7 @@ fn of_two_sides_that_fail_the_left_one_is_told() {
 }
 
 #[test]
-fn text_becomes_a_boolean_as_in_go() {
+fn bool_parses_text_as_in_go() {
     for text in ["1", "t", "T", "TRUE", "true", "True"] {
         check(&scope(), vec![(&format!("bool('{text}')"), Is(json!(true)))]);
     }

@@ -63,7 +63,7 @@ fn calls(name: &str, is_method: bool) -> Vec<String> {
 }
 
 #[test]
-fn every_function_depends_on_its_arguments_alone_and_keeps_them_to_itself() {
+fn functions_are_pure_and_errors_hide_their_arguments() {
     let (scope, same) = (secretive(), secretive());
     let functions = FUNCTIONS
         .iter()
@@ -91,7 +91,7 @@ fn every_function_depends_on_its_arguments_alone_and_keeps_them_to_itself() {
 
 /// What engines of CEL elsewhere offer, or an author could hope for: nothing that reaches out, nothing that is chance.
 #[test]
-fn no_function_reaches_out() {
+fn library_has_no_function_that_does_io() {
     for call in [
         "http.get('https://example.io')",
         "fetch('https://example.io')",
@@ -138,7 +138,7 @@ fn no_function_reaches_out() {
 
 /// The clock is the one thing that differs between two evaluations in the same scope.
 #[test]
-fn the_same_scope_gives_the_same_answer_at_any_time() {
+fn same_scope_gives_the_same_answer_at_any_time() {
     let (early, late) =
         (Scope::new("2026-03-01T12:00:00Z".parse().unwrap()), Scope::new("2030-03-01T12:00:00Z".parse().unwrap()));
     for name in
@@ -154,7 +154,7 @@ fn the_same_scope_gives_the_same_answer_at_any_time() {
 
 /// Mappings that an expression makes have an order, too: that of the keys.
 #[test]
-fn a_mapping_is_gone_through_in_one_order() {
+fn mappings_iterate_in_one_order() {
     for source in [
         "{'d': 1, 'a': 2, 'c': 3, 'b': 4}.map(k, k)",
         "{'d': 1, 'a': 2, 'c': 3, 'b': 4}.filter(k, k != 'x')",

@@ -6,7 +6,7 @@ use super::Expected::{Absent, Fails, Is, Missing, UnknownFunction, UnknownVariab
 use super::*;
 
 #[test]
-fn the_proposals_expressions() {
+fn expressions_of_the_proposal_evaluate() {
     let debounce = r#"!resources.?job.hasValue()
         || timestamp(resources.job.metadata.creationTimestamp) < timestamp(now()) - duration("10m")"#;
     let completed = r#"resources.job.status.conditions.exists(c, c.type == "Complete" && c.status == "True")"#;
@@ -103,7 +103,7 @@ fn numbers_compare_across_types_and_compute_within_one() {
 }
 
 #[test]
-fn text_of_values() {
+fn string_prints_values_as_in_go() {
     check(
         &scope(),
         vec![
@@ -139,7 +139,7 @@ fn text_of_values() {
 }
 
 #[test]
-fn a_missing_key_says_where() {
+fn missing_key_error_names_its_path() {
     check(
         &scope(),
         vec![
@@ -179,7 +179,7 @@ fn a_missing_key_says_where() {
 }
 
 #[test]
-fn presence() {
+fn has_and_in_test_presence() {
     check(
         &scope(),
         vec![
@@ -200,7 +200,7 @@ fn presence() {
 }
 
 #[test]
-fn optional_values() {
+fn optional_values_chain_and_default() {
     check(
         &scope(),
         vec![
@@ -246,7 +246,7 @@ fn optional_values() {
 }
 
 #[test]
-fn lists_and_maps() {
+fn list_and_map_functions_evaluate() {
     check(
         &scope(),
         vec![
@@ -287,7 +287,7 @@ fn lists_and_maps() {
 }
 
 #[test]
-fn strings() {
+fn string_functions_evaluate() {
     check(
         &scope(),
         vec![
@@ -356,7 +356,7 @@ fn dig_tries_the_whole_key_before_it_splits() {
 }
 
 #[test]
-fn conditions_and_states() {
+fn condition_functions_evaluate() {
     check(
         &scope(),
         vec![
@@ -393,7 +393,7 @@ fn conditions_and_states() {
 }
 
 #[test]
-fn truthiness() {
+fn truthiness_follows_the_go_adapter() {
     let cases = [
         ("true", true),
         ("false", false),
@@ -419,7 +419,7 @@ fn truthiness() {
 }
 
 #[test]
-fn an_error_names_the_expression_and_no_value() {
+fn error_names_the_expression_but_no_value() {
     let mut scope = scope();
     scope.set("secret", json!({"password": "hunter2"}));
     for source in [
@@ -444,7 +444,7 @@ fn an_error_names_the_expression_and_no_value() {
 }
 
 #[test]
-fn a_missing_key_is_judged_by_its_path() {
+fn missing_key_is_matched_by_its_path() {
     let below = |source: &str, path: &[&str]| evaluate(&scope(), source).expect_err(source).is_missing_below(path);
     let status = ["resources", "ns", "status"];
     assert!(below("resources.ns.status.conditions", &status));

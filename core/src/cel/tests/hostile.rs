@@ -79,7 +79,7 @@ fn chains_end_in_an_answer_or_a_refusal() {
 }
 
 #[test]
-fn limits_are_where_they_are_said_to_be() {
+fn limits_apply_at_their_documented_values() {
     let accepted = |source: &str| Expression::parse(source).is_ok();
     let refused = |source: &str, part: &str| {
         let refusal = Expression::parse(source).expect_err(part);
@@ -107,7 +107,7 @@ fn limits_are_where_they_are_said_to_be() {
 }
 
 #[test]
-fn a_long_expression_as_people_write_it_is_accepted() {
+fn realistic_long_expressions_load() {
     let status =
         (0..30).map(|number| format!("c{number}.?status.?conditions.orValue([]).exists(x, x.type == 'Ready')"));
     assert!(Expression::parse(&status.collect::<Vec<_>>().join("\n  && ")).is_ok());
@@ -120,7 +120,7 @@ fn a_long_expression_as_people_write_it_is_accepted() {
 }
 
 #[test]
-fn mistakes_have_a_place() {
+fn parse_errors_have_line_and_column() {
     let cases = [
         ("an open end", "a ||", 1, 5),
         ("on the second line", "a &&\n  b c", 2, 5),
@@ -141,7 +141,7 @@ fn mistakes_have_a_place() {
 }
 
 #[test]
-fn loops_end_after_so_many_iterations() {
+fn loops_end_at_the_iteration_limit() {
     let list = |length: usize| format!("[{}]", vec!["1"; length].join(","));
     let cases = [
         ("a map", format!("{0}.map(a, {0}.map(b, {0}.map(c, a + b + c)))", list(400))),
@@ -196,7 +196,7 @@ fn doubled(start: &str, twice: &str, times: usize) -> String {
 }
 
 #[test]
-fn what_would_fill_memory_or_run_for_minutes_fails() {
+fn expensive_expressions_end_at_the_byte_limit() {
     let scope = large();
     let expressions = [
         format!("'aaaaaaaaaa'{}", ".replace('a', 'aaaaaaaaaa')".repeat(12)),
@@ -266,7 +266,7 @@ fn constant_patterns_are_compiled_once_and_bounded_together() {
 }
 
 #[test]
-fn a_spent_budget_stays_spent() {
+fn exceeded_budget_fails_the_evaluation() {
     let scope = large();
     let source = "list.exists(i, list.map(j, text + 'a') != []) || text + 'a' == text";
     let error = Expression::parse(source).unwrap().evaluate(&scope).unwrap_err();
@@ -279,7 +279,7 @@ fn a_spent_budget_stays_spent() {
 }
 
 #[test]
-fn large_data_as_people_use_it_is_within_the_bounds() {
+fn realistic_use_of_large_data_is_within_the_limits() {
     let mut scope = large();
     let whole = scope.get("objects").unwrap().clone();
     let cases = [

@@ -4,7 +4,7 @@ use super::*;
 use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};
 
 #[test]
-fn unknown_names_are_those_that_nothing_provides() {
+fn unknown_names_are_undeclared_variables_and_functions() {
     let variable = |name: &str| UnknownName::Variable(name.to_owned());
     let function = |name: &str| UnknownName::Function(name.to_owned());
     let cases = [
@@ -42,7 +42,7 @@ fn unknown_names_are_those_that_nothing_provides() {
 }
 
 #[test]
-fn the_engine_has_every_function_that_the_lint_knows() {
+fn engine_has_every_listed_function() {
     let macros = ["has", "all", "exists", "exists_one", "existsOne", "filter", "map", "optFlatMap", "optMap", "sortBy"];
     let calls = FUNCTIONS
         .iter()

@@ -40,7 +40,7 @@ fn code(cell: &str) -> &str {
 }
 
 #[test]
-fn every_example_comes_to_what_the_page_says() {
+fn page_examples_evaluate_to_what_they_say() {
     let scope = page_scope();
     let examples = rows("gives");
     assert!(examples.len() > 120, "{}", examples.len());
@@ -62,7 +62,7 @@ fn every_example_comes_to_what_the_page_says() {
 }
 
 #[test]
-fn the_page_has_every_function_and_no_other() {
+fn page_lists_every_function() {
     let mut told = BTreeSet::new();
     for (at, row) in rows("function") {
         let name = code(&row[at]).split('(').next().unwrap().to_owned();
@@ -84,7 +84,7 @@ fn the_page_has_every_function_and_no_other() {
 }
 
 #[test]
-fn the_page_names_the_limits_that_there_are() {
+fn page_lists_every_limit() {
     use crate::cel::{cost, limits};
     let limits: Vec<_> = rows("limit").into_iter().map(|(_, row)| (row[0].clone(), row[1].clone())).collect();
     for (limit, is) in [

@@ -22,7 +22,7 @@ const NOT_A_TIME: Expected = Fails("timestamp: not RFC 3339 text");
 const NOT_A_DURATION: Expected = Fails("duration: not a duration");
 
 #[test]
-fn text_becomes_a_time_as_in_go() {
+fn timestamp_parses_text_as_in_go() {
     let is = |text: &str| Is(json!(text));
     check(
         &scope(),
@@ -79,7 +79,7 @@ fn text_becomes_a_time_as_in_go() {
 }
 
 #[test]
-fn text_becomes_a_duration_as_in_go() {
+fn duration_parses_text_as_in_go() {
     let is = |text: &str| Is(json!(text));
     check(
         &scope(),
@@ -209,7 +209,7 @@ fn times_compare_as_times_and_text_as_text() {
 }
 
 #[test]
-fn times_and_durations_as_numbers() {
+fn times_and_durations_convert_to_numbers() {
     check(
         &scope(),
         vec![
@@ -245,7 +245,7 @@ fn times_and_durations_as_numbers() {
 }
 
 #[test]
-fn parts_of_a_time_are_in_utc_unless_a_zone_is_named() {
+fn time_parts_are_in_utc_unless_a_zone_is_named() {
     // Half an hour into the year in Berlin, half an hour before it in Greenwich. It was a Thursday, the day before a Wednesday.
     let midnight = "timestamp('2026-01-01T00:30:00+01:00')";
     for (call, expected) in [
@@ -293,7 +293,7 @@ fn parts_of_a_time_are_in_utc_unless_a_zone_is_named() {
 }
 
 #[test]
-fn an_event_has_one_clock() {
+fn clock_is_the_same_throughout_an_event() {
     check(
         &scope(),
         vec![
@@ -322,7 +322,7 @@ fn an_event_has_one_clock() {
 /// The proposal's debounce. It is strict, and the clock shows whole seconds, as do creation times of Kubernetes: with an
 /// event each 10 s, a version is followed at 10 m 10 s.
 #[test]
-fn the_debounce_ends_after_ten_minutes_and_not_with_them() {
+fn debounce_ends_after_ten_minutes() {
     let debounce = r#"!resources.?job.hasValue()
         || timestamp(resources.job.metadata.creationTimestamp) < timestamp(now()) - duration("10m")"#;
     for (now, expected) in [
@@ -344,7 +344,7 @@ fn the_debounce_ends_after_ten_minutes_and_not_with_them() {
 /// The proposal asks for a rotation once a day by `c.lastTransitionTime < timestamp(now()).toUnixTime() - 86400`, which
 /// compares text with a number.
 #[test]
-fn a_day_since_a_transition_can_be_told_in_three_ways() {
+fn day_since_a_transition_can_be_asked_in_three_ways() {
     let all = |condition: &str| {
         format!(r#"dig(clusterResource, "status.conditions").filter(c, c.type == "CertRotated").all(c, {condition})"#)
     };
@@ -386,7 +386,7 @@ fn a_day_since_a_transition_can_be_told_in_three_ways() {
 
 /// The proposal's annotation that is older than now, where there may be none yet.
 #[test]
-fn a_time_that_may_be_missing_has_a_default() {
+fn missing_time_has_a_default() {
     let as_proposed = r#"dig(resources.ns.metadata.annotations, "example.io/rotated-at") < now()"#;
     let with_default = r#"resources.ns.metadata.?annotations[?"example.io/rotated-at"].orValue("") < now()"#;
     let daily = r#"timestamp(resources.ns.metadata.?annotations[?"example.io/rotated-at"].orValue("0001-01-01T00:00:00Z"))
@@ -410,7 +410,7 @@ fn a_time_that_may_be_missing_has_a_default() {
 }
 
 #[test]
-fn conditions_have_their_times_read_as_timestamps_are() {
+fn condition_times_parse_as_timestamps() {
     let age = |changed: &str| {
         let mut scope = at(NOW);
         scope.set("conditions", json!([{"type": "Ready", "status": "True", "last_transition_time": changed}]));
