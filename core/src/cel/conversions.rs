@@ -1,25 +1,17 @@
 //! `string()` and `bool()`, where the Go adapter's engine and the interpreter differ: doubles are printed, and booleans read, as
 //! in Go.
 
-use cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelString, CelTimestamp, CelUInt, DYN_TYPE,
-};
+use cel::common::types::{CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelString, CelTimestamp, CelUInt};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::data::take;
-use super::environment::rename;
+use super::environment::replace;
 use super::time::{duration_text, timestamp_text, trimmed};
 
-const STRING: &str = "@string";
-const BOOL: &str = "@bool";
-
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
-    // The standard library's overloads cannot be replaced, so calls go to functions of another name.
-    environment.add_overload(STRING, "any_to_string", vec![DYN_TYPE], string)?;
-    environment.add_macro(rename("string", 1, STRING))?;
-    environment.add_overload(BOOL, "any_to_bool", vec![DYN_TYPE], boolean)?;
-    environment.add_macro(rename("bool", 1, BOOL))
+    replace(environment, "string", "@string", string)?;
+    replace(environment, "bool", "@bool", boolean)
 }
 
 /// The error of a function that does not take such a value.

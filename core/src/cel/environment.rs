@@ -6,6 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::common::types::DYN_TYPE;
 use cel::parser::Macro;
 use cel::{DeclarationError, Env, extensions};
 
@@ -37,12 +38,18 @@ fn build() -> Result<Env, DeclarationError> {
     Ok(environment)
 }
 
-/// Calls of `name` with so many arguments become calls of `target`.
-pub(super) fn rename(name: &str, arguments: usize, target: &'static str) -> Macro {
-    Macro::global(name, arguments, move |helper, _, arguments| {
+/// Replaces a function of one argument. The standard library's overloads stay, so its calls become calls of `target`.
+pub(super) fn replace(
+    environment: &mut Env,
+    name: &str,
+    target: &'static str,
+    function: cel::common::functions::Function,
+) -> Result<(), DeclarationError> {
+    environment.add_overload(target, target, vec![DYN_TYPE], function)?;
+    environment.add_macro(Macro::global(name, 1, move |helper, _, arguments| {
         let call = CallExpr { func_name: target.to_owned(), target: None, args: std::mem::take(arguments) };
         Ok(Some(helper.next_expr(Expr::Call(call))))
-    })
+    }))
 }
 
 /// Calls of `name` with so many arguments get the event's clock reading as one more.

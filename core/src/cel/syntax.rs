@@ -12,17 +12,25 @@ pub(super) struct Fault {
     pub(super) cure: Option<&'static str>,
 }
 
+fn fault(found: impl Into<String>, cure: &'static str) -> Option<Fault> {
+    Some(Fault { found: found.into(), cure: Some(cure) })
+}
+
 /// Puts the parser's message about `source` into plain words.
 pub(super) fn explain(message: &str, source: &str) -> Fault {
-    let code = without_texts(source);
-    if code.contains("{{ .") || code.contains("{{.") {
-        let found = "a template stands where an expression is expected".to_owned();
-        return Fault { found, cure: Some("write the variable alone: `clusterId` for `{{ .clusterId }}`") };
-    }
     let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
-    let known = [mismatched, missing, no_character, incomplete, literal, words].into_iter();
-    let mut known = known.filter_map(|explanation| explanation(message));
-    known.next().unwrap_or_else(|| Fault { found: message.to_owned(), cure: None })
+    let known = template(&without_texts(source))
+        .or_else(|| mismatched(message))
+        .or_else(|| missing(message))
+        .or_else(|| no_character(message))
+        .or_else(|| part_or_literal(message));
+    known.unwrap_or_else(|| Fault { found: message.to_owned(), cure: None })
+}
+
+fn template(code: &str) -> Option<Fault> {
+    let cure = "write the variable alone: `clusterId` for `{{ .clusterId }}`";
+    ["{{ .", "{{."].iter().find(|opening| code.contains(**opening))?;
+    fault("a template stands where an expression is expected", cure)
 }
 
 /// The expression without what stands in quotes; a text that has no end is left out up to the end.
@@ -52,13 +60,13 @@ fn mismatched(message: &str) -> Option<Fault> {
     let (token, expected) = token.split_once(" expecting ").unwrap_or((token, ""));
     let token = unquoted(token);
     if token.ends_with(END) {
-        return Some(Fault { found: "the expression ends too early".to_owned(), cure: Some(COMPLETE) });
+        return fault("the expression ends too early", COMPLETE);
     }
+    let last = token.split_whitespace().last().unwrap_or(token);
     if token.starts_with('.') {
-        let found = format!("found `{}` where the name of a field is expected", last(token));
-        return Some(Fault { found, cure: Some("write the field after the dot, or remove the dot") });
+        let found = format!("found `{last}` where the name of a field is expected");
+        return fault(found, "write the field after the dot, or remove the dot");
     }
-    let token = last(token);
     // What may follow a value are operators and closing brackets; what may begin one are brackets and literals.
     let wants_value = expected.contains("IDENTIFIER") && !expected.contains("'=='");
     let (wanted, cure) = if wants_value {
@@ -66,7 +74,7 @@ fn mismatched(message: &str) -> Option<Fault> {
     } else {
         ("an operator or the end", "join two values by an operator such as `&&`, and close each bracket once")
     };
-    Some(Fault { found: format!("found `{token}` where {wanted} is expected"), cure: Some(cure) })
+    fault(format!("found `{last}` where {wanted} is expected"), cure)
 }
 
 /// A token that has to stand before another one.
@@ -79,21 +87,23 @@ fn missing(message: &str) -> Option<Fault> {
         ":" => COLON,
         _ => "add it",
     };
-    Some(Fault { found: format!("`{wanted}` is missing {place}"), cure: Some(cure) })
+    fault(format!("`{wanted}` is missing {place}"), cure)
 }
 
 /// Text that is no part of any expression.
 fn no_character(message: &str) -> Option<Fault> {
     let found = unquoted(message.strip_prefix("token recognition error at: ")?).trim_end();
-    if found.contains('\\') {
-        let found = format!("{} holds a `\\` that stands for nothing", shortened(found));
-        return Some(Fault { found, cure: Some(BACKSLASH) });
+    let mut shown: String = found.chars().take(QUOTED).collect();
+    if shown.len() < found.len() {
+        shown.push('…');
     }
-    if found.starts_with(['\'', '"']) {
-        let cure = Some("end the text with the quote that it begins with");
-        return Some(Fault { found: format!("the text {} has no end", shortened(found)), cure });
+    if found.contains('\\') {
+        return fault(format!("{shown} holds a `\\` that stands for nothing"), BACKSLASH);
     }
     let cure = match found.chars().next() {
+        Some('\'' | '"') => {
+            return fault(format!("the text {shown} has no end"), "end the text with the quote that it begins with");
+        }
         Some('=') => "write `==` to compare",
         Some('&') => "write `&&` for \"and\"",
         Some('|') => "write `||` for \"or\"",
@@ -101,70 +111,45 @@ fn no_character(message: &str) -> Option<Fault> {
         Some('$' | '@' | '#') => "write the variable's name alone",
         Some(_) | None => "remove it, or put it in quotes if it is text",
     };
-    Some(Fault { found: format!("`{}` is no part of CEL", shortened(found)), cure: Some(cure) })
-}
-
-const COLON: &str = "write `condition ? a : b`, with both values";
-
-/// What the parser says of its own nodes when a part of one is not there.
-fn incomplete(message: &str) -> Option<Fault> {
-    if message.contains("_?_:_") {
-        return Some(Fault { found: "a `?` has no `:` after it".to_owned(), cure: Some(COLON) });
-    }
-    let is_of_a_node = message.starts_with("Incomplete ") || (message.starts_with("No `") && message.ends_with("`!"));
-    is_of_a_node.then(|| Fault { found: "a part of the expression is missing".to_owned(), cure: Some(COMPLETE) })
-}
-
-const BACKSLASH: &str = "write `\\\\` for a backslash, or put `r` before the text, as in `r'\\w'`";
-
-/// A number or a text of the wrong form.
-fn literal(message: &str) -> Option<Fault> {
-    if message.starts_with("invalid string literal") || message.starts_with("invalid bytes literal") {
-        return Some(Fault { found: "a text holds a `\\` that stands for nothing".to_owned(), cure: Some(BACKSLASH) });
-    }
-    let kind = message.strip_prefix("invalid ")?.strip_suffix(" literal")?;
-    let (found, cure) = match kind {
-        "int" => ("a whole number is too large", "write a number within 64 bits, or a decimal such as `1e30`"),
-        "uint" => ("a whole number with `u` is too large", "write a number within 64 bits"),
-        "double" => ("a decimal number is malformed", "write a number such as `1.5`"),
-        _ => return None,
-    };
-    Some(Fault { found: found.to_owned(), cure: Some(cure) })
-}
-
-/// Words that mean something else here.
-fn words(message: &str) -> Option<Fault> {
-    if let Some(word) = message.strip_prefix("reserved identifier: ") {
-        let cure = Some("give the variable another name: CEL keeps this word for itself");
-        return Some(Fault { found: format!("`{word}` cannot be a variable"), cure });
-    }
-    let (found, cure) = match message {
-        "invalid argument to has() macro" => ("`has()` asks for a field of something", "write `has(a.b)`"),
-        "argument must be a simple name" => {
-            ("the first argument of a loop is the name of its variable", "write `list.exists(item, item == 1)`")
-        }
-        _ => return None,
-    };
-    Some(Fault { found: found.to_owned(), cure: Some(cure) })
-}
-
-/// The last of several tokens: the one that could not stand there.
-fn last(tokens: &str) -> &str {
-    tokens.split_whitespace().last().unwrap_or(tokens)
-}
-
-fn unquoted(token: &str) -> &str {
-    token.strip_prefix('\'').and_then(|token| token.strip_suffix('\'')).unwrap_or(token)
+    fault(format!("`{shown}` is no part of CEL"), cure)
 }
 
 /// The most of a text that is quoted.
 const QUOTED: usize = 40;
+const COLON: &str = "write `condition ? a : b`, with both values";
+const BACKSLASH: &str = "write `\\\\` for a backslash, or put `r` before the text, as in `r'\\w'`";
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= QUOTED {
-        return text.to_owned();
+/// A part of a node that is not there, a literal of the wrong form, and words that mean something else here.
+fn part_or_literal(message: &str) -> Option<Fault> {
+    if let Some(word) = message.strip_prefix("reserved identifier: ") {
+        let cure = "give the variable another name: CEL keeps this word for itself";
+        return fault(format!("`{word}` cannot be a variable"), cure);
     }
-    text.chars().take(QUOTED).chain(['…']).collect()
+    match message {
+        message if message.contains("_?_:_") => fault("a `?` has no `:` after it", COLON),
+        message if message.starts_with("Incomplete ") || message.starts_with("No `") && message.ends_with("`!") => {
+            fault("a part of the expression is missing", COMPLETE)
+        }
+        message
+            if ["invalid string literal", "invalid bytes literal"].iter().any(|known| message.starts_with(known)) =>
+        {
+            fault("a text holds a `\\` that stands for nothing", BACKSLASH)
+        }
+        "invalid int literal" => {
+            fault("a whole number is too large", "write a number within 64 bits, or a decimal such as `1e30`")
+        }
+        "invalid uint literal" => fault("a whole number with `u` is too large", "write a number within 64 bits"),
+        "invalid double literal" => fault("a decimal number is malformed", "write a number such as `1.5`"),
+        "invalid argument to has() macro" => fault("`has()` asks for a field of something", "write `has(a.b)`"),
+        "argument must be a simple name" => {
+            fault("the first argument of a loop is the name of its variable", "write `list.exists(item, item == 1)`")
+        }
+        _ => None,
+    }
+}
+
+fn unquoted(token: &str) -> &str {
+    token.strip_prefix('\'').and_then(|token| token.strip_suffix('\'')).unwrap_or(token)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! 1 to 9999 or 292 years either way. Clocks are elsewhere: nothing here knows what time it is.
 
 use cel::common::ast::operators;
-use cel::common::types::{CelDuration, CelInt, CelString, CelTimestamp, DURATION_TYPE, DYN_TYPE, TIMESTAMP_TYPE};
+use cel::common::types::{CelDuration, CelInt, CelString, CelTimestamp, DURATION_TYPE, TIMESTAMP_TYPE};
 use cel::common::value::CowVal;
 use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use chrono::{DateTime, Datelike, FixedOffset, TimeDelta};
@@ -13,21 +13,13 @@ use lifecycle_config::duration::{DurationError, Units, parse_nanoseconds};
 
 use super::conversions::no_overload;
 use super::data::take;
-use super::environment::rename;
-
-const TIMESTAMP: &str = "@timestamp";
-const DURATION: &str = "@duration";
-const NEGATE: &str = "@negate";
+use super::environment::replace;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
-    // The standard library's overloads cannot be replaced, so calls go to functions of another name.
-    environment.add_overload(TIMESTAMP, "any_to_timestamp", vec![DYN_TYPE], timestamp)?;
-    environment.add_macro(rename("timestamp", 1, TIMESTAMP))?;
-    environment.add_overload(DURATION, "any_to_duration", vec![DYN_TYPE], duration)?;
-    environment.add_macro(rename("duration", 1, DURATION))?;
+    replace(environment, "timestamp", "@timestamp", timestamp)?;
+    replace(environment, "duration", "@duration", duration)?;
     // The library's operator knows numbers only.
-    environment.add_overload(NEGATE, "negate_any", vec![DYN_TYPE], negate)?;
-    environment.add_macro(rename(operators::NEGATE, 1, NEGATE))?;
+    replace(environment, operators::NEGATE, "@negate", negate)?;
     environment.add_overload("int", "duration_to_int64", vec![DURATION_TYPE], nanoseconds)?;
     environment.add_member_overload("toUnixTime", "timestamp_to_unix_time", TIMESTAMP_TYPE, vec![], unix_time)
 }
