@@ -161,7 +161,10 @@ impl Expression {
             limits::check_tree(&tree).map_err(ExpressionError::Limit)?;
             Ok(tree)
         };
-        let failed = || Err(ExpressionError::Limit("the parser failed".to_owned()));
+        let failed = || {
+            let message = "the parser failed".to_owned();
+            Err(ExpressionError::Parse { message, help: None, line: 1, column: 1 })
+        };
         let tree = limits::guard(source, parse).unwrap_or_else(failed)?;
         Ok(Self::of_tree(source.to_owned(), tree))
     }

@@ -1,15 +1,15 @@
 //! Functions on lists of conditions: `conditionStatus`, `conditionAge`, `stableFor`.
 //!
-//! They take lists from anywhere, results of `filter()` included. The time of a condition is read
-//! from `last_transition_time` as the lifecycle API writes it, else from Kubernetes' spelling. What
-//! is missing or malformed reads as unknown, never as an error.
+//! They take any list, also the result of `filter()`. A condition's time is `last_transition_time`, as the lifecycle API
+//! writes it, or else `lastTransitionTime`, as Kubernetes does. A missing or malformed field makes the status `Unknown` or
+//! the age -1, not an error.
 
 use cel::common::types::{CelBool, CelInt, CelString, DYN_TYPE, INT_TYPE, Kind, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use chrono::{DateTime, FixedOffset};
 
-use super::data::{take, text, text_field};
+use super::data::{Arguments, Resolved, take, text, text_field};
 use super::environment::with_now;
 use super::time::parse_timestamp;
 
@@ -27,7 +27,7 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_macro(with_now("stableFor", 3))
 }
 
-/// A condition, as far as these functions read it.
+/// The fields of a condition that these functions read.
 struct Condition {
     status: Option<String>,
     changed: Option<DateTime<FixedOffset>>,
@@ -56,20 +56,20 @@ fn age_in_seconds(condition: &Condition, now: &CowVal<'_, '_>) -> Option<i64> {
     Some(parse_timestamp(text(now))?.signed_duration_since(condition.changed?).num_seconds())
 }
 
-fn status<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn status<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [list, kind] = take("conditionStatus", arguments)?;
     let status = find("conditionStatus", list.as_ref(), text(&kind))?.and_then(|condition| condition.status);
     Ok(CowVal::owned(CelString::from(status.unwrap_or_else(|| "Unknown".to_owned()))))
 }
 
-fn age<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn age<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [list, kind, now] = take("conditionAge", arguments)?;
     let condition = find("conditionAge", list.as_ref(), text(&kind))?;
     let age = condition.and_then(|condition| age_in_seconds(&condition, &now));
     Ok(CowVal::owned(CelInt::from(age.unwrap_or(-1))))
 }
 
-fn stable<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn stable<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [list, kind, seconds, now] = take("stableFor", arguments)?;
     let threshold = seconds.downcast_ref::<CelInt>().map_or(i64::MAX, |seconds| *seconds.inner());
     let stable = find("stableFor", list.as_ref(), text(&kind))?.is_some_and(|condition| {

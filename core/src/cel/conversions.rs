@@ -1,11 +1,10 @@
-//! `string()` and `bool()`, where the Go adapter's engine and the interpreter differ: doubles are printed, and booleans read, as
-//! in Go.
+//! `string()` and `bool()` as in Go: doubles print as `%g`, and booleans parse as `strconv.ParseBool`.
 
 use cel::common::types::{CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelString, CelTimestamp, CelUInt};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
-use super::data::take;
+use super::data::{Arguments, Resolved, take};
 use super::environment::replace;
 use super::time::{duration_text, timestamp_text, trimmed};
 
@@ -14,13 +13,13 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     replace(environment, "bool", "@bool", boolean)
 }
 
-/// The error of a function that does not take such a value.
+/// The error of a function that does not take arguments of these types.
 pub(super) fn no_overload(function: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
     let types = arguments.iter().map(|argument| argument.get_type().name().to_owned()).collect();
     ExecutionError::no_such_overload(function, types)
 }
 
-fn string<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn string<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let text = match arguments.first().map(CowVal::as_ref) {
         Some(value) if value.downcast_ref::<CelString<'v>>().is_some() => return Ok(arguments.remove(0)),
         Some(value) => text(value)?,
@@ -29,8 +28,8 @@ fn string<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, 
     text.map(|text| CowVal::owned(CelString::from(text))).ok_or_else(|| no_overload("string", &arguments))
 }
 
-/// `bool(x)`: of text, what Go's `strconv.ParseBool` takes.
-fn boolean<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// `bool(x)`.
+fn boolean<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("bool", arguments)?;
     if value.downcast_ref::<CelBool>().is_some() {
         return Ok(value);
@@ -60,7 +59,7 @@ fn text(value: &dyn Val) -> Result<Option<String>, ExecutionError> {
     })
 }
 
-/// As Go's `%g`: the shortest digits that read back the same, with an exponent below -4 or above 5.
+/// Prints as Go's `%g`: the shortest digits that parse to the same number, with an exponent below -4 or above 5.
 fn double_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -1,9 +1,9 @@
 //! What one evaluation may cost, and what it has cost so far.
 //!
-//! The text of an expression is short and its loops end; still, three loops over a list of a thousand keep a worker busy
-//! for minutes, and ten times `replace` write a terabyte. So an evaluation has a [`Budget`] of iterations and of bytes,
-//! from which functions of ours take before anything is made or gone through ([`functions`]); [`operands`] puts calls
-//! of these into the tree. Once a budget is exceeded, the evaluation fails, whatever the interpreter makes of it.
+//! A short expression can still be expensive: three nested loops over a list of a thousand run for minutes, and ten
+//! `replace`s in a row write a terabyte. So an evaluation has a [`Budget`] of iterations and bytes. [`operands`] puts calls
+//! of our [`functions`] into the tree, which charge the budget before a value is copied or traversed. An evaluation that
+//! exceeded its budget fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,17 +19,17 @@ mod size;
 
 pub(super) use self::size::size_of_members;
 
-/// The iterations of all loops of one evaluation together; as for templates.
+/// The most iterations of all loops of one evaluation together; templates have the same limit.
 pub(super) const MAX_ITERATIONS: usize = 100_000;
 
-/// What one evaluation may copy and go through: bytes of text, and [`size::PER_VALUE`] for each value in another one. An
-/// event has a mebibyte.
+/// The most bytes that one evaluation may copy and traverse: those of text, and [`size::PER_VALUE`] for each element. An
+/// event has at most a mebibyte.
 pub(super) const MAX_BYTES: usize = 32 << 20;
 
 /// The variable that holds the budget; no author can write its name.
 pub(super) const BUDGET: &str = "@budget";
 
-/// What one evaluation has cost so far. A clone counts with the original.
+/// What one evaluation has cost so far. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Budget(Arc<Spent>);
 
@@ -40,7 +40,7 @@ struct Spent {
 }
 
 impl Budget {
-    /// The budget as a function gets it, in its last argument.
+    /// The budget in the last argument of one of our functions.
     pub(super) fn of<'b>(argument: Option<&'b CowVal<'_, '_>>) -> Result<&'b Self, ExecutionError> {
         let budget = argument.and_then(|argument| argument.downcast_ref::<Internal<Self>>());
         let missing = || ExecutionError::InternalError("an evaluation without a budget".to_owned());

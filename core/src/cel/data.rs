@@ -20,26 +20,31 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     )
 }
 
-/// Longest path of `dig`, in bytes: what is left of one is looked up at each of its dots.
+/// Longest path of `dig`, in bytes: each dot costs a lookup of the remaining path.
 const MAX_PATH: usize = 1024;
 
-/// The arguments of an overload, which the interpreter has counted.
+/// What the interpreter gives to a function.
+pub(super) type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
+
+/// What a function gives back.
+pub(super) type Resolved<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+/// The arguments of a function, as an array.
 pub(super) fn take<'b, 'v, const N: usize>(
     function: &str,
-    arguments: Vec<CowVal<'b, 'v>>,
+    arguments: Arguments<'b, 'v>,
 ) -> Result<[CowVal<'b, 'v>; N], ExecutionError> {
     arguments.try_into().map_err(|arguments: Vec<_>| no_overload(function, &arguments))
 }
 
-/// The entries of a mapping that an expression made, in the order of their keys: the library's own differs from one to the
-/// next.
+/// The entries of a mapping in the order of their keys. The interpreter's hash map has a different order in each run.
 pub(super) fn entries<'m, 'v>(map: &'m CelMap<'v>) -> Vec<(&'m CelMapKey<'v>, &'m (dyn Val + 'v))> {
     let mut entries: Vec<_> = map.inner().iter().map(|(key, value)| (key, value.as_ref())).collect();
     entries.sort_by(|(left, _), (right, _)| rank(left).cmp(&rank(right)));
     entries
 }
 
-/// Booleans come before numbers, and these before text.
+/// The order of keys: booleans, then numbers, then text.
 fn rank<'k>(key: &'k CelMapKey<'_>) -> (u8, i128, &'k str) {
     match key {
         CelMapKey::Bool(key) => (0, i128::from(*key.inner()), ""),
@@ -60,12 +65,12 @@ pub(super) fn text_field(value: &dyn Val, field: &str) -> Option<String> {
     value.downcast_ref::<CelString<'_>>().map(|text| text.inner().to_owned())
 }
 
-fn to_json<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn to_json<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("toJson", arguments)?;
     Ok(CowVal::owned(CelString::from(json::to_string(&answer::json(value.as_ref())?))))
 }
 
-fn tri_state<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn tri_state<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let is_true = |value: &CowVal<'_, '_>| value.downcast_ref::<CelBool>().is_some_and(|value| *value.inner());
     let [yes, no] = take("triState", arguments)?;
     let state = match (is_true(&yes), is_true(&no)) {
@@ -77,7 +82,7 @@ fn tri_state<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
 }
 
 /// The value at a dotted path, or null.
-fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn dig<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value, path] = take("dig", arguments)?;
     if text(&path).len() > MAX_PATH {
         return Err(ExecutionError::function_error("dig", format!("a path has at most {MAX_PATH} bytes")));
@@ -87,8 +92,8 @@ fn dig<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executi
 
 /// Follows a dotted path by means of `child`.
 ///
-/// Keys of labels and annotations have dots themselves: at every step what is left of the path is
-/// first tried as one key, and split only if there is none. Blanks around a key do not count, nor do empty keys.
+/// Keys of labels and annotations contain dots: at every step the whole remaining path is tried as one key before it is
+/// split. Empty keys are skipped, and blanks around a key are ignored.
 pub(super) fn descend<T>(mut value: T, mut path: &str, child: impl Fn(&T, &str) -> Option<T>) -> Option<T> {
     while !path.trim().is_empty() {
         if let Some(found) = child(&value, path) {
@@ -115,7 +120,7 @@ fn child<'b, 'v>(value: &CowVal<'b, 'v>, key: &str) -> Option<CowVal<'b, 'v>> {
 }
 
 /// `fieldValue.string` of the first entry of `values` that has this name and such a string.
-fn status_feedback_value<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn status_feedback_value<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [feedback, name] = take("statusFeedbackValue", arguments)?;
     let found = child(&feedback, "values").and_then(|values| {
         let mut entries = values.as_iterable()?.iter();

@@ -1,8 +1,8 @@
-//! Where the interpreter differs from cel-go, and expressions follow cel-go.
+//! Rewrites a tree where the interpreter differs from cel-go, the CEL engine of the Go adapter.
 //!
-//! In goes a node of a parsed tree, out comes the same node with calls of functions of ours: tests of presence, optional
-//! elements and entries, patterns, and positions in text. A pattern that is written in the expression is compiled here,
-//! once.
+//! In goes a node of a parsed tree. Out comes the node with calls of our functions in place of `has`, `matches`, optional
+//! elements and entries, and `indexOf` with a start. A pattern that the expression holds as a literal is compiled once,
+//! here.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapEntryExpr};
 use cel::common::types::{CelBool, CelInt, CelOptional, CelString, DYN_TYPE, Kind};
@@ -11,7 +11,7 @@ use cel::{DeclarationError, Env, ExecutionError};
 
 use super::conversions::no_overload;
 use super::cost::{BUDGET, Budget};
-use super::data::{take, text};
+use super::data::{Arguments, Resolved, take, text};
 use super::internal::Internal;
 use crate::re2::{MAX_SIZE, Pattern, PatternError};
 
@@ -21,18 +21,18 @@ const MATCHES: &str = "@matches";
 const INDEX_OF: &str = "@indexOf";
 const LAST_INDEX_OF: &str = "@lastIndexOf";
 
-/// What the variables of constant patterns start with; no author can write such a name.
+/// The prefix of the variables that hold literal patterns; `@` is in no name that an author can write.
 const PATTERN: &str = "@pattern";
 
-/// How many steps of a match are a unit of the budget: optimised, a step was seen to take up to 3 ns, and the whole budget
-/// is to last less than a second.
+/// How many steps of a match cost a byte of the budget: a step takes up to 3 ns in a release build, and the 32 MiB are to
+/// last less than a second.
 const STEPS_PER_UNIT: usize = 8;
 
-/// What the compilation of a pattern costs, and of each state of the pattern: 60 µs and up to 4 µs were seen.
+/// The bytes that compiling a pattern costs, and each of its states: measured at 60 µs, and up to 4 µs a state.
 const COMPILATION: usize = 2048;
 const STATE: usize = 128;
 
-/// A constant pattern: compiled, or what is wrong with the pattern.
+/// A literal pattern: compiled, or the mistake in it.
 pub(super) type Compiled = Internal<Result<Pattern, PatternError>>;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
@@ -44,7 +44,7 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_overload(LAST_INDEX_OF, LAST_INDEX_OF, anything(3), last_index_of)
 }
 
-/// Adapts one node, whose children are adapted, and collects constant patterns.
+/// Rewrites one node after its children, and collects literal patterns.
 pub(super) fn adapt(node: &mut IdedExpr, patterns: &mut Vec<Compiled>) {
     match &mut node.expr {
         Expr::Select(select) if select.test => {
@@ -89,12 +89,12 @@ pub(super) fn adapt(node: &mut IdedExpr, patterns: &mut Vec<Compiled>) {
     }
 }
 
-/// The constant pattern of a variable, if the variable is one.
+/// The literal pattern that a variable holds.
 pub(super) fn pattern<'p>(variable: &str, patterns: &'p [Compiled]) -> Option<&'p Compiled> {
     patterns.get(variable.strip_prefix(PATTERN)?.parse::<usize>().ok()?)
 }
 
-/// Compiles a pattern that is written there; a variable takes the place of the text.
+/// Compiles a literal pattern, and puts a variable in its place.
 fn constant_pattern<'e>(operand: &'e mut IdedExpr, patterns: &mut Vec<Compiled>) -> &'e mut IdedExpr {
     if let Expr::Literal(LiteralValue::String(text)) = &operand.expr {
         let size = |Internal(pattern): &Compiled| pattern.as_ref().map_or(0, Pattern::size);
@@ -127,8 +127,8 @@ fn tree(expr: Expr) -> IdedExpr {
     IdedExpr { id: 0, expr }
 }
 
-/// `has(value.field)`: false of what holds no fields.
-fn has<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// `has(value.field)`: false for a value that has no fields.
+fn has<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value, field] = take("has", arguments)?;
     let is_there = match value.downcast_ref::<CelOptional<'v>>() {
         Some(optional) => optional.option().map_or(Ok(false), |value| holds(value, field.as_ref())),
@@ -147,7 +147,7 @@ fn holds(value: &dyn Val, field: &dyn Val) -> Result<bool, ExecutionError> {
 }
 
 /// `[?value]`, `{?key: value}`.
-fn optional<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn optional<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take(OPTIONAL, arguments)?;
     if value.downcast_ref::<CelOptional<'v>>().is_some() {
         return Ok(value);
@@ -156,8 +156,8 @@ fn optional<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
     Err(ExecutionError::InternalError(format!("`?` before an element or entry needs an optional value, not {kind}")))
 }
 
-/// `text.matches(pattern)`. A pattern that is not written in the expression may be secret, and an error does not quote it.
-fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// `text.matches(pattern)`. The error does not quote a computed pattern, which may be secret.
+fn matches<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value, pattern, budget] = take("matches", arguments)?;
     let budget = Budget::of(Some(&budget))?;
     let failed = |reason: &str| ExecutionError::function_error("matches", reason);
@@ -186,15 +186,15 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
 }
 
 /// `text.indexOf(part, from)`.
-fn index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn index_of<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     position("indexOf", arguments, |text, part, from| {
         let (start, _) = text.char_indices().nth(from)?;
         text[start..].find(part).map(|found| start + found)
     })
 }
 
-/// `text.lastIndexOf(part, from)`: the last place that is not behind `from`.
-fn last_index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// `text.lastIndexOf(part, from)`: the last position up to `from`.
+fn last_index_of<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     position("lastIndexOf", arguments, |text, part, from| {
         text.char_indices().nth(from)?;
         let end = text.char_indices().nth(from.saturating_add(part.chars().count()));
@@ -202,12 +202,12 @@ fn last_index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v
     })
 }
 
-/// A position in characters, or -1. As in cel-go, nothing is found from beyond the end.
+/// A position in characters, or -1. As in cel-go, a search that starts beyond the end finds nothing.
 fn position<'b, 'v>(
     function: &str,
-    arguments: Vec<CowVal<'b, 'v>>,
+    arguments: Arguments<'b, 'v>,
     find: impl FnOnce(&str, &str, usize) -> Option<usize>,
-) -> Result<CowVal<'b, 'v>, ExecutionError> {
+) -> Resolved<'b, 'v> {
     let [value, part, from] = take(function, arguments)?;
     let is_text = |value: &CowVal<'_, '_>| value.downcast_ref::<CelString<'_>>().is_some();
     let Some(start) = from.downcast_ref::<CelInt>().filter(|_| is_text(&value) && is_text(&part)) else {

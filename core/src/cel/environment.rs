@@ -1,7 +1,7 @@
 //! The one CEL environment: libraries, macros, and the names they provide.
 //!
-//! It is what the Go adapter offers its authors (standard library, optional values, the strings and
-//! lists extensions) and our own functions. It is built once per process and shared by all expressions.
+//! It has what the Go adapter offers (standard library, optional values, the strings and lists extensions) and our own
+//! functions. The process builds it once, and all expressions share it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +12,7 @@ use cel::{DeclarationError, Env, extensions};
 
 use super::{answer, conditions, conversions, cost, data, dialect, limits, lists, time};
 
-/// The variable that carries the event's clock reading; no author can write its name.
+/// The variable that holds the time of the event; no author can write its name.
 pub(super) const NOW: &str = "@now";
 
 /// The environment.
@@ -38,7 +38,8 @@ fn build() -> Result<Env, DeclarationError> {
     Ok(environment)
 }
 
-/// Replaces a function of one argument. The standard library's overloads stay, so its calls become calls of `target`.
+/// Replaces a function of one argument: calls of `name` become calls of `target`, as the standard library's overloads cannot
+/// be removed.
 pub(super) fn replace(
     environment: &mut Env,
     name: &str,
@@ -52,7 +53,7 @@ pub(super) fn replace(
     }))
 }
 
-/// Calls of `name` with so many arguments get the event's clock reading as one more.
+/// Appends the time of the event to the arguments of `name`.
 pub(super) fn with_now(name: &'static str, arguments: usize) -> Macro {
     Macro::global(name, arguments, move |helper, _, arguments| {
         let mut args = std::mem::take(arguments);
@@ -61,12 +62,12 @@ pub(super) fn with_now(name: &'static str, arguments: usize) -> Macro {
     })
 }
 
-/// A tree, or the first mistake as message, line and column.
+/// Parses to a tree, or to the first mistake: message, line and column.
 pub(super) fn parse(source: &str) -> Result<IdedExpr, (String, usize, usize)> {
     let parser = ENVIRONMENT
         .parser()
         .enable_ident_escape_syntax(true)
-        // The length of the text bounds the depth; the parser's own limit reports no position.
+        // The length of the text bounds the depth already, and the parser's own limit reports no position.
         .max_recursion_depth(u16::try_from(limits::MAX_BYTES).unwrap_or(u16::MAX));
     parser.parse(source).map_err(|errors| match errors.errors.first() {
         Some(error) => {
@@ -77,7 +78,7 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, (String, usize, usize)> {
     })
 }
 
-/// Whether a type has this name; as a value, `string` is the type of strings.
+/// Whether `name` is a type: `string`, as a value, is the type of strings.
 pub(super) fn is_type(name: &str) -> bool {
     ENVIRONMENT.types().find_type(name).is_some()
 }
@@ -92,16 +93,16 @@ pub(super) fn is_member_function(name: &str) -> bool {
     MEMBER_FUNCTIONS.iter().any(|group| group.contains(&name))
 }
 
-/// The library's functions. The interpreter does not list its own; a test calls each of these.
+/// All functions. The interpreter does not list its own, so a test calls each of these.
 pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["bool", "bytes", "double", "duration", "dyn", "int", "matches", "size", "string", "timestamp", "type", "uint"],
     &["optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "lists.range", "strings.quote"],
     &["conditionAge", "conditionStatus", "dig", "now", "stableFor", "statusFeedbackValue", "toJson", "triState"],
-    // A macro; a call that is left in a tree has a wrong number of arguments.
+    // A macro: only a call with a wrong number of arguments is left in a tree.
     &["has"],
 ];
 
-/// As [`FUNCTIONS`], called on a value.
+/// All functions that are called on a value.
 pub(super) const MEMBER_FUNCTIONS: &[&[&str]] = &[
     &["contains", "endsWith", "matches", "size", "startsWith"],
     &["getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"],

@@ -1,7 +1,7 @@
 //! One evaluation of one expression against one scope.
 //!
-//! In go a program and a scope, out comes an answer or a failure that knows where a key is missing. Values are read in
-//! place: nothing of the scope is converted for an evaluation.
+//! In go a program and a scope, out comes an answer or an error. The interpreter reads the scope in place through
+//! [views](super::view).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use super::{EvaluationErrorKind, walk};
 use crate::scope::Scope;
 use crate::value::Typed;
 
-/// What is evaluated.
+/// An expression as it is evaluated.
 pub(super) struct Program {
     tree: IdedExpr,
-    /// The patterns that are written in the tree.
+    /// The literal patterns of the tree.
     pub(super) patterns: Vec<Compiled>,
 }
 
 impl Program {
-    /// The program of a tree that is no deeper than [`super::limits`] allows: in cel-go's dialect, with its cost counted,
-    /// and with an answer that is JSON.
+    /// Makes the program of a tree that [`super::limits`] accepted: it behaves as in cel-go, charges for its cost, and
+    /// answers in JSON.
     pub(super) fn new(mut tree: IdedExpr) -> Self {
         let mut patterns = Vec::new();
         walk::rewrite(&mut tree, &mut |node| {
@@ -44,7 +44,7 @@ impl Program {
     }
 }
 
-/// The variables that the interpreter asks for: the scope's, and ours.
+/// Answers the interpreter's requests for variables: those of the scope, and ours.
 struct Resolver<'s> {
     scope: &'s Scope,
     views: Views<'s>,
@@ -76,13 +76,13 @@ pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
 pub(super) fn evaluate_within(budget: &Budget, program: &Program, scope: &Scope) -> Resolved {
     let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, budget);
     let result = resolve(&program.tree);
-    // What the interpreter made of a failure in between does not count.
+    // `||` or `exists` may have ignored the error that the budget gave.
     budget.check()?;
     result.map_err(|error| leftmost(answer::unwrap(&program.tree), error, budget, &resolve))
 }
 
-/// Of `&&` and `||` whose sides fail, the failure of the left one: the interpreter tells the right one. The search has
-/// the budget that the evaluation left, and ends with it.
+/// The error of the leftmost operand that fails, as in cel-go: where both operands of `&&` or `||` fail, the interpreter
+/// reports the right one. The search evaluates operands again with the rest of the budget, and ends with it.
 fn leftmost(
     tree: &IdedExpr,
     failure: ExecutionError,
@@ -103,13 +103,13 @@ fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, budget: &Budge
     let resolver = Resolver { scope, views: Views::new(&kinds), budget: Internal(budget.clone()), patterns };
     let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
     context.set_variable_resolver(&resolver);
-    // Not `resolve_val`: that is compiled into this crate, recursion and all, and unoptimised seventy operators overflow
-    // a worker's stack. A defect of the interpreter fails one expression, as any other error does.
+    // `resolve_val` would be compiled into this crate, where an unoptimised build overflows a worker's stack at seventy
+    // operators. A panic of the interpreter fails one expression.
     let guarded = catch_unwind(AssertUnwindSafe(|| unpack(&CelValue::resolve(tree, &context)?)));
     guarded.unwrap_or_else(|_| Err(ExecutionError::InternalError("the interpreter failed".to_owned())))
 }
 
-/// What kind of failure it was, and what a person reads. Values stay out of the text: they may be secret.
+/// The kind of an error, and its text. The text has no values, which may be secret.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
 pub(super) fn describe(
     error: &ExecutionError,
@@ -123,7 +123,7 @@ pub(super) fn describe(
     };
     if let Some(path) = missing {
         let (key, parents) = path.split_last().map_or(("", path.as_slice()), |(key, parents)| (key, parents));
-        // A key that is not written there was computed, and may be secret.
+        // A key that is not in the expression's text was computed, and may be secret.
         let told = if source.contains(key) { key } else { "[computed]" };
         let parents: String = parents.iter().map(|step| format!("{step}.")).collect();
         return (EvaluationErrorKind::MissingKey { path: path.clone() }, format!("no such key: {parents}{told}"));
@@ -152,7 +152,7 @@ fn message(error: &ExecutionError) -> String {
         format!("found no matching overload for '{operator}' applied to '({})'", types.join(", "))
     };
     match error {
-        // The library quotes what this was given.
+        // The library's message quotes the argument.
         ExecutionError::FunctionError { function, .. } if function == "timezone" => {
             "timezone: not a time zone such as Europe/Berlin, or an offset such as +01:00".to_owned()
         }
@@ -180,7 +180,7 @@ fn message(error: &ExecutionError) -> String {
     }
 }
 
-/// The type as CEL calls it; the engine's Rust name of `double` is another.
+/// The name of a type in CEL; the interpreter calls `double` otherwise.
 fn type_name(value: &CelValue) -> String {
     if let CelValue::Float(_) = value { "double".to_owned() } else { value.type_of().to_string() }
 }

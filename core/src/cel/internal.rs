@@ -1,4 +1,4 @@
-//! Values of ours that pass through the interpreter, which knows nothing about them.
+//! Rust values that pass through the interpreter: budgets, patterns, and questions to a view.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use cel::common::value::{StaticVal, Val};
 
 static TYPE: Type = Type::new_unspecified_type("internal");
 
-/// A value that only functions of ours look into. No author can name its type.
+/// A value that only our functions read. No author can name its type.
 #[derive(Debug, Clone)]
 pub(super) struct Internal<T>(pub(super) T);
 

@@ -1,13 +1,12 @@
 //! A value in a few words, for people who ask why something was decided.
 //!
-//! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]; a whole Kubernetes object is told by its kind and
-//! name, for the question was whether it is there. What a Secret holds is not in the text, wherever
-//! the Secret stands in the value: its `data` and `stringData` read `[redacted]`, and so does the annotation in
-//! which `kubectl apply` keeps a copy of both. Nothing can fail.
+//! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]. A whole Kubernetes object becomes its kind and
+//! name, because a gate mostly asks whether the object exists. `data` and `stringData` of a Secret read `[redacted]`,
+//! wherever the Secret is in the value, and so does the annotation in which `kubectl apply` keeps a copy of both.
 
 use serde_json::Value;
 
-/// Longest text, without the mark that says it was cut.
+/// Longest text, without the `…` of one that was cut.
 pub(super) const MAX_CHARACTERS: usize = 100;
 
 const REDACTED: &str = "[redacted]";
@@ -15,7 +14,7 @@ const REDACTED: &str = "[redacted]";
 /// The annotation with the whole manifest that `kubectl apply` sent last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A value within a larger one, and what that says about it.
+/// A value, and what it is a part of.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'v> {
     value: &'v Value,
@@ -25,13 +24,13 @@ pub(super) struct Place<'v> {
 /// What a value is a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// Nothing that matters.
+    /// Neither a Secret nor `env`.
     Anything,
     /// It is the metadata of a Secret.
     SecretMetadata,
     /// It is the annotations of a Secret.
     SecretAnnotations,
-    /// It is, or belongs to, what nobody may see.
+    /// Data that nobody may see.
     Confidential,
 }
 
@@ -89,7 +88,7 @@ impl<'v> Place<'v> {
         })
     }
 
-    /// An element is what its list is.
+    /// An element: as confidential as its list.
     fn same(&self, value: &'v Value) -> Self {
         Self { value, within: self.within }
     }
@@ -105,7 +104,7 @@ impl<'v> Place<'v> {
         }
     }
 
-    /// Appends the value, and stops where what follows would be cut off.
+    /// Appends the value, up to a little more than is kept.
     fn write(self, text: &mut String) {
         match self.value {
             _ if self.within == Within::Confidential => quote(REDACTED, text),
@@ -137,7 +136,7 @@ impl<'v> Place<'v> {
     }
 }
 
-/// Begins the next item, unless it would be cut off anyway.
+/// Separates two items; false if the text is long enough already.
 fn separate(index: usize, text: &mut String) -> bool {
     if index > 0 {
         text.push(',');
@@ -146,7 +145,7 @@ fn separate(index: usize, text: &mut String) -> bool {
     text.len() <= 4 * MAX_CHARACTERS
 }
 
-/// Appends a string as JSON; of a long one, more than will be left of it.
+/// Appends a string as JSON, up to a little more than is kept.
 fn quote(value: &str, text: &mut String) {
     let kept: String = value.chars().take(MAX_CHARACTERS + 1).collect();
     text.push_str(&Value::String(kept).to_string());

@@ -1,8 +1,7 @@
 //! Points in time and spans of time.
 //!
-//! In goes text or a number, out come values that compare and compute: `timestamp()` takes RFC 3339, `duration()` Go's
-//! notation, each exactly what Go takes and not what may follow it. They fail for other text, and outside of the years
-//! 1 to 9999 or 292 years either way. Clocks are elsewhere: nothing here knows what time it is.
+//! `timestamp()` parses RFC 3339 and `duration()` Go's notation; both accept exactly the text that Go accepts. A timestamp
+//! is within the years 1 to 9999, a duration within 292 years. Nothing here reads a clock.
 
 use cel::common::ast::operators;
 use cel::common::types::{CelDuration, CelInt, CelString, CelTimestamp, DURATION_TYPE, TIMESTAMP_TYPE};
@@ -12,13 +11,13 @@ use chrono::{DateTime, Datelike, FixedOffset, TimeDelta};
 use lifecycle_config::duration::{DurationError, Units, parse_nanoseconds};
 
 use super::conversions::no_overload;
-use super::data::take;
+use super::data::{Arguments, Resolved, take};
 use super::environment::replace;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     replace(environment, "timestamp", "@timestamp", timestamp)?;
     replace(environment, "duration", "@duration", duration)?;
-    // The library's operator knows numbers only.
+    // The library's operator takes numbers only, and Go negates durations.
     replace(environment, operators::NEGATE, "@negate", negate)?;
     environment.add_overload("int", "duration_to_int64", vec![DURATION_TYPE], nanoseconds)?;
     environment.add_member_overload("toUnixTime", "timestamp_to_unix_time", TIMESTAMP_TYPE, vec![], unix_time)
@@ -53,7 +52,7 @@ pub(super) fn duration_text(value: &TimeDelta, fraction: fn(u32) -> String) -> S
     format!("{sign}{}{}s", seconds.unsigned_abs(), fraction(nanoseconds.unsigned_abs()))
 }
 
-fn timestamp<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn timestamp<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("timestamp", arguments)?;
     if value.downcast_ref::<CelTimestamp>().is_some() {
         return Ok(value);
@@ -71,27 +70,27 @@ fn timestamp<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
     Ok(CowVal::owned(CelTimestamp::from(time)))
 }
 
-/// RFC 3339 as Go reads it, in UTC, so that `getHours()` and the like need not know the offset.
+/// Parses RFC 3339 as Go does, into UTC: `getHours()` and the like ignore the offset.
 pub(super) fn parse_timestamp(text: &str) -> Option<DateTime<FixedOffset>> {
-    // The library takes more: lower case, blanks, signs that are not ASCII, and the 61st second of a minute.
+    // The library also accepts lower case, blanks, signs that are not ASCII, and second 60.
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T.Z+".contains(&byte));
     let time = DateTime::parse_from_rfc3339(text).ok().filter(|_| is_plain)?.to_utc().fixed_offset();
     (has_text(&time) && time.timestamp_subsec_nanos() < 1_000_000_000).then_some(time)
 }
 
-/// Whether it can be written with four digits of a year, as CEL demands.
+/// Whether the year has the four digits that CEL demands.
 fn has_text(time: &DateTime<FixedOffset>) -> bool {
     (1..=9999).contains(&time.year())
 }
 
-fn duration<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn duration<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("duration", arguments)?;
     if value.downcast_ref::<CelDuration>().is_some() {
         return Ok(value);
     }
     let Some(text) = value.downcast_ref::<CelString<'_>>() else { return Err(no_overload("duration", &[value])) };
     let nanoseconds = parse_nanoseconds(text.inner(), Units::Go).map_err(|error| {
-        // Not the error's own words: they quote the text, which may be secret.
+        // The error's own message quotes the text, which may be secret.
         let message = match error {
             DurationError::OutOfRange(_) => "over 292 years",
             DurationError::Syntax(_)
@@ -105,7 +104,7 @@ fn duration<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
 }
 
 /// `-x`.
-fn negate<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn negate<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take(operators::NEGATE, arguments)?;
     if let Some(duration) = value.downcast_ref::<CelDuration>() {
         let span = -*duration.inner();
@@ -120,13 +119,13 @@ fn negate<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exec
 }
 
 /// `int(duration)`.
-fn nanoseconds<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn nanoseconds<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("int", arguments)?;
     let span = value.downcast_ref::<CelDuration>().and_then(|span| span.inner().num_nanoseconds());
     span.map(|span| CowVal::owned(CelInt::from(span))).ok_or_else(|| no_overload("int", &[value]))
 }
 
-fn unix_time<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+fn unix_time<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let time = arguments.first().and_then(|value| value.downcast_ref::<CelTimestamp>());
     let time = time.ok_or_else(|| no_overload("toUnixTime", &arguments))?;
     Ok(CowVal::owned(CelInt::from(time.inner().timestamp())))

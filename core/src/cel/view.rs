@@ -1,9 +1,9 @@
 //! Parts of the scope as CEL values, without converting them.
 //!
-//! In goes a borrowed JSON value, out comes a CEL value that reads it in place. An object or a list turns into CEL's own
-//! kind only when an operator needs that (equality, concatenation, iteration), and then one level of it. Integers are
-//! `int` (`uint` above its range), other numbers `double`; a part that an expression made of a type which JSON lacks is
-//! of that type. Views live for one evaluation; nothing here can fail but a lookup.
+//! In goes a borrowed JSON value, out comes a CEL value that reads it in place: a view. It becomes a list or map of CEL's
+//! own, one level deep, only for operators that need one: equality, concatenation, iteration. Integers are `int` (`uint`
+//! above its range), other numbers `double`. Timestamps, durations and bytes that an earlier expression made keep their
+//! type. Only a lookup can fail.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -30,13 +30,13 @@ pub(super) type KindsByAddress = BTreeMap<usize, Kind>;
 /// The function that an error names when a key is missing; no author can write the name.
 const MISSING: &str = "@missing";
 
-/// The error of a key that an object has not: most are of optional selections, so where the object is in the scope is
-/// found out when someone asks.
+/// The error of an object without this key. It holds the object's address: most of these errors are of optional selections
+/// and nobody reads them, so [`missing_path`] searches for the object later.
 fn missing(key: &str, object: &Value) -> ExecutionError {
     ExecutionError::function_error(MISSING, format_args!("{}/{key}", address(object)))
 }
 
-/// Where a key is missing, if that is the error: the variable, the keys below it, the key that is missing.
+/// The path to the key that is missing, from the variable on; none for any other error.
 pub(super) fn missing_path(error: &ExecutionError, scope: &Scope) -> Option<Vec<String>> {
     let ExecutionError::FunctionError { function, message } = error else { return None };
     let (object, key) = message.split_once('/').filter(|_| function == MISSING)?;
@@ -45,7 +45,7 @@ pub(super) fn missing_path(error: &ExecutionError, scope: &Scope) -> Option<Vec<
     Some(path.into_iter().flatten().chain([key.to_owned()]).collect())
 }
 
-/// The steps to the value at this address, the last one first.
+/// The steps from the scope to the value at an address, the last one first.
 fn path_within(value: &Value, step: &str, wanted: usize) -> Option<Vec<String>> {
     let mut path = match value {
         value if address(value) == wanted => Vec::new(),
@@ -96,7 +96,7 @@ pub(super) fn source(value: &dyn Val) -> Option<Typed> {
     ask::<Arc<Typed>>(value, Question::Copy).map(Arc::unwrap_or_clone)
 }
 
-/// The size of the JSON that a value shows, if the value is a view. Something above `room` if the size is above.
+/// The size of the JSON that a value shows, if the value is a view. Above `room`, counting stops.
 pub(super) fn size(value: &dyn Val, room: usize) -> Option<usize> {
     ask(value, Question::Size(room))
 }
@@ -105,7 +105,7 @@ pub(super) fn is_view(value: &dyn Val) -> bool {
     size(value, 0).is_some()
 }
 
-/// The index that asks a view about itself: a view borrows, so its Rust type cannot be told.
+/// An index that asks a view about itself: a value that borrows cannot be downcast to its Rust type.
 #[derive(Debug, Clone, Copy)]
 enum Question {
     Copy,
@@ -117,7 +117,7 @@ fn ask<T: Clone + std::fmt::Debug + Send + Sync + 'static>(value: &dyn Val, ques
     answer.downcast_ref::<Internal<T>>().map(|Internal(answer)| answer.clone())
 }
 
-/// The views of the few children that an expression goes through, so that a path costs its length.
+/// The views of the first few children, which later paths through them share.
 #[derive(Debug)]
 pub(super) struct Views<'a> {
     kept: [OnceLock<(&'a Value, Box<dyn Val + 'a>)>; 3],
@@ -129,7 +129,7 @@ impl<'a> Views<'a> {
         Self { kept: [const { OnceLock::new() }; 3], kinds }
     }
 
-    /// The view of a child. Scalars are made anew: that costs less than to find them.
+    /// The view of a child. A scalar gets a new one each time, which costs less than a search.
     pub(super) fn of<'b>(&'b self, child: &'a Value) -> CowVal<'b, 'a> {
         if child.is_object() || child.is_array() {
             for slot in &self.kept {
@@ -248,7 +248,7 @@ impl Val for View<'_> {
         Some(self)
     }
 
-    /// Of a list: the order of a map's keys would differ from one run to the next, so a loop gets a list of them.
+    /// Lists only: a loop over a mapping iterates over a sorted list of its keys, see `cost::functions`.
     fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
     where
         Self: 'v,
@@ -319,7 +319,7 @@ impl Indexer for View<'_> {
         if let Some(Internal(question)) = key.downcast_ref::<Internal<Question>>() {
             return Ok(self.answer(*question));
         }
-        // Other kinds of keys, and the errors, are CEL's own business.
+        // CEL's own list or map handles other kinds of keys, and makes the errors.
         let overload = || ExecutionError::no_such_overload("_[_]", Vec::new());
         self.made().as_indexer().ok_or_else(overload)?.get(key)
     }

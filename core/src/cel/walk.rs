@@ -1,8 +1,7 @@
 //! A walk over a syntax tree that knows which names a comprehension binds.
 //!
-//! In goes an expression, out comes every node below it with its depth, the loops around it and the
-//! names bound there. It keeps its own stack: trees that have not yet been checked may be deep.
-//! [`rewrite`] changes the nodes of one that has been.
+//! [`nodes`] takes a tree and yields every node with its depth, the loops around it and the names bound there. It does not
+//! recurse, because a tree that is not checked yet may be deep. [`rewrite`] changes the nodes of a checked tree.
 
 use std::rc::Rc;
 
@@ -26,12 +25,12 @@ struct Bound<'e> {
 
 #[cfg(test)]
 thread_local! {
-    /// How many nodes this thread has visited: what a check costs, without a clock.
+    /// How many nodes this thread has visited: tests measure the cost of a check by it.
     pub(crate) static VISITED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl<'e> Node<'e> {
-    /// Whether `name` is here a comprehension's variable. A leading dot reaches past those.
+    /// Whether an enclosing comprehension binds `name`. A name with a leading dot is never bound.
     pub(super) fn binds(&self, name: &str) -> bool {
         let scopes = std::iter::successors(self.bound.as_deref(), |bound| bound.outer.as_deref());
         !name.starts_with('.') && scopes.into_iter().any(|bound| bound.name == name)
@@ -86,12 +85,12 @@ impl<'e> Node<'e> {
     }
 }
 
-/// Macros such as `optMap` bind a name by a comprehension over nothing, which repeats nothing.
-fn is_loop(comprehension: &ComprehensionExpr) -> bool {
+/// Whether a comprehension iterates: macros such as `optMap` use one over an empty list to bind a name.
+pub(super) fn is_loop(comprehension: &ComprehensionExpr) -> bool {
     !matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty())
 }
 
-/// Every node of the tree, parents before their children and these in the order in which they were written.
+/// Every node of the tree: parents before their children, children in the order of the text.
 pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     let mut pending = vec![Node { expr: &root.expr, depth: 1, loops: 0, bound: None }];
     std::iter::from_fn(move || {
@@ -105,7 +104,7 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     })
 }
 
-/// The sides of a chain of one of `&&` and `||`, from left to right; none of any other node.
+/// The operands of a chain of `&&`, or of `||`, from left to right; no other node has any.
 pub(super) fn sides<'e>(node: &'e IdedExpr, sides: &mut Vec<&'e IdedExpr>) {
     let Expr::Call(call) = &node.expr else { return };
     if !matches!(call.func_name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
@@ -120,7 +119,7 @@ pub(super) fn sides<'e>(node: &'e IdedExpr, sides: &mut Vec<&'e IdedExpr>) {
     }
 }
 
-/// Changes every node of a tree that has been checked, children before their parents.
+/// Changes every node of a checked tree, children before their parents.
 pub(super) fn rewrite(node: &mut IdedExpr, change: &mut dyn FnMut(&mut IdedExpr)) {
     match &mut node.expr {
         Expr::Call(call) => {

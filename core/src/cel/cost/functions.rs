@@ -1,5 +1,5 @@
-//! The functions that take from an evaluation's budget: those that hand a value through, and those of the library that
-//! can make far more than they are given. They fail before anything is made.
+//! The functions that charge an evaluation's budget. Most return their argument unchanged; `replace` and `join` take the
+//! place of the library's, because their results can be far larger than their arguments.
 
 use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind};
 use cel::common::value::{CowVal, Val};
@@ -8,29 +8,26 @@ use cel::{DeclarationError, Env, ExecutionError};
 use super::Budget;
 use super::size::{PER_VALUE, size};
 use crate::cel::conversions::no_overload;
-use crate::cel::data::{entries, take, text};
+use crate::cel::data::{Arguments, Resolved, entries, take, text};
 use crate::cel::view;
 
-/// A look at a text, or at each member of a list or mapping.
+/// Charges for a look at a text, or at each element of a list or mapping.
 pub(super) const LOOK: &str = "@look";
-/// Going through all of a value, or a copy.
+/// Charges for a traversal or copy of the whole value.
 pub(super) const WHOLE: &str = "@whole";
-/// A loop over a value, or as many values as a number says.
+/// Charges for a loop over a value, or for as many elements as a number says.
 pub(super) const LOOP: &str = "@loop";
-/// As [`LOOP`]; a mapping is replaced by its keys, in order.
+/// As [`LOOP`]; returns the sorted keys of a mapping.
 pub(super) const RANGE: &str = "@range";
-/// As [`WHOLE`], once for each member.
+/// Charges for a comparison of all elements with each other.
 pub(super) const PAIRS: &str = "@pairs";
-/// A value for each piece between separators.
+/// Charges for the pieces of a text between separators.
 pub(super) const PIECES: &str = "@pieces";
 pub(super) const REPLACE: &str = "@replace";
 pub(super) const JOIN: &str = "@join";
 
-/// A member when all are looked at where they lie.
+/// The bytes that a look at one element costs.
 const PER_LOOK: usize = 4;
-
-type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
-type Resolved<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     let mut add = |name: &str, arguments: usize, function| {
@@ -49,17 +46,17 @@ pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationEr
     add(JOIN, 3, join)
 }
 
-/// Takes what a value costs, given what is left, and hands the value through.
+/// Charges what a value costs, given the bytes that are left, and returns the value.
 fn pass<'b, 'v>(arguments: Arguments<'b, 'v>, cost: impl FnOnce(&dyn Val, usize) -> usize) -> Resolved<'b, 'v> {
     let [value, budget] = take("@charge", arguments)?;
     let budget = Budget::of(Some(&budget))?;
-    // Nothing is measured once the budget is exceeded: loops go on after a failure that a later element may outvote.
+    // Fails before the measurement if the budget is exceeded: `all` and `exists` go on after an error.
     budget.spend_bytes(1)?;
     budget.spend_bytes(cost(value.as_ref(), budget.room()))?;
     Ok(value)
 }
 
-/// How many members a list or map has.
+/// How many elements a list or mapping has.
 fn members(value: &dyn Val) -> Option<usize> {
     let sizer = value.as_sizer().filter(|_| matches!(value.get_type().kind(), Kind::List | Kind::Map))?;
     usize::try_from(*sizer.size().inner()).ok()
@@ -80,11 +77,11 @@ fn pairs<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     })
 }
 
-/// Charges for every iteration before the first: a loop that ends early costs as much as one that does not.
+/// Charges all iterations before the first one, also those of a loop that will end early.
 fn iterations<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let budget = Budget::of(arguments.get(1))?.clone();
     let range = pass(arguments, |value, room| match members(value) {
-        // A loop copies each member: of data, a reference.
+        // A loop copies each element; of a view, a reference.
         Some(members) if view::is_view(value) => PER_LOOK * members,
         _ => size(value, room),
     })?;
@@ -98,7 +95,7 @@ fn range<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     if range.get_type().kind() != Kind::Map {
         return Ok(range);
     }
-    // A mapping has no order of its own, and a loop goes through the keys.
+    // The interpreter's maps are unordered.
     let keys = range.downcast_ref::<CelMap<'v>>().map(entries).unwrap_or_default();
     let keys = keys.into_iter().map(|(key, _)| key_value(key));
     Ok(CowVal::owned(CelList::from(keys.collect::<Vec<_>>())))
@@ -116,7 +113,7 @@ fn key_value<'v>(key: &CelMapKey<'v>) -> Box<dyn Val + 'v> {
 fn pieces<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value, separator, budget] = take("split", arguments)?;
     let budget = Budget::of(Some(&budget))?;
-    // Before they are counted: that goes through the text.
+    // Charged before the count, which traverses the text.
     budget.spend_bytes(1 + text(&value).len())?;
     budget.spend_bytes(PER_VALUE * (1 + text(&value).matches(text(&separator)).count()))?;
     Ok(value)

@@ -1,15 +1,16 @@
-//! Which operands of an expression are charged, and how.
+//! Decides which operands of an expression are charged, and how.
 //!
-//! In goes a node of a tree, out comes the same node with its operands in calls of our [`functions`](super::functions).
-//! What only looks at a value is free: a selection, `has`, a comparison with a literal.
+//! In goes a node of a tree, out comes the node with its operands in calls of our [`functions`](super::functions).
+//! Selections, `has` and comparisons with a literal are free.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::BUDGET;
 use super::functions::{JOIN, LOOK, LOOP, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
 use crate::cel::lint::namespace;
+use crate::cel::walk;
 
-/// Charges for the operands of one node, whose children are charged for theirs.
+/// Charges for the operands of one node, after its children.
 pub(in crate::cel) fn charge(node: &mut IdedExpr) {
     match &mut node.expr {
         Expr::List(list) => list.elements.iter_mut().for_each(whole),
@@ -22,9 +23,7 @@ pub(in crate::cel) fn charge(node: &mut IdedExpr) {
             }
         }
         Expr::Comprehension(comprehension) => {
-            // Macros such as `optMap` bind a name by a loop over nothing.
-            let is_empty = matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty());
-            if !is_empty {
+            if walk::is_loop(comprehension) {
                 wrap(RANGE, &mut comprehension.iter_range, None);
             }
             whole(&mut comprehension.accu_init);
@@ -34,8 +33,8 @@ pub(in crate::cel) fn charge(node: &mut IdedExpr) {
     }
 }
 
-/// Charges for all of an operand, or of an answer. A scalar is free, and the members of what is written as a list or
-/// mapping are charged already.
+/// Charges for the whole of an operand, or of the result. Scalars are free; the elements of a list or mapping literal are
+/// charged already.
 pub(in crate::cel) fn whole(operand: &mut IdedExpr) {
     if !is_scalar(&operand.expr) && !matches!(operand.expr, Expr::List(_) | Expr::Map(_)) {
         wrap(WHOLE, operand, None);
@@ -57,7 +56,7 @@ fn charge_call(call: &mut CallExpr) {
     let is_namespaced = namespace(call).is_some();
     let target = call.target.as_deref_mut().filter(|_| !is_namespaced);
     match (call.func_name.as_str(), target, call.args.as_mut_slice()) {
-        // A literal bounds what is compared.
+        // A comparison reads no more than the literal has.
         (name, None, [left, right]) if is_comparison(name) => {
             if ![&left.expr, &right.expr].into_iter().any(|side| matches!(side, Expr::Literal(_))) {
                 whole(left);
@@ -68,7 +67,7 @@ fn charge_call(call: &mut CallExpr) {
             whole(element);
             look(container);
         }
-        // A key that is not there is copied into the error.
+        // The error of a missing key copies the key.
         (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => whole(key),
         (name, target, _) if is_free(name, target.is_some()) => {}
         ("size" | "first", target, arguments) => target.into_iter().chain(arguments).for_each(look),
@@ -78,20 +77,20 @@ fn charge_call(call: &mut CallExpr) {
         }
         ("distinct", Some(list), _) => wrap(PAIRS, list, None),
         ("split", Some(text), [separator, ..]) => {
-            // What is not written there may come to the empty text, which separates everything.
+            // A computed separator may be empty, which separates every character.
             let literal = Some(&*separator).filter(|separator| matches!(separator.expr, Expr::Literal(_))).cloned();
             let everything = || IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String("".into())) };
             wrap(PIECES, text, Some(literal.unwrap_or_else(everything)));
         }
         ("range", None, [count]) if is_namespaced => wrap(LOOP, count, None),
-        // What these make can be larger than what they are given, so they see to it themselves.
+        // Their results can be far larger than their operands, so functions of ours take their place.
         ("replace", Some(_), [_, _] | [_, _, _]) => become_function(call, REPLACE),
         ("join", Some(_), [] | [_]) => become_function(call, JOIN),
         (_, target, arguments) => target.into_iter().chain(arguments).for_each(whole),
     }
 }
 
-/// Turns a method into the function of ours that does the same within the budget.
+/// Turns a method call into a call of our function, with the budget as last argument.
 fn become_function(call: &mut CallExpr, function: &str) {
     let target = call.target.take().map(|target| *target);
     let args = target.into_iter().chain(std::mem::take(&mut call.args)).chain([budget()]).collect();
@@ -103,7 +102,7 @@ fn is_comparison(name: &str) -> bool {
     [EQUALS, NOT_EQUALS, LESS, LESS_EQUALS, GREATER, GREATER_EQUALS].contains(&name)
 }
 
-/// Operators and functions that look at little of what they are given, or at a little that a path leads to.
+/// Operators and functions that read only a bounded part of their operands.
 fn is_free(name: &str, is_method: bool) -> bool {
     match name {
         "hasValue" | "value" | "toUnixTime" => is_method,
@@ -114,7 +113,7 @@ fn is_free(name: &str, is_method: bool) -> bool {
     }
 }
 
-/// Whether the result is a boolean, a literal or a value of ours, whatever the operands are.
+/// Whether the result is always a boolean, a literal or a variable of ours.
 fn is_scalar(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(_) => true,

@@ -1,4 +1,4 @@
-//! The size of a value: bytes of text, and [`PER_VALUE`] for each value in it. Nothing here can fail.
+//! The size of a value: the bytes of its text, and [`PER_VALUE`] for each element.
 
 use cel::common::types::{CelBytes, CelList, CelMap, CelMapKey, CelOptional, CelString, Kind};
 use cel::common::value::Val;
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::cel::view;
 
-/// A value in another one, without its own text and members: about what the interpreter needs for one.
+/// The size of an element without its text: about the memory that the interpreter needs for one.
 pub(super) const PER_VALUE: usize = 32;
 
-/// The size of a value; something above `room` if the size is above.
+/// The size of a value. Above `room`, counting stops.
 pub(super) fn size(value: &dyn Val, room: usize) -> usize {
     let kind = value.get_type().kind();
     if matches!(kind, Kind::List | Kind::Map) {
-        // First of all: a view makes a list or map of CEL's own when it is asked whether it is one.
+        // Asked first, because the downcasts below make a view build a list or map of CEL's own.
         if let Some(size) = view::size(value, room) {
             return size;
         }
@@ -40,7 +40,7 @@ pub(super) fn size(value: &dyn Val, room: usize) -> usize {
     }
 }
 
-/// The size of the members of data; something above `room` if the size is above.
+/// The size of the elements of data. Above `room`, counting stops.
 pub(in crate::cel) fn size_of_members(data: &Value, room: usize) -> usize {
     let mut sum = 0;
     let mut add = |key: usize, member: &Value| {

@@ -267,6 +267,7 @@ fn list_and_map_functions_evaluate() {
             ("nested.flatten()", Is(json!([1, 2, 3, [4]]))),
             ("nested.flatten(2)", Is(json!([1, 2, 3, 4]))),
             ("lists.range(3)", Is(json!([0, 1, 2]))),
+            ("tags + labels", Fails("'add' applied to '(list, map)'")),
             ("lists.range(1000000000)", Fails("more than 100000 iterations")),
             ("conditions.sortBy(c, c.type).map(c, c.type)", Is(json!(["Ahead", "Odd", "Old", "Ready"]))),
             ("labels.map(k, k)", Is(json!(["app", "example.io/tier"]))),
