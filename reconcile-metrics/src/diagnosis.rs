@@ -77,68 +77,23 @@ pub struct Wait {
 /// A stuck resource with the adapters that it waits on, as `stuck` and `/stuck` print it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stuck {
-    /// Its id.
-    pub id: String,
-    /// Its kind, as the API writes it.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// Its parent's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner_id: Option<String>,
-    /// Whether it is being deleted.
-    pub deleting: bool,
-    /// Whether it has no condition Reconciled at all.
-    pub no_condition: bool,
-    /// When it became unreconciled, or when its stalled deletion was requested.
-    pub since: Timestamp,
-    /// The seconds since then.
-    pub age_seconds: u64,
-    /// Its generation.
-    pub generation: i64,
-    /// The reason of its condition Reconciled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The message of its condition Reconciled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
+    /// The resource.
+    #[serde(flatten)]
+    pub resource: Resource,
     /// Whether its kind is configured. If not, `waits_on` cannot contain adapters that never reported.
     pub required_adapters_known: bool,
     /// The adapters that it waits on.
     pub waits_on: Vec<Wait>,
-    /// For a stalled deletion, the ids of up to four children that still exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub children: Option<Vec<String>>,
-    /// The ids of its ancestors whose deletion waits for it.
-    pub blocks: Vec<String>,
 }
 
 /// Finds the adapters that each resource waits on.
 #[must_use]
-pub fn diagnose(resources: &[Resource], kinds: &Kinds) -> Vec<Stuck> {
-    resources
-        .iter()
-        .map(|resource| {
-            let kind = kinds.get(&resource.kind);
-            Stuck {
-                id: resource.id.clone(),
-                kind: resource.kind.clone(),
-                name: resource.name.clone(),
-                owner_id: resource.owner.clone(),
-                deleting: resource.deleting,
-                no_condition: resource.no_condition,
-                since: timestamp(resource.since),
-                age_seconds: resource.age.max(0.0) as u64,
-                generation: resource.generation,
-                reason: resource.reason.clone(),
-                message: resource.message.clone(),
-                required_adapters_known: kind.is_some(),
-                waits_on: waits_on(resource, kind),
-                children: resource.children.clone(),
-                blocks: resource.blocks.clone(),
-            }
-        })
-        .collect()
+pub fn diagnose(resources: Vec<Resource>, kinds: &Kinds) -> Vec<Stuck> {
+    let diagnose = |resource: Resource| {
+        let kind = kinds.get(&resource.kind);
+        Stuck { required_adapters_known: kind.is_some(), waits_on: waits_on(&resource, kind), resource }
+    };
+    resources.into_iter().map(diagnose).collect()
 }
 
 /// Returns the adapters that a resource waits on. Without a configured kind it can only check adapters that reported.
@@ -155,7 +110,7 @@ pub fn waits_on(resource: &Resource, kind: Option<&Kind>) -> Vec<Wait> {
             adapter: adapter.to_owned(),
             cause: cause(resource, report)?,
             observed_generation: report.map(|report| report.observed_generation),
-            last_report_time: report.map(|report| timestamp(report.at)),
+            last_report_time: report.map(|report| report.at),
             reason: report.and_then(|report| report.reason.clone()),
             message: report.and_then(|report| report.message.clone()),
         })
@@ -171,11 +126,6 @@ fn cause(resource: &Resource, report: Option<&Report>) -> Option<Cause> {
         Some(report) if resource.deleting => (!report.finalized).then_some(Cause::NotFinalized),
         Some(report) => (!report.available).then_some(Cause::NotAvailable),
     }
-}
-
-fn timestamp(seconds: f64) -> Timestamp {
-    // The SQL statements limit times to between the epoch and now, so the conversion cannot fail.
-    Timestamp::from_microsecond((seconds * 1e6) as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// The number of resources that wait on an adapter, by flow, adapter and cause; for configured adapters only.

@@ -68,7 +68,7 @@ impl Filter {
         resources.truncate(most as usize);
         let read = resources.len();
         resources.retain(|resource| self.matches(resource, kinds));
-        Ok(Listing { found: diagnose(&resources, kinds), read, truncated })
+        Ok(Listing { found: diagnose(resources, kinds), read, truncated })
     }
 
     /// Whether SQL cannot apply the filter, so that the caller must read more resources than it shows.

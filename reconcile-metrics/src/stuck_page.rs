@@ -132,20 +132,21 @@ impl Page<'_> {
 
 /// Renders a row for each adapter that a resource waits on, and for each note.
 fn resource(stuck: &Stuck) -> Markup {
-    let (waits, notes) = (waits(stuck, MESSAGE_WIDTH), notes(stuck));
+    let resource = &stuck.resource;
+    let (waits, notes) = (waits(stuck, MESSAGE_WIDTH), notes(resource));
     let lines = waits.len() + notes.len();
     html! {
         @for (index, wait) in waits.iter().enumerate() {
             tr class=[(index == 0).then_some("first")] {
                 @if index == 0 {
                     td.id rowspan=(lines) {
-                        (stuck.id)
-                        @if let Some(owner) = &stuck.owner_id { br; small { "of " (owner) } }
+                        (resource.id)
+                        @if let Some(owner) = &resource.owner_id { br; small { "of " (owner) } }
                     }
-                    td rowspan=(lines) { (stuck.kind) }
-                    td rowspan=(lines) { (stuck.name) }
-                    td.age rowspan=(lines) title=(format!("since {:.0}", stuck.since)) { (age(stuck.age_seconds)) }
-                    td rowspan=(lines) { @if stuck.deleting { "deleting" } }
+                    td rowspan=(lines) { (resource.kind) }
+                    td rowspan=(lines) { (resource.name) }
+                    td.age rowspan=(lines) title=(format!("since {:.0}", resource.since)) { (age(resource.age_seconds)) }
+                    td rowspan=(lines) { @if resource.deleting { "deleting" } }
                 }
                 @for text in [&wait.generation, &wait.on, &wait.cause, &wait.said] { td { (text) } }
             }

@@ -4,6 +4,7 @@
 //! cannot control the terminal.
 
 use crate::diagnosis::Stuck;
+use crate::store::Resource;
 
 /// The most characters of a cell; JSON has more.
 const MESSAGE_WIDTH: usize = 100;
@@ -28,9 +29,10 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
         let parts: Vec<_> = [reason, message].into_iter().flatten().filter(|text| !text.is_empty()).cloned().collect();
         plain(&parts.join(": "), width)
     };
-    let wanted = stuck.generation;
-    if stuck.waits_on.is_empty() {
-        let cause = match (&stuck.children, stuck.required_adapters_known) {
+    let Stuck { resource, required_adapters_known, waits_on } = stuck;
+    let wanted = resource.generation;
+    if waits_on.is_empty() {
+        let cause = match (&resource.children, *required_adapters_known) {
             (Some(children), _) if children.is_empty() => "nothing is left",
             (Some(_), _) => "children are left",
             (None, true) => "no required adapter",
@@ -40,10 +42,10 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
             generation: format!("?/{wanted}"),
             on: "-".to_owned(),
             cause: cause.to_owned(),
-            said: said(stuck.reason.as_ref(), stuck.message.as_ref()),
+            said: said(resource.reason.as_ref(), resource.message.as_ref()),
         }];
     }
-    let lines = stuck.waits_on.iter().map(|wait| WaitLine {
+    let lines = waits_on.iter().map(|wait| WaitLine {
         generation: format!("{}/{wanted}", wait.observed_generation.map_or("-".to_owned(), |seen| seen.to_string())),
         on: plain(&wait.adapter, width),
         cause: wait.cause.label().to_owned(),
@@ -54,16 +56,16 @@ pub fn waits(stuck: &Stuck, width: usize) -> Vec<WaitLine> {
 
 /// Formats further facts about a resource, one line for each.
 #[must_use]
-pub fn notes(stuck: &Stuck) -> Vec<String> {
+pub fn notes(resource: &Resource) -> Vec<String> {
     let mut notes = Vec::new();
-    if stuck.no_condition {
+    if resource.no_condition {
         notes.push("has no condition Reconciled".to_owned());
     }
-    if let Some(children) = stuck.children.as_ref().filter(|children| !children.is_empty()) {
+    if let Some(children) = resource.children.as_ref().filter(|children| !children.is_empty()) {
         notes.push(format!("has children that still exist: {}", children.join(", ")));
     }
-    if !stuck.blocks.is_empty() {
-        notes.push(format!("blocks the deletion of {}", stuck.blocks.join(", ")));
+    if !resource.blocks.is_empty() {
+        notes.push(format!("blocks the deletion of {}", resource.blocks.join(", ")));
     }
     notes
 }
@@ -79,11 +81,13 @@ pub fn table(stuck: &[Stuck]) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
     let mut widths = HEADER.map(|title| title.chars().count());
     for stuck in stuck {
+        let resource = &stuck.resource;
         for (index, wait) in waits(stuck, MESSAGE_WIDTH).into_iter().enumerate() {
-            let flow = if stuck.deleting { "deleting" } else { "" };
-            let [id, kind, name] = [&stuck.id, &stuck.kind, &stuck.name].map(|text| plain(text, MESSAGE_WIDTH));
+            let flow = if resource.deleting { "deleting" } else { "" };
+            let [id, kind, name] =
+                [&resource.id, &resource.kind, &resource.name].map(|text| plain(text, MESSAGE_WIDTH));
             let [id, kind, name, age, flow] = match index {
-                0 => [id, kind, name, age(stuck.age_seconds), flow.to_owned()],
+                0 => [id, kind, name, age(resource.age_seconds), flow.to_owned()],
                 _ => Default::default(),
             };
             let row = [id, kind, name, age, flow, wait.generation, wait.on, wait.cause, wait.said];
@@ -92,7 +96,7 @@ pub fn table(stuck: &[Stuck]) -> String {
             }
             rows.push(row);
         }
-        for note in notes(stuck) {
+        for note in notes(resource) {
             let mut row: [String; 9] = Default::default();
             row[CAUSE] = plain(&note, MESSAGE_WIDTH);
             rows.push(row);
@@ -140,29 +144,22 @@ fn is_invisible(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
     use crate::diagnosis::{Cause, Wait};
 
     fn stuck(id: &str, deleting: bool, waits_on: Vec<Wait>, blocks: &[&str]) -> Stuck {
-        Stuck {
+        let resource = Resource {
             id: id.to_owned(),
             kind: "Cluster".to_owned(),
             name: "name".to_owned(),
-            owner_id: None,
             deleting,
-            no_condition: false,
-            since: Timestamp::UNIX_EPOCH,
             age_seconds: 3_900,
             generation: 4,
             reason: Some("ReconciledMissingAdapters".to_owned()),
-            message: None,
-            required_adapters_known: true,
-            waits_on,
-            children: None,
             blocks: blocks.iter().map(|&id| id.to_owned()).collect(),
-        }
+            ..Resource::default()
+        };
+        Stuck { resource, required_adapters_known: true, waits_on }
     }
 
     fn wait(adapter: &str, cause: Cause, observed: Option<i64>, message: &str) -> Wait {
@@ -183,15 +180,13 @@ mod tests {
             wait("hypershift", Cause::NeverReported, None, ""),
         ];
         let long = vec![wait("validation", Cause::NotFinalized, Some(4), &"x".repeat(200))];
-        let all = [
+        let mut all = [
             stuck("0198f1c2-aaaa", false, waits, &[]),
             stuck("0198f1c2-bbbb", true, long, &["0198f1c2-cccc"]),
             stuck("0198f1c2-dddd", false, Vec::new(), &[]),
-            Stuck {
-                no_condition: true,
-                ..stuck("0198f1c2-eeee", false, vec![wait("dns", Cause::NeverReported, None, "")], &[])
-            },
+            stuck("0198f1c2-eeee", false, vec![wait("dns", Cause::NeverReported, None, "")], &[]),
         ];
+        all[3].resource.no_condition = true;
         let text = table(&all);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
         insta::assert_snapshot!(text);

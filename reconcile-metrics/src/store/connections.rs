@@ -1,4 +1,5 @@
-//! Opens, reuses and limits connections: at most two, one of them for scrapes.
+//! Opens, reuses and limits connections: one for scrapes, and one for everything else. More would add load to a database
+//! that is already slow.
 //!
 //! In: a function that reads. Out: its result. Fails: with a [`StoreError`]. A connection is reused only after its
 //! transaction was committed. An idle connection may be dead, so if the first statement on it fails, the reading begins
@@ -11,7 +12,7 @@ use std::time::Duration;
 use lifecycle_service::files;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::{DatabaseConfig, PasswordSource};
@@ -105,26 +106,21 @@ pub(super) enum Reader {
     Background,
 }
 
-/// One connection for scrapes and one for everything else. More would let the exporter add load to a database that is
-/// already slow.
-const MAX_CONNECTIONS: usize = 2;
 /// The time limit for opening a connection, including TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(super) struct Connections {
     config: DatabaseConfig,
-    permits: Semaphore,
-    /// One permit less than `permits`, so that background readings always leave a connection to scrapes.
-    background_permits: Semaphore,
+    /// One permit for each purpose, so that background readings never delay a scrape.
+    scrape: Semaphore,
+    background: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
 }
 
 impl Connections {
     pub(super) fn new(config: DatabaseConfig) -> Self {
-        let permits = Semaphore::new(MAX_CONNECTIONS);
-        let background_permits = Semaphore::new(MAX_CONNECTIONS - 1);
-        Self { config, permits, background_permits, idle: Mutex::default() }
+        Self { config, scrape: Semaphore::new(1), background: Semaphore::new(1), idle: Mutex::default() }
     }
 
     pub(super) async fn read<T>(
@@ -134,11 +130,12 @@ impl Connections {
         read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + limit;
-        let _background = match reader {
-            Reader::Scrape => None,
-            Reader::Background => Some(permit(&self.background_permits, deadline).await?),
+        let permits = match reader {
+            Reader::Scrape => &self.scrape,
+            Reader::Background => &self.background,
         };
-        let _permit = permit(&self.permits, deadline).await?;
+        let permit = timeout_at(deadline, permits.acquire()).await;
+        let _permit = permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Busy)?;
         // Time spent waiting for a permit is not a database timeout.
         let left = deadline.saturating_duration_since(Instant::now());
         let too_late = if left < limit / 2 { StoreError::Busy } else { StoreError::Unreachable(left) };
@@ -206,11 +203,6 @@ impl Connections {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn permit(permits: &Semaphore, deadline: Instant) -> Result<SemaphorePermit<'_>, StoreError> {
-    let permit = timeout_at(deadline, permits.acquire()).await;
-    permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Busy)
 }
 
 /// Opens a connection for a command that writes.

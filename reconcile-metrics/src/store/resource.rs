@@ -3,6 +3,8 @@
 //! In: resources from [`details`](super::details), and the caller's transaction. Out: the same resources, with more fields
 //! set. Fails: with a [`StoreError`].
 
+use jiff::Timestamp;
+use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
@@ -15,8 +17,8 @@ const WAITING_ANCESTORS: &str = include_str!("sql/waiting_ancestors.sql");
 /// The most characters to read of a reason or message. An adapter may write megabytes, for thousands of resources.
 const MAX_TEXT: i32 = 1000;
 
-/// A stuck resource, or one whose deletion is stalled.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// A stuck resource, or one whose deletion is stalled, with the fields that `stuck` and `/stuck` print as JSON.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Resource {
     /// Its id.
     pub id: String,
@@ -25,24 +27,29 @@ pub struct Resource {
     /// Its name.
     pub name: String,
     /// Its parent's id.
-    pub owner: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Whether it has no condition Reconciled.
     pub no_condition: bool,
-    /// When the condition became False, or when a stalled deletion was requested; in seconds since the epoch.
-    pub since: f64,
-    /// The seconds since then.
-    pub age: f64,
+    /// When the condition became False, or when a stalled deletion was requested.
+    pub since: Timestamp,
+    /// The whole seconds since then.
+    pub age_seconds: u64,
     /// Its generation.
     pub generation: i64,
     /// The reason of its condition Reconciled, cut; `None` if texts were not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The message of its condition Reconciled, cut; `None` if texts were not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The last report of each adapter, ordered by the adapter's name.
+    #[serde(skip)]
     pub reports: Vec<Report>,
     /// For a stalled deletion, the ids of up to four children that still exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<String>>,
     /// The ids of ancestors that are being deleted, and so wait for this resource.
     pub blocks: Vec<String>,
@@ -55,8 +62,8 @@ pub struct Report {
     pub adapter: String,
     /// The generation that the report is about.
     pub observed_generation: i64,
-    /// The time of the report, in seconds since the epoch.
-    pub at: f64,
+    /// The time of the report.
+    pub at: Timestamp,
     /// Whether it contains `Available=True`.
     pub available: bool,
     /// Whether it contains `Finalized=True`, and an `Available` that is True or False: the API ignores other reports.
@@ -72,11 +79,11 @@ pub(super) fn from_row(row: &PgRow) -> Result<Resource, sqlx::Error> {
         id: row.try_get("id")?,
         kind: row.try_get("kind")?,
         name: row.try_get("name")?,
-        owner: row.try_get("owner_id")?,
+        owner_id: row.try_get("owner_id")?,
         deleting: row.try_get("deleting")?,
         no_condition: row.try_get("no_condition")?,
-        since: row.try_get("since")?,
-        age: row.try_get("age")?,
+        since: timestamp(row.try_get("since")?),
+        age_seconds: row.try_get::<f64, _>("age")?.max(0.0) as u64,
         generation: row.try_get("generation")?,
         children: row.try_get("children")?,
         ..Resource::default()
@@ -95,7 +102,7 @@ pub(super) async fn reports(connection: &mut PgConnection, resources: &mut [Reso
         resource.reports.push(Report {
             adapter: row.try_get("adapter")?,
             observed_generation: row.try_get("observed_generation")?,
-            at: row.try_get("last_report")?,
+            at: timestamp(row.try_get("last_report")?),
             available: row.try_get("available")?,
             finalized: row.try_get("finalized")?,
             reason: None,
@@ -136,11 +143,12 @@ pub(super) async fn texts(connection: &mut PgConnection, resources: &mut [&mut R
 /// Adds to each resource that is being deleted the ancestors that are being deleted too: the API deletes a parent after
 /// its children.
 pub(super) async fn ancestors(connection: &mut PgConnection, resources: &mut [Resource]) -> Result<(), StoreError> {
-    let is_waited_for = |resource: &Resource| resource.deleting && resource.owner.is_some();
+    let is_waited_for = |resource: &Resource| resource.deleting && resource.owner_id.is_some();
     if !resources.iter().any(is_waited_for) {
         return Ok(());
     }
-    let owners: Vec<Option<String>> = resources.iter().map(|one| one.owner.clone().filter(|_| one.deleting)).collect();
+    let owners: Vec<Option<String>> =
+        resources.iter().map(|one| one.owner_id.clone().filter(|_| one.deleting)).collect();
     for row in sqlx::query(WAITING_ANCESTORS).bind(owners).fetch_all(connection).await? {
         let Some(resource) = index(&row)?.and_then(|index| resources.get_mut(index)) else { continue };
         let id: String = row.try_get("id")?;
@@ -150,6 +158,11 @@ pub(super) async fn ancestors(connection: &mut PgConnection, resources: &mut [Re
         }
     }
     Ok(())
+}
+
+fn timestamp(seconds: f64) -> Timestamp {
+    // The SQL statements limit times to between the epoch and now, so the conversion cannot fail.
+    Timestamp::from_microsecond((seconds * 1e6) as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn column<'r>(resources: impl Iterator<Item = &'r Resource>, of: fn(&Resource) -> &str) -> Vec<String> {

@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::config::Kind;
 use crate::diagnosis::{Cause, Wait};
+use crate::store::Resource;
 
 fn kinds() -> Kinds {
     let kind = |name: &str, adapters: &[&str]| Kind {
@@ -26,23 +27,18 @@ fn wait(adapter: &str, message: &str) -> Wait {
 }
 
 fn stuck(id: &str, waits_on: Vec<Wait>) -> Stuck {
-    Stuck {
+    let resource = Resource {
         id: id.to_owned(),
         kind: "NodePool".to_owned(),
         name: "workers".to_owned(),
         owner_id: Some("0198f1c2-cccc".to_owned()),
         deleting: true,
-        no_condition: false,
-        since: Timestamp::UNIX_EPOCH,
         age_seconds: 3_900,
         generation: 4,
-        reason: None,
-        message: None,
-        required_adapters_known: true,
-        waits_on,
-        children: None,
         blocks: vec!["0198f1c2-cccc".to_owned()],
-    }
+        ..Resource::default()
+    };
+    Stuck { resource, required_adapters_known: true, waits_on }
 }
 
 /// Renders a page, with two resources on each.
@@ -62,12 +58,14 @@ fn filter(kind: Option<&str>, adapter: Option<&str>) -> Filter {
 
 #[test]
 fn page_shows_adapters_waited_on_and_blocked_deletions() {
-    let without = Stuck { no_condition: true, owner_id: None, blocks: Vec::new(), ..stuck("b", vec![wait("dns", "")]) };
+    let mut childless = stuck("0198f1c2-bbbb", vec![wait("dns", "")]);
+    let resource = std::mem::take(&mut childless.resource);
+    childless.resource = Resource { no_condition: true, owner_id: None, blocks: Vec::new(), ..resource };
     let found = [
         stuck("earlier", Vec::new()),
         stuck("earlier", Vec::new()),
         stuck("0198f1c2-aaaa", vec![wait("dns", "<a href='x'>&\""), wait("hypershift", "")]),
-        Stuck { id: "0198f1c2-bbbb".to_owned(), ..without },
+        childless,
         stuck("later", Vec::new()),
     ];
     let filter = Filter { deleting: Some(true), ..filter(Some("<Node\"Pool>"), None) };
@@ -121,13 +119,10 @@ fn empty_page_mentions_resources_that_were_not_read() {
 fn page_escapes_values_of_rows_and_filters() {
     let evil = "\"><script>alert('x')</script>&amp;";
     let wait = Wait { adapter: evil.to_owned(), reason: Some(evil.to_owned()), ..wait(evil, evil) };
-    let row = Stuck {
-        kind: evil.to_owned(),
-        name: evil.to_owned(),
-        owner_id: Some(evil.to_owned()),
-        blocks: vec![evil.to_owned()],
-        ..stuck(evil, vec![wait])
-    };
+    let mut row = stuck(evil, vec![wait]);
+    let fields = &mut row.resource;
+    (fields.kind, fields.name, fields.owner_id) = (evil.to_owned(), evil.to_owned(), Some(evil.to_owned()));
+    fields.blocks = vec![evil.to_owned()];
     for found in [Vec::new(), vec![row]] {
         let html = html(&found, 1, &filter(Some(evil), Some(evil)), false);
         assert!(!html.contains("<script") && html.contains("&lt;script&gt;"), "{html}");
