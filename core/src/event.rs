@@ -73,7 +73,7 @@ pub enum EventError {
     /// The body of a structured event is JSON, but not an object.
     #[error("event is {found}; a structured CloudEvent is one JSON object")]
     NotAnObject {
-        /// The type that was found, with its article.
+        /// The type that was found, with its article: `a list`.
         found: &'static str,
     },
     /// A required attribute is absent or empty.
@@ -87,7 +87,7 @@ pub enum EventError {
     AttributeType {
         /// The attribute's name.
         attribute: &'static str,
-        /// The type that was found, with its article.
+        /// The type that was found, with its article: `a list`.
         found: &'static str,
     },
     /// The event names an unknown version of CloudEvents.
@@ -116,7 +116,7 @@ pub enum EventDataError {
     /// It is JSON, but not an object.
     #[error("data is {found}; it must be an object, or absent")]
     NotAnObject {
-        /// The type that was found, with its article.
+        /// The type that was found, with its article: `a list`.
         found: &'static str,
     },
     /// A member that the adapter reads has the wrong type.
@@ -124,7 +124,7 @@ pub enum EventDataError {
     Member {
         /// The member's path, beginning with `data`.
         path: &'static str,
-        /// The type that was found, with its article.
+        /// The type that was found, with its article: `a list`.
         found: &'static str,
         /// The accepted type.
         expected: &'static str,

@@ -19,7 +19,7 @@ pub struct Execution {
     pub errors: Vec<PhaseError>,
     /// Whether a precondition or a create gate kept at least one resource from being created.
     pub resources_skipped: bool,
-    /// The first reason for that; empty if `resources_skipped` is false.
+    /// The reason of the first skip; empty if `resources_skipped` is false.
     pub skip_reason: String,
     /// The failures of resources, by the resource's name in the task.
     pub resource_errors: BTreeMap<String, PhaseError>,
@@ -70,7 +70,7 @@ impl Execution {
         }
     }
 
-    /// Whether nothing failed so far.
+    /// Whether no phase has failed yet.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.errors.is_empty()

@@ -12,7 +12,7 @@ type Parsed<T> = Result<T, FieldPathError>;
 /// The limit of nested filters, unions and ranges; each level is one recursive call.
 const MAX_DEPTH: usize = 32;
 
-/// Parses text with actions in braces.
+/// Parses a path that begins with a brace, such as `{.a.b}` or `{range .a}{.b}{end}`, to blocks.
 pub(super) fn template(text: &str) -> Parsed<Vec<Block>> {
     let mut parts = Vec::new();
     let mut rest = text;

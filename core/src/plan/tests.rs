@@ -1,4 +1,5 @@
-//! Whole passes over a small store: what a pass does, what its gates see, and what a second pass does.
+//! Tests of whole passes over an in-memory [`store`]: what a pass writes, what its gates read, and that a
+//! second pass of the same event writes nothing.
 
 mod apply;
 mod belonging;

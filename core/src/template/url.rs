@@ -212,8 +212,8 @@ fn misfit_message(value: &str) -> String {
     )
 }
 
-/// Returns the first of `texts` that may not be in `value`, which template functions computed and which
-/// begins the URL. Ignores case, because a function may have changed it.
+/// Returns the first of `texts` that would break the path, if any does. `value` begins the URL, and template
+/// functions computed it from fields with these texts. Ignores case, because a function may have changed it.
 fn unfitting_text<'t>(value: &str, texts: &[&'t str]) -> Option<&'t str> {
     let value = value.to_lowercase();
     let lowered: Vec<_> = texts.iter().map(|text| text.to_lowercase()).collect();

@@ -1,4 +1,4 @@
-//! Creating, updating and replacing; and what a failure stops.
+//! Tests of creations, updates and recreations, and of the failures that stop later writes.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::plan::Next;
 use crate::plan::decision::FailReason;
 
 #[test]
-fn what_is_absent_is_created_and_left_alone_afterwards() {
+fn absent_object_is_created_once() {
     let task = task(&[config_map("settings")]);
     let mut store = Store::new();
     assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("create", "Absent", "created", "12"));
@@ -20,7 +20,7 @@ fn what_is_absent_is_created_and_left_alone_afterwards() {
 }
 
 #[test]
-fn a_new_generation_is_updated_once() {
+fn object_of_an_older_generation_is_updated_once() {
     let task = task(&[config_map("settings")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -31,7 +31,7 @@ fn a_new_generation_is_updated_once() {
 }
 
 #[test]
-fn what_changed_since_it_was_looked_at_is_not_written() {
+fn object_that_changed_since_it_was_read_is_not_updated() {
     let task = task(&[config_map("settings")]);
     let mut store = Store::with([live("ConfigMap", "settings", json!({}), Some(1))]);
     let mut scope = scope(&store, 3, &[]);
@@ -45,7 +45,7 @@ fn what_changed_since_it_was_looked_at_is_not_written() {
 }
 
 #[test]
-fn recreate_on_change_needs_a_generation_that_is_lower() {
+fn recreate_on_change_replaces_only_a_lower_generation() {
     let task = task(&[with(config_map("job"), json!({ "recreate_on_change": true }))]);
     for (generation, expected) in [
         (Some(2), ("recreate", "RecreateGateHolds", "recreated", "14")),
@@ -60,7 +60,7 @@ fn recreate_on_change_needs_a_generation_that_is_lower() {
 }
 
 #[test]
-fn a_recreation_whose_deletion_takes_its_time_goes_on_with_the_next_events() {
+fn recreation_creates_once_a_slow_deletion_has_finished() {
     let task = task(&[gated(config_map("job"), "recreate", "replacing")]);
     let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
     store.hold("job");
@@ -75,7 +75,7 @@ fn a_recreation_whose_deletion_takes_its_time_goes_on_with_the_next_events() {
 }
 
 #[test]
-fn a_recreation_that_meets_what_somebody_else_created_meanwhile_leaves_it_alone() {
+fn recreation_does_not_delete_an_object_created_meanwhile() {
     let task = task(&[gated(config_map("job"), "recreate", "replacing")]);
     let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
     let mut scope = scope(&store, 3, &yes("replacing"));
@@ -88,12 +88,13 @@ fn a_recreation_that_meets_what_somebody_else_created_meanwhile_leaves_it_alone(
 }
 
 #[test]
-fn what_cannot_be_created_is_not_deleted_for_it() {
+fn recreation_deletes_nothing_if_the_new_object_is_invalid() {
     let entry = gated(config_map("job"), "recreate", "replacing");
     let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
-    let misplaced = json!({ "manifest": { "metadata": { "namespace": "elsewhere" } } });
-    let unmarked = json!({ "manifest": { "metadata": { "labels": { "hyperfleet.io/adapter": "no/label" } } } });
-    for (more, reason) in [(unrenderable, "RenderFailed"), (misplaced, "SelectorMismatch"), (unmarked, "InvalidLabel")]
+    let unselected = json!({ "manifest": { "metadata": { "namespace": "elsewhere" } } });
+    let invalid_label = json!({ "manifest": { "metadata": { "labels": { "hyperfleet.io/adapter": "no/label" } } } });
+    for (more, reason) in
+        [(unrenderable, "RenderFailed"), (unselected, "SelectorMismatch"), (invalid_label, "InvalidLabel")]
     {
         let task = task(&[with(entry.clone(), more)]);
         let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
@@ -124,12 +125,12 @@ fn failed_write_stops_later_writes_but_neither_deletions_nor_disownings() {
             ("skip", "AlreadyAbsent", "skipped", "7"),
         ]
     );
-    let told = failed.outcomes[0].failure().map(|failure| failure.message.as_str());
-    assert_eq!(told, Some("failed to create first: the server is down (HTTP 503)"));
+    let message = failed.outcomes[0].failure().map(|failure| failure.message.as_str());
+    assert_eq!(message, Some("failed to create first: the server is down (HTTP 503)"));
 }
 
 #[test]
-fn what_could_not_be_read_or_decided_stops_later_writes_too() {
+fn unread_or_undecided_resource_stops_later_writes() {
     let unread = with(config_map("first"), json!({ "manifest": { "kind": "Secret" } }));
     let undecided = gated(config_map("first"), "create", "dig(event, \"a\") == 1");
     for (first, reason) in [(unread, "DiscoveryFailed"), (undecided, "GateFailed")] {
@@ -143,20 +144,20 @@ fn what_could_not_be_read_or_decided_stops_later_writes_too() {
 }
 
 #[test]
-fn a_failed_deletion_or_release_stands_in_nobodys_way() {
+fn failed_deletion_or_disowning_does_not_stop_later_writes() {
     for (gate, result) in [("delete", "DeleteGateHolds"), ("orphan", "OrphanGateHolds")] {
         let task = task(&[gated(config_map("first"), gate, "deleting"), config_map("second")]);
         let mut store = Store::with([live("ConfigMap", "first", json!({}), Some(3))]);
-        store.refuse = vec!["delete first".to_owned(), "release first".to_owned()];
+        store.refuse = vec!["delete first".to_owned(), "disown first".to_owned()];
         let failed = pass(&task, &mut store, 3, &yes("deleting"));
         let results: Vec<_> = failed.outcomes.iter().map(|outcome| outcome.result.as_str()).collect();
         assert_eq!((failed.outcomes[0].decision.reason(), results), (result, vec!["failed", "created"]));
-        assert!(failed.visible("first").is_some(), "it must not look gone");
+        assert!(failed.visible("first").is_some(), "expressions still see the object");
     }
 }
 
 #[test]
-fn only_a_create_gate_counts_as_skipping_resources() {
+fn only_a_create_gate_sets_resources_skipped() {
     let closed = with(config_map("x"), json!({ "when": { "expression": "false" } }));
     for (name, entry, skipped) in [
         ("what may not be created", gated(config_map("x"), "create", "false"), true),
@@ -174,7 +175,7 @@ fn only_a_create_gate_counts_as_skipping_resources() {
 }
 
 #[test]
-fn a_recreation_that_was_refused_in_part_still_shows_the_version_that_stands() {
+fn partly_refused_recreation_keeps_the_current_version_visible() {
     let task = task(&[gated(selecting("job"), "recreate", "replacing"), config_map("later")]);
     let versions = [version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "c", 2, 3)];
     let mut store = Store::with(versions);

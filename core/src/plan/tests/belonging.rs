@@ -1,4 +1,5 @@
-//! Two resources of one kind that share a selector never touch each other's objects, whatever labels they carry.
+//! Tests of ownership by labels: two resources of one kind with the same selector never write or delete each
+//! other's objects.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use super::store::Store;
 use crate::keys;
 
 #[test]
-fn two_resources_of_one_selector_each_write_their_own() {
+fn resources_with_the_same_selector_write_only_their_own_objects() {
     let task = task(&[gated(selecting("left"), "delete", "deleting"), selecting("right")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -19,7 +20,7 @@ fn two_resources_of_one_selector_each_write_their_own() {
 }
 
 #[test]
-fn what_belongs_is_deleted_and_nothing_else() {
+fn only_owned_objects_are_deleted() {
     let alone = || vec![gated(selecting("left"), "delete", "deleting")];
     let beside = |other: Value| [alone(), vec![other]].concat();
     let by_name = |name: &str| {
@@ -110,7 +111,7 @@ fn what_belongs_is_deleted_and_nothing_else() {
 }
 
 #[test]
-fn a_manifest_that_does_not_render_blocks_no_deletion() {
+fn manifest_that_does_not_render_does_not_block_deletion() {
     let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
     let of_its_own = json!({
         "manifest": { "metadata": { "labels": { "side": "right" } } },
@@ -146,7 +147,7 @@ fn a_manifest_that_does_not_render_blocks_no_deletion() {
 }
 
 #[test]
-fn one_kind_is_one_kind_in_whatever_version_it_is_written() {
+fn kinds_in_different_api_versions_count_as_the_same_kind() {
     let older = with(selecting("right"), json!({ "manifest": { "apiVersion": "v1beta1" } }));
     let task = task(&[gated(selecting("left"), "delete", "deleting"), older]);
     let mut store = Store::with([live("ConfigMap", "any", json!({ "app": "demo" }), Some(1))]);
@@ -155,21 +156,21 @@ fn one_kind_is_one_kind_in_whatever_version_it_is_written() {
 }
 
 #[test]
-fn labels_that_the_manifest_writes_itself_are_its_own() {
+fn object_with_ownership_labels_from_the_manifest_is_owned() {
     let mine =
         json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: "shared", keys::ADAPTER: "mine" } } } });
     let task = task(&[gated(with(selecting("left"), mine), "delete", "deleting")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
     assert_settled(&task, &mut store, 3, &[]);
-    // Written before the manifest said so.
+    // An object written before the manifest set these labels.
     store.put(version("left", "left-1", 1, 1));
     pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!(store.names(), Vec::<&str>::new());
 }
 
 #[test]
-fn what_an_older_adapter_wrote_is_stamped_on_its_next_update() {
+fn object_of_the_go_adapter_is_stamped_on_its_next_update() {
     let task = task(&[selecting("left"), selecting("right")]);
     let mut store = Store::with([live("ConfigMap", "left-3", json!({ "app": "demo" }), Some(2))]);
     pass(&task, &mut store, 3, &[]);
@@ -178,12 +179,12 @@ fn what_an_older_adapter_wrote_is_stamped_on_its_next_update() {
     assert_settled(&task, &mut store, 3, &[]);
 }
 
-/// A label's value, if any: ours, or one of others.
+/// Generates the value of a label, if any: the resource's own, or another's.
 fn label(ours: &'static str, others: &'static str) -> impl Strategy<Value = Option<&'static str>> {
     prop_oneof![3 => Just(Some(ours)), 1 => Just(Some(others)), 1 => Just(None)]
 }
 
-/// Any object that the selector finds.
+/// Generates objects that the selector finds.
 fn objects() -> impl Strategy<Value = Vec<Value>> {
     let resource =
         prop_oneof![2 => Just(Some("left")), 2 => Just(Some("right")), 1 => Just(Some("x")), 1 => Just(None)];
@@ -206,7 +207,7 @@ fn objects() -> impl Strategy<Value = Vec<Value>> {
     );
     prop::collection::vec(one, 0..6).prop_map(|mut objects| {
         for (index, object) in objects.iter_mut().enumerate() {
-            // The first two have the names that the entries render to.
+            // The first two objects have the names that the two manifests render to.
             object["metadata"]["name"] = json!(match index {
                 0 => "left-3".to_owned(),
                 1 => "right-3".to_owned(),
@@ -217,7 +218,7 @@ fn objects() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// Whether an entry may write an object, by what the object says.
+/// Whether ownership allows an entry to write an object, judged by the object's labels and name alone.
 fn may_write(resource: &str, generation: i64, object: &Value) -> bool {
     let label = |key: &str| object["metadata"]["labels"].get(key).and_then(Value::as_str);
     match (label(keys::DISOWNED), label(keys::RESOURCE)) {
@@ -225,7 +226,7 @@ fn may_write(resource: &str, generation: i64, object: &Value) -> bool {
         (None, Some(of)) => {
             of == resource && label(keys::ADAPTER) == Some("tester") && label(keys::RESOURCE_ID) == Some("c1")
         }
-        // An older adapter's, of the rendered name.
+        // An object of the Go adapter, which sets no labels, with the rendered name.
         (None, None) => object["metadata"]["name"] == json!(format!("{resource}-{generation}")),
     }
 }
@@ -234,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn an_entry_writes_only_what_says_that_it_is_its_own_or_has_its_name(
+    fn resource_writes_only_objects_with_its_labels_or_name(
         objects in objects(),
         gates in prop::collection::vec(prop_oneof![Just("delete"), Just("orphan"), Just("recreate"), Just("create")], 2),
         retention in any::<bool>(),
@@ -248,7 +249,7 @@ proptest! {
         let mut store = Store::with(objects);
         let before = store.objects();
         let done = pass(&task(&entries), &mut store, generation, &yes("deleting"));
-        // A creation touches nothing that is there: the name is taken then.
+        // A creation cannot change an existing object: its name is taken.
         for (resource, call) in done.calls.iter().filter(|(_, call)| !call.starts_with("create")) {
             let object = before.iter().find(|object| call.ends_with(&format!(" {}", object["metadata"]["name"].as_str().unwrap_or_default())));
             prop_assert!(object.is_some_and(|object| may_write(resource, generation, object)), "{}: {} {:?}", resource, call, object);
@@ -273,7 +274,7 @@ fn text_manifest_with_a_failing_template_does_not_block_the_deletion() {
     let action_in_place_of_a_line = "{{ if .deleting }}data:\n  a: \"{{ .unset }}\"\n{{ end }}";
     let cases = [
         ("data:\n  a: \"{{ .unset }}\"\n", true),
-        // The structure of these is known only after they are rendered.
+        // These texts have no structure before they are rendered.
         (action_in_comment, false),
         (action_in_place_of_a_line, false),
     ];

@@ -1,11 +1,12 @@
-//! The current version: which one gates see, and which one is written, by the generation that the manifest says.
+//! Tests of the current version: gates read it and patches go to it, and the generation in the manifest
+//! selects it.
 
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, live, pass, selecting, task, version, with};
 use super::store::Store;
 
-/// An entry whose manifest says which generation it is about, as tasks for the Go adapter do.
+/// An entry whose manifest sets the generation itself, as tasks for the Go adapter do.
 fn of_generation(generation: &str) -> Value {
     let annotations = json!({ "hyperfleet.io/generation": generation });
     with(
@@ -15,7 +16,7 @@ fn of_generation(generation: &str) -> Value {
 }
 
 #[test]
-fn gates_see_the_version_of_the_generation_that_the_manifest_says() {
+fn gates_read_the_version_of_the_manifests_generation() {
     let task = task(&[gated(of_generation("7"), "delete", "resources.job.metadata.name == \"seven\"")]);
     let mut store = Store::with([version("job", "seven", 7, 1), version("job", "three", 3, 9)]);
     let deleted = pass(&task, &mut store, 3, &[]);
@@ -23,7 +24,7 @@ fn gates_see_the_version_of_the_generation_that_the_manifest_says() {
 }
 
 #[test]
-fn a_version_is_stale_by_the_generation_that_the_manifest_says() {
+fn event_is_stale_by_the_manifests_generation() {
     let task = task(&[of_generation("7")]);
     let mut store = Store::with([version("job", "job-one", 5, 1)]);
     assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("update", "GenerationChanged", "updated", "19"));
@@ -44,7 +45,7 @@ fn patches_go_to_the_current_version() {
 }
 
 #[test]
-fn an_update_goes_to_the_version_of_the_rendered_name() {
+fn update_goes_to_the_version_with_the_rendered_name() {
     let task = task(&[selecting("job")]);
     let mut store = Store::with([version("job", "job-3", 1, 1), version("job", "job-2", 2, 2)]);
     assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("update", "GenerationChanged", "updated", "19"));
@@ -53,7 +54,7 @@ fn an_update_goes_to_the_version_of_the_rendered_name() {
 }
 
 #[test]
-fn a_namesake_in_another_namespace_is_another_object() {
+fn object_of_the_same_name_in_another_namespace_is_another_object() {
     let everywhere = json!({ "discovery": { "namespace": "" } });
     let task = task(&[with(selecting("job"), everywhere)]);
     let elsewhere = json!({ "metadata": { "namespace": "elsewhere" } });
@@ -64,7 +65,7 @@ fn a_namesake_in_another_namespace_is_another_object() {
 }
 
 #[test]
-fn gates_see_the_version_that_the_manifest_means_by_what_is_read_later() {
+fn manifests_generation_can_come_from_a_later_resource() {
     let generation = "{{ .resources.config.data.generation }}";
     let entry = gated(of_generation(generation), "delete", "resources.job.metadata.name == \"seven\"");
     let task = task(&[entry, config_map("config")]);

@@ -1,4 +1,4 @@
-//! Deletion: of all versions, in the order that gates give, and until it is finished.
+//! Tests of deletions: of all versions, in the order that gates require, and over several events.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::store::Store;
 const WHEN_CHILD_IS_GONE: &str = "deleting && !resources.?child.hasValue()";
 
 #[test]
-fn every_version_that_is_not_on_its_way_out_is_deleted() {
+fn every_version_that_is_not_terminating_is_deleted() {
     let task = task(&[gated(selecting("job"), "delete", "deleting")]);
     let mut store = Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "c", 9, 3)]);
     let deleted = pass(&task, &mut store, 3, &yes("deleting"));
@@ -21,7 +21,7 @@ fn every_version_that_is_not_on_its_way_out_is_deleted() {
 }
 
 #[test]
-fn what_is_held_by_a_finalizer_is_waited_for_and_seen_as_dying() {
+fn object_with_a_finalizer_is_waited_for_and_visible_as_terminating() {
     let task = task(&[gated(config_map("job"), "delete", "deleting")]);
     let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
     store.hold("job");
@@ -35,7 +35,7 @@ fn what_is_held_by_a_finalizer_is_waited_for_and_seen_as_dying() {
 }
 
 #[test]
-fn a_child_that_is_gone_lets_its_parent_go_in_the_same_pass() {
+fn parent_is_deleted_in_the_pass_that_deletes_its_child() {
     let child = gated(config_map("child"), "delete", "deleting");
     let task = task(&[child, gated(config_map("parent"), "delete", WHEN_CHILD_IS_GONE)]);
     let objects = || ["child", "parent"].map(|name| live("ConfigMap", name, json!({}), Some(3)));
@@ -52,7 +52,7 @@ fn a_child_that_is_gone_lets_its_parent_go_in_the_same_pass() {
 }
 
 #[test]
-fn a_version_that_was_on_its_way_out_before_keeps_the_parent() {
+fn terminating_version_of_a_child_keeps_the_parent() {
     let child = gated(selecting("child"), "delete", "deleting");
     let task = task(&[child, gated(config_map("parent"), "delete", WHEN_CHILD_IS_GONE)]);
     let mut store = Store::with([
@@ -68,7 +68,7 @@ fn a_version_that_was_on_its_way_out_before_keeps_the_parent() {
 }
 
 #[test]
-fn what_could_not_be_deleted_keeps_its_parent() {
+fn child_that_could_not_be_deleted_keeps_its_parent() {
     let child = gated(config_map("child"), "delete", "deleting");
     let task = task(&[child, gated(config_map("parent"), "delete", WHEN_CHILD_IS_GONE)]);
     let mut store = Store::with(["child", "parent"].map(|name| live("ConfigMap", name, json!({}), Some(3))));
@@ -79,7 +79,7 @@ fn what_could_not_be_deleted_keeps_its_parent() {
 }
 
 #[test]
-fn of_several_versions_those_that_can_go_do() {
+fn refused_deletion_of_one_version_does_not_keep_the_others() {
     let task = task(&[gated(selecting("job"), "delete", "deleting")]);
     let mut store = Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2)]);
     store.refuse = vec!["delete b".to_owned()];

@@ -1,4 +1,5 @@
-//! One task at two destinations: what is at one is never found, owned, disowned or in the way at the other.
+//! Tests of one task with two destinations: an object at one is never found, owned, disowned or in conflict
+//! at the other.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -14,11 +15,11 @@ use crate::task::{Task, TransportKind};
 use crate::template::Template;
 use crate::write::{Command, Executed, Target};
 
-/// This cluster, and the consumer `spoke`.
+/// The stores of this cluster and of the Maestro consumer `spoke`.
 struct Stores {
     here: Store,
     there: Store,
-    /// Every query, in order.
+    /// All queries, in order.
     asked: Vec<Query>,
 }
 
@@ -62,7 +63,7 @@ impl Stores {
     }
 }
 
-/// Where a command writes, which is one place.
+/// Returns the destination of a command; all its writes have the same one.
 fn destination(command: &Command) -> &Destination {
     let one = |targets: &'_ [Target]| {
         assert!(targets.iter().all(|target| target.destination == targets[0].destination), "{targets:?}");
@@ -83,7 +84,8 @@ fn destination(command: &Command) -> &Destination {
     }
 }
 
-/// Two entries, the second of which lives at a consumer. No task file can say so yet.
+/// A task with two entries, the second of which lives at a Maestro consumer. Made by hand, because task files
+/// cannot use Maestro yet.
 fn apart(here: Value, there: Value) -> Task {
     let mut task = task(&[here, there]);
     let target_cluster = Template::parse("{{ .consumer }}").unwrap();
@@ -95,12 +97,12 @@ fn spoke() -> (&'static str, Value) {
     ("consumer", json!("spoke"))
 }
 
-fn told(outcomes: &[Outcome]) -> Vec<(&str, &str)> {
-    let told = outcomes.iter().map(|outcome| {
+fn results(outcomes: &[Outcome]) -> Vec<(&str, &str)> {
+    let results = outcomes.iter().map(|outcome| {
         let reason = outcome.failure().map_or_else(|| outcome.decision.reason(), |failure| failure.reason.as_str());
         (outcome.result.as_str(), reason)
     });
-    told.collect()
+    results.collect()
 }
 
 #[test]
@@ -115,27 +117,27 @@ fn one_task_writes_to_two_destinations() {
     let task = apart(entry("here"), entry("there"));
     let mut stores = Stores::new([], []);
 
-    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("created", "Absent"); 2]);
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("created", "Absent"); 2]);
     assert_eq!((&stores.here.log, &stores.there.log), (&vec!["create settings".to_owned()], &stores.here.log.clone()));
     let [here, there] = &stores.asked[..] else { panic!("{:?}", stores.asked) };
     assert_eq!(here.destination, Destination::ThisCluster);
     assert_eq!(*there, Query { destination: Destination::Consumer("spoke".to_owned()), ..here.clone() });
 
-    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("skipped", "SameGeneration"); 2]);
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("skipped", "SameGeneration"); 2]);
     let replacing = [spoke(), ("replacing", json!(true))];
-    assert_eq!(told(&stores.pass(&task, &replacing)), [("recreated", "RecreateGateHolds"); 2]);
+    assert_eq!(results(&stores.pass(&task, &replacing)), [("recreated", "RecreateGateHolds"); 2]);
     let deleting = [spoke(), ("deleting", json!(true))];
-    assert_eq!(told(&stores.pass(&task, &deleting)), [("deleted", "DeleteGateHolds"); 2]);
+    assert_eq!(results(&stores.pass(&task, &deleting)), [("deleted", "DeleteGateHolds"); 2]);
     assert_eq!((stores.here.names().len(), stores.there.names().len()), (0, 0));
 }
 
 #[test]
-fn a_consumer_that_no_consumer_can_be_called_leaves_its_resource_unread() {
+fn invalid_consumer_name_leaves_the_resource_unread() {
     let task = apart(config_map("a"), config_map("b"));
     for consumer in [json!(""), json!("Not a name"), Value::Null] {
         let mut stores = Stores::new([], []);
         let outcomes = stores.pass(&task, &[("consumer", consumer)]);
-        assert_eq!(told(&outcomes), [("created", "Absent"), ("failed", "DiscoveryFailed")]);
+        assert_eq!(results(&outcomes), [("created", "Absent"), ("failed", "DiscoveryFailed")]);
     }
 }
 
@@ -145,30 +147,30 @@ fn selectors_at_two_destinations_do_not_compete() {
     let older = || live("ConfigMap", "older", json!({ "app": "demo" }), Some(1));
     let mut stores = Stores::new([older()], [older()]);
     let outcomes = stores.pass(&task, &[spoke(), ("deleting", json!(true))]);
-    assert_eq!(told(&outcomes), [("deleted", "DeleteGateHolds"); 2], "beside a competing selector both would stay");
+    assert_eq!(results(&outcomes), [("deleted", "DeleteGateHolds"); 2], "beside a competing selector both would stay");
 }
 
 #[test]
-fn a_name_is_taken_only_where_its_holder_lives() {
+fn name_is_taken_only_at_the_objects_own_destination() {
     let task = apart(selecting("twin"), with(selecting("twin"), json!({ "name": "other" })));
     let stranger = || live("ConfigMap", "twin-3", json!({ "app": "not the demo" }), Some(1));
     let mut stores = Stores::new([], [stranger()]);
-    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("created", "Absent"), ("failed", "NameTaken")]);
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("created", "Absent"), ("failed", "NameTaken")]);
     let mut stores = Stores::new([stranger()], []);
-    // What comes after a failure is not written.
-    assert_eq!(told(&stores.pass(&task, &[spoke()])), [("failed", "NameTaken"), ("skipped", "EarlierFailure")]);
+    // Nothing is written after a failure.
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("failed", "NameTaken"), ("skipped", "EarlierFailure")]);
 }
 
 #[test]
-fn an_owner_at_another_destination_is_no_owner() {
+fn owner_at_another_destination_cannot_be_referenced() {
     let owned = with(config_map("child"), json!({ "owner": { "resource": "parent" } }));
     let task = apart(config_map("parent"), owned);
     let outcomes = Stores::new([], []).pass(&task, &[spoke()]);
-    assert_eq!(told(&outcomes), [("created", "Absent"), ("failed", "OwnerUnavailable")]);
+    assert_eq!(results(&outcomes), [("created", "Absent"), ("failed", "OwnerUnavailable")]);
 }
 
 #[test]
-fn an_owner_waits_for_no_dependent_at_another_destination() {
+fn deletion_ignores_dependents_at_another_destination() {
     let task =
         apart(gated(config_map("parent"), "delete", "deleting"), gated(config_map("child"), "orphan", "disowning"));
     let with_owner = |uid: &str| {
@@ -176,12 +178,12 @@ fn an_owner_waits_for_no_dependent_at_another_destination() {
         with(live("ConfigMap", "child", json!({}), Some(3)), json!({ "metadata": { "ownerReferences": owner } }))
     };
     let parent = live("ConfigMap", "parent", json!({}), Some(3));
-    // The first object of each store has the same UID.
+    // Both stores give their first object the same UID.
     let mut stores = Stores::new([parent], [with_owner("uid-1")]);
     assert_eq!(stores.here.object("parent")["metadata"]["uid"], "uid-1");
     let variables = [spoke(), yes("deleting")[0].clone(), yes("disowning")[0].clone()];
     assert_eq!(
-        told(&stores.pass(&task, &variables)),
+        results(&stores.pass(&task, &variables)),
         [("deleted", "DeleteGateHolds"), ("disowned", "OrphanGateHolds")]
     );
     let child = stores.there.object("child");

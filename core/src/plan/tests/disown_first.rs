@@ -1,4 +1,4 @@
-//! Objects that are to be deleted while another one is still to be disowned.
+//! Tests of deletions that wait until another resource's object is disowned.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::store::Store;
 use crate::plan::decide::GateAnswer;
 
 #[test]
-fn an_owner_goes_when_what_it_owns_is_released_and_not_before() {
+fn owner_is_deleted_once_its_dependent_is_disowned() {
     for gate in ["delete", "recreate"] {
         let child = gated(owned("child", "space"), "orphan", "deleting");
         let task = task(&[gated(space(), gate, "deleting"), child]);
@@ -44,7 +44,7 @@ fn wait_names_the_object_to_disown_and_its_gate() {
 }
 
 #[test]
-fn deletion_tells_which_other_orphan_gates_it_asked() {
+fn outcome_of_a_deletion_records_other_resources_orphan_gates() {
     let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "disowning")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -54,7 +54,7 @@ fn deletion_tells_which_other_orphan_gates_it_asked() {
 }
 
 #[test]
-fn deletion_waits_for_no_object_that_is_to_stay() {
+fn deletion_ignores_an_object_whose_orphan_gate_does_not_hold() {
     let task = task(&[gated(space(), "delete", "deleting"), gated(owned("child", "space"), "orphan", "disowning")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -62,9 +62,10 @@ fn deletion_waits_for_no_object_that_is_to_stay() {
 }
 
 #[test]
-fn deletion_waits_for_an_object_whatever_its_references_say() {
+fn deletion_waits_for_a_disowning_whatever_the_owner_references() {
     let task = task(&[gated(space(), "delete", "deleting"), gated(config_map("child"), "orphan", "deleting")]);
-    // The middle one is of no resource of the task: Kubernetes would delete it with its owner, and the child with it.
+    // The Secret `middle` belongs to no resource of the task: Kubernetes would delete it with its owner, and
+    // then the child.
     let through_another = json!([{ "apiVersion": "v1", "kind": "Secret", "name": "middle", "uid": "unknown" }]);
     for references in [json!([]), through_another] {
         let mut store = Store::new();
@@ -112,35 +113,35 @@ fn prune_waits_for_an_object_that_is_to_be_disowned() {
     let first = pass(&task, &mut store, 3, &yes("deleting"));
     assert!(first.outcomes[0].pruned.is_empty());
     assert!(store.names().contains(&"old"));
-    let told: Vec<String> = first.outcomes[0].warnings.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = first.outcomes[0].warnings.iter().map(ToString::to_string).collect();
     let because = "ConfigMap team/child of resource child has to be disowned first: its orphan gate holds";
-    assert_eq!(told, [format!("former versions that retention would delete stay for now (old): {because}")]);
+    assert_eq!(messages, [format!("former versions that retention would delete stay for now (old): {because}")]);
     pass(&task, &mut store, 3, &yes("deleting"));
     assert!(!store.names().contains(&"old"), "{:?}", store.log);
 }
 
 #[test]
-fn an_owner_waits_where_nobody_can_tell() {
+fn deletion_waits_while_another_orphan_gate_has_no_answer() {
     let child = gated(owned("child", "space"), "orphan", "resources.child.data.kept == 'yes'");
     let task = task(&[gated(space(), "delete", "deleting"), gated(child, "create", "true")]);
     let mut store = Store::new();
     let unowned = super::passes::task(&[space(), owned("child", "space")]);
     pass(&unowned, &mut store, 3, &[]);
     let first = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!(first.results()[0].1, "DisownPending", "the gate that would tell has no answer");
-    let told = first.outcomes[0].reason();
+    assert_eq!(first.results()[0].1, "DisownPending", "the orphan gate has no answer");
+    let messages = first.outcomes[0].reason();
     let expected =
         "ConfigMap team/child of resource child may have to be disowned first: failed to evaluate the orphan gate: ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(messages.starts_with(expected), "{messages}");
     assert_eq!(first.results()[1].1, "GateFailed");
 }
 
 #[test]
-fn an_owner_does_not_wait_for_what_is_on_its_way_out_or_was_marked_with_the_reference_on_it() {
+fn deletion_ignores_terminating_and_already_disowned_dependents() {
     let child = gated(owned("child", "space"), "orphan", "deleting");
     let task = task(&[gated(space(), "delete", "deleting"), child]);
     let dying = json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } });
-    // A person's mark: nobody of ours will take the reference off any more.
+    // A person set the label `disowned`, so the adapter will never remove the owner reference.
     let marked = json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } });
     for change in [dying, marked] {
         let mut store = Store::new();
@@ -151,7 +152,7 @@ fn an_owner_does_not_wait_for_what_is_on_its_way_out_or_was_marked_with_the_refe
 }
 
 #[test]
-fn an_owner_waits_for_what_is_left_beside_a_released_version() {
+fn deletion_waits_for_versions_beside_a_disowned_one() {
     let child = with(selecting("child"), json!({ "owner": { "resource": "space" } }));
     let task = task(&[gated(space(), "delete", "deleting"), child]);
     let mut store = Store::new();
@@ -169,7 +170,7 @@ fn an_owner_waits_for_what_is_left_beside_a_released_version() {
     assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).results()[0].2, "deleted");
 }
 
-/// A child whose manifest's author wrote the owner reference, without the key `owner`.
+/// A child whose manifest contains the owner reference itself, without the key `owner`.
 fn written_reference(uid: &str, more: Value) -> Value {
     let mut reference = json!({ "apiVersion": "v1", "kind": "Namespace", "name": "space", "uid": uid });
     reference = with(reference, more);
@@ -177,7 +178,7 @@ fn written_reference(uid: &str, more: Value) -> Value {
 }
 
 #[test]
-fn owner_waits_for_a_reference_that_the_manifest_holds() {
+fn deletion_waits_for_an_owner_reference_of_the_manifest() {
     let mut store = Store::new();
     pass(&task(&[space()]), &mut store, 3, &[]);
     let uid = store.object("space")["metadata"]["uid"].as_str().unwrap().to_owned();
@@ -198,7 +199,7 @@ fn owner_waits_for_a_reference_that_the_manifest_holds() {
 }
 
 #[test]
-fn owner_waits_for_no_reference_that_a_release_leaves() {
+fn deletion_ignores_a_controller_reference_that_disowning_keeps() {
     let mut store = Store::new();
     pass(&task(&[space()]), &mut store, 3, &[]);
     let uid = store.object("space")["metadata"]["uid"].as_str().unwrap().to_owned();

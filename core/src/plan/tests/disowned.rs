@@ -1,4 +1,5 @@
-//! The mark of a release: whose it is, who may set it, and who takes it off.
+//! Tests of the label `disowned`: who may set it, whom it concerns, and what happens when a person removes
+//! it.
 
 use serde_json::{Value, json};
 
@@ -11,19 +12,19 @@ use crate::manifest::Stamp;
 use crate::plan::{Next, Planner, Read};
 use crate::write::Command;
 
-/// Adds the mark, as a person would.
+/// Adds the label `disowned`, as a person would.
 fn marked(object: Value, value: &str) -> Value {
     with(object, json!({ "metadata": { "labels": { keys::DISOWNED: value } } }))
 }
 
-/// Adds the mark, as a release does.
+/// Returns an object that the resource `by` disowned, with label and annotation.
 fn disowned(name: &str, id: &str, by: &str) -> Value {
     let metadata = json!({ "labels": { "app": "demo", keys::DISOWNED: id }, "annotations": { keys::DISOWNED_BY: by } });
     with(live("ConfigMap", name, json!({}), Some(1)), json!({ "metadata": metadata }))
 }
 
 #[test]
-fn what_a_person_marks_is_left_alone_with_or_without_a_gate() {
+fn object_that_a_person_disowned_is_never_written() {
     for entry in
         [config_map("job"), gated(config_map("job"), "orphan", "disowning"), gated(config_map("job"), "delete", "true")]
     {
@@ -37,19 +38,19 @@ fn what_a_person_marks_is_left_alone_with_or_without_a_gate() {
 }
 
 #[test]
-fn what_is_left_beside_a_marked_version_is_released() {
+fn versions_beside_a_disowned_one_are_disowned() {
     let task = task(&[selecting("job")]);
     let mut store =
         Store::with([marked(version("job", "a", 1, 1), "c1"), version("job", "b", 2, 2), version("job", "c", 3, 3)]);
     let stripped = pass(&task, &mut store, 3, &[]);
     assert_eq!(stripped.result(), ("disown", "Disowned", "disowned", "2"));
     assert!(stripped.outcomes[0].finalized);
-    assert_eq!(store.log, ["release b", "release c"]);
+    assert_eq!(store.log, ["disown b", "disown c"]);
     assert_settled(&task, &mut store, 3, &[]);
 }
 
 #[test]
-fn a_person_who_takes_the_mark_off_gives_the_object_back() {
+fn removing_the_label_disowned_returns_the_object_to_the_adapter() {
     let named = json!({ "manifest": { "metadata": { "name": "job-3" } }, "discovery": { "by_name": "job-3" } });
     for entry in [with(config_map("job"), named), selecting("job")] {
         let task = task(&[gated(entry, "orphan", "disowning")]);
@@ -58,7 +59,7 @@ fn a_person_who_takes_the_mark_off_gives_the_object_back() {
         pass(&task, &mut store, 3, &yes("disowning"));
         store.change("job-3", &json!({ "metadata": { "labels": { keys::DISOWNED: null } } }));
         assert_eq!(pass(&task, &mut store, 3, &[]).result().1, "SameGeneration");
-        // As if it were of an older generation: the name of what is selected varies with it.
+        // Give the object an older generation, because names of selected objects contain the generation.
         store.change("job-3", &json!({ "metadata": { "annotations": { keys::GENERATION: "2" } } }));
         assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated");
         assert_eq!(store.object("job-3")["metadata"]["labels"][keys::RESOURCE], json!("job"), "it is stamped again");
@@ -67,7 +68,7 @@ fn a_person_who_takes_the_mark_off_gives_the_object_back() {
 }
 
 #[test]
-fn what_others_released_is_not_taken_for_ones_own() {
+fn object_that_others_disowned_does_not_count_as_own() {
     let cases = [
         ("for another cluster", disowned("x", "c2", "tester/job")),
         ("by another adapter", disowned("x", "c1", "somebody/job")),
@@ -84,7 +85,7 @@ fn what_others_released_is_not_taken_for_ones_own() {
         ),
     ];
     for (name, object) in cases {
-        // Each is there alone, and beside an object of its own.
+        // Each object exists alone, and beside one that the resource owns.
         for own in [None, Some(version("job", "job-3", 3, 1))] {
             let task = task(&[gated(selecting("job"), "orphan", "disowning"), selecting("other")]);
             let mut store = Store::with([object.clone()]);
@@ -92,13 +93,13 @@ fn what_others_released_is_not_taken_for_ones_own() {
             own.map(|own| store.put(own));
             let result = pass(&task, &mut store, 3, &[]).results()[0].1.to_owned();
             assert_eq!(result, if is_new { "Absent" } else { "SameGeneration" }, "{name}");
-            assert!(!store.log.iter().any(|call| call.ends_with(" x") || call.starts_with("release")), "{name}");
+            assert!(!store.log.iter().any(|call| call.ends_with(" x") || call.starts_with("disown")), "{name}");
         }
     }
 }
 
 #[test]
-fn a_mark_without_its_releaser_counts_where_nothing_speaks_against_it() {
+fn label_disowned_without_the_annotation_counts_unless_ambiguous() {
     let bare = marked(live("ConfigMap", "x", json!({}), None), "c1");
     let of_entry = |name: &str| with(bare.clone(), json!({ "metadata": { "labels": { keys::RESOURCE: name } } }));
     let alone = || vec![gated(selecting("job"), "orphan", "disowning")];
@@ -116,7 +117,7 @@ fn a_mark_without_its_releaser_counts_where_nothing_speaks_against_it() {
 }
 
 #[test]
-fn two_adapters_release_objects_of_one_cluster_independently() {
+fn two_adapters_disown_objects_of_one_cluster_independently() {
     let mut entry = selecting("job");
     entry["manifest"]["metadata"]["name"] = json!("{{ .stage }}");
     let task = task(&[gated(entry, "orphan", "disowning")]);
@@ -130,11 +131,11 @@ fn two_adapters_release_objects_of_one_cluster_independently() {
     assert_eq!(theirs.result().1, "SameGeneration");
     pass_of(&task, &mut store, other(), &stage("theirs", true));
     assert_eq!(pass(&task, &mut store, 3, &stage("ours", false)).result().1, "Disowned");
-    assert_eq!(store.log, ["create ours", "create theirs", "release ours", "release theirs"]);
+    assert_eq!(store.log, ["create ours", "create theirs", "disown ours", "disown theirs"]);
 }
 
 #[test]
-fn what_cannot_have_been_released_is_not_looked_for() {
+fn disowned_objects_are_not_queried_for_an_invalid_resource_id() {
     let own_id = json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: "no-label" } } } });
     let task = task(&[gated(with(config_map("job"), own_id), "orphan", "disowning")]);
     for (id, reads) in [("c1", 2), ("no/label", 1)] {
@@ -160,7 +161,7 @@ fn what_cannot_have_been_released_is_not_looked_for() {
 }
 
 #[test]
-fn an_id_that_cannot_be_a_label_is_not_released_and_stops_nothing() {
+fn invalid_resource_id_fails_the_disowning_only() {
     let task = task(&[gated(config_map("job"), "orphan", "disowning"), config_map("later")]);
     for id in ["no/label", ""] {
         let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);

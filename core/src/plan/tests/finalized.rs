@@ -1,4 +1,4 @@
-//! What is reported of a release, on the event that made it and on every later one.
+//! Tests of the reported conditions `Finalized` and `Available` after disownings and deletions.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::passes::{Pass, config_map, gated, live, pass, task, yes};
 use super::store::Store;
 use crate::overlay::{self, Account};
 
-/// What a status says of a condition after the corrections; none if nothing.
+/// Returns the status of a condition after the overlay's corrections; none if the report lacks it.
 fn reported(pass: &Pass, kind: &str) -> Option<String> {
     let payload = json!({ "adapter": "tester", "conditions": [] }).to_string();
     let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None });
@@ -17,7 +17,7 @@ fn reported(pass: &Pass, kind: &str) -> Option<String> {
     condition["status"].as_str().map(str::to_owned)
 }
 
-fn there(names: &[&str]) -> Store {
+fn live_objects(names: &[&str]) -> Store {
     Store::with(names.iter().map(|name| live("ConfigMap", name, json!({}), Some(3))))
 }
 
@@ -34,9 +34,9 @@ fn mixed() -> [Value; 3] {
 }
 
 #[test]
-fn a_release_is_reported_on_its_event_and_on_every_later_one() {
+fn disowning_is_reported_as_finalized_on_every_event() {
     let task = task(&[gated(config_map("kept"), "orphan", "deleting"), config_map("plain")]);
-    let mut store = there(&["kept", "plain"]);
+    let mut store = live_objects(&["kept", "plain"]);
     assert!(!finalized(&pass(&task, &mut store, 3, &[])));
     for _ in 0..3 {
         assert!(finalized(&pass(&task, &mut store, 3, &yes("deleting"))));
@@ -44,9 +44,9 @@ fn a_release_is_reported_on_its_event_and_on_every_later_one() {
 }
 
 #[test]
-fn nothing_is_finalized_while_a_deletion_is_not_finished() {
+fn finalized_waits_for_a_deletion_to_finish() {
     let task = task(&mixed());
-    let mut store = there(&["kept", "dropped"]);
+    let mut store = live_objects(&["kept", "dropped"]);
     store.hold("dropped");
     assert!(!finalized(&pass(&task, &mut store, 3, &yes("deleting"))), "it is being deleted");
     assert!(!finalized(&pass(&task, &mut store, 3, &yes("deleting"))), "it is waited for");
@@ -55,15 +55,15 @@ fn nothing_is_finalized_while_a_deletion_is_not_finished() {
 }
 
 #[test]
-fn nothing_is_finalized_by_a_deletion_alone_or_after_a_failure_of_what_has_to_go() {
+fn overlay_does_not_add_finalized_for_deletions_or_failures() {
     let dropped = gated(config_map("dropped"), "delete", "deleting");
-    let mut store = there(&["dropped"]);
+    let mut store = live_objects(&["dropped"]);
     for _ in 0..2 {
         let deleted = pass(&task(std::slice::from_ref(&dropped)), &mut store, 3, &yes("deleting"));
-        assert_eq!(reported(&deleted, "Finalized"), None, "a configuration says so itself");
+        assert_eq!(reported(&deleted, "Finalized"), None, "the task's payload reports `Finalized` itself");
     }
-    for refused in ["release kept", "delete dropped"] {
-        let mut store = there(&["kept", "dropped"]);
+    for refused in ["disown kept", "delete dropped"] {
+        let mut store = live_objects(&["kept", "dropped"]);
         store.refuse = vec![refused.to_owned()];
         let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));
         assert!(!finalized(&failed), "{refused}");
@@ -72,8 +72,8 @@ fn nothing_is_finalized_by_a_deletion_alone_or_after_a_failure_of_what_has_to_go
 }
 
 #[test]
-fn what_could_not_be_read_is_neither_available_nor_finalized() {
-    let mut store = there(&["kept", "dropped"]);
+fn unread_resource_is_neither_available_nor_finalized() {
+    let mut store = live_objects(&["kept", "dropped"]);
     store.unreadable = vec!["ConfigMap".to_owned()];
     let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));
     assert_eq!((reported(&failed, "Available").as_deref(), finalized(&failed)), (Some("False"), false));

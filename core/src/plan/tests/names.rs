@@ -1,4 +1,4 @@
-//! Names that are taken, and objects that would not be found again.
+//! Tests of creations whose name is taken, and of writes after which the discovery would not find the object.
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,9 @@ use crate::plan::decision::FailReason;
 use crate::plan::{Next, Write};
 use crate::write::{Command, Executed, NotCreated};
 
-/// Plans up to the first creation, and answers it with `executed`.
-fn answered(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, Option<Write>) {
+/// Plans up to the first creation, records `executed` as its result, and returns the outcomes and the next
+/// write.
+fn record_creation(entry: Value, store: &Store, executed: Executed) -> (Vec<Outcome>, Option<Write>) {
     let task = task(&[entry]);
     let mut scope = scope(store, 3, &yes("replacing"));
     let (mut planner, step) = first_step(&task, store, &mut scope);
@@ -27,45 +28,45 @@ fn taken(object: Value) -> Executed {
 }
 
 #[test]
-fn a_creation_that_meets_its_own_object_is_decided_again() {
+fn creation_that_meets_its_own_object_is_decided_again() {
     let ours = || live("ConfigMap", "left-3", labels("left"), Some(3));
-    let (outcomes, next) = answered(selecting("left"), &Store::new(), taken(ours()));
+    let (outcomes, next) = record_creation(selecting("left"), &Store::new(), taken(ours()));
     assert_eq!((outcomes[0].decision.reason(), next), ("SameGeneration", None));
 
     let older = live("ConfigMap", "left-3", labels("left"), Some(2));
-    let (_, next) = answered(selecting("left"), &Store::new(), taken(older));
+    let (_, next) = record_creation(selecting("left"), &Store::new(), taken(older));
     assert!(matches!(next, Some(Write { command: Command::Update { .. }, .. })), "{next:?}");
 
     let dying = with(ours(), json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
-    let (outcomes, _) = answered(selecting("left"), &Store::new(), taken(dying));
+    let (outcomes, _) = record_creation(selecting("left"), &Store::new(), taken(dying));
     assert_eq!(outcomes[0].decision.reason(), "Terminating");
 }
 
 #[test]
-fn a_creation_that_meets_a_foreign_object_leaves_it_alone() {
+fn creation_that_meets_a_foreign_object_leaves_it_alone() {
     let other = live("ConfigMap", "left-3", labels("right"), Some(3));
     let unseen = live("ConfigMap", "left-3", json!({ "hyperfleet.io/resource": "left" }), Some(3));
     for foreign in [other, unseen, live("ConfigMap", "left-3", json!({}), Some(3))] {
-        let (outcomes, next) = answered(selecting("left"), &Store::new(), taken(foreign));
+        let (outcomes, next) = record_creation(selecting("left"), &Store::new(), taken(foreign));
         assert_eq!(outcomes[0].failure().map(|failure| failure.reason), Some(FailReason::NameTaken));
         assert_eq!(next, None);
     }
 }
 
 #[test]
-fn a_name_that_is_taken_and_free_again_is_left_to_the_next_event() {
-    let (outcomes, next) = answered(selecting("left"), &Store::new(), Executed::NameTaken(None));
+fn creation_is_not_retried_if_the_taken_name_is_free_again() {
+    let (outcomes, next) = record_creation(selecting("left"), &Store::new(), Executed::NameTaken(None));
     assert_eq!(outcomes[0].failure().map(|failure| failure.reason), Some(FailReason::Conflict));
     assert_eq!(next, None);
 }
 
 #[test]
-fn a_version_that_meets_its_own_object_still_knows_the_others() {
+fn version_that_meets_its_own_object_keeps_the_other_versions() {
     let more = json!({ "retention": { "historyLimit": 1 }, "lifecycle": { "recreate": { "when": { "expression": "resources.job.metadata.name != \"job-3\"" } } } });
     let entry = with(selecting("job"), more);
     let store = Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "c", 2, 3)]);
     let faster = with(version("job", "job-3", 3, 4), json!({ "metadata": { "uid": "theirs" } }));
-    let (outcomes, next) = answered(entry, &store, taken(faster));
+    let (outcomes, next) = record_creation(entry, &store, taken(faster));
     assert_eq!(outcomes, [], "former versions have to be pruned first");
     let Some(Write { command: Command::Delete { targets, .. }, .. }) = next else { unreachable!("{next:?}") };
     let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
@@ -73,12 +74,12 @@ fn a_version_that_meets_its_own_object_still_knows_the_others() {
 }
 
 #[test]
-fn a_creation_is_decided_again_only_once() {
+fn creation_is_decided_again_only_once() {
     let task = task(&[with(selecting("job"), json!({ "retention": { "historyLimit": 1 } }))]);
     let store = Store::new();
     let mut scope = scope(&store, 3, &[]);
     let (mut planner, _) = first_step(&task, &store, &mut scope);
-    // Its own, but of another name, so that the table asks for a second creation.
+    // The resource owns this object, but under another name, so the decision is again a creation.
     planner.record(&mut scope, taken(version("job", "job-2", 2, 1)));
     let next = next_step(&mut planner, &store, &mut scope);
     assert!(matches!(next, Some(Write { command: Command::Create { .. }, .. })), "{next:?}");
@@ -87,13 +88,13 @@ fn a_creation_is_decided_again_only_once() {
     assert_eq!(planner.outcomes()[0].failure().map(|failure| failure.reason), Some(FailReason::Conflict));
 }
 
-/// A resource that is replaced, whose former object has another name than the manifest renders to.
+/// An entry whose object is recreated under a name that varies.
 fn replaced() -> Value {
     gated(selecting("job"), "recreate", "replacing")
 }
 
 #[test]
-fn a_recreation_whose_name_a_stranger_holds_deletes_nothing() {
+fn recreation_under_a_foreign_objects_name_deletes_nothing() {
     let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "job-3", json!({}), None)]);
     let failed = pass(&task(&[replaced()]), &mut store, 3, &yes("replacing"));
     assert_eq!(failed.result(), ("recreate", "NameTaken", "failed", "14"));
@@ -102,7 +103,7 @@ fn a_recreation_whose_name_a_stranger_holds_deletes_nothing() {
 }
 
 #[test]
-fn a_recreation_that_only_deletes_leaves_nothing_to_be_seen() {
+fn object_is_not_visible_after_a_recreation_that_only_deleted() {
     let task = task(&[replaced(), gated(config_map("later"), "delete", "!resources.?job.hasValue()")]);
     let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "later", json!({}), None)]);
     store.refuse = vec!["create job-3".to_owned()];
@@ -112,7 +113,7 @@ fn a_recreation_that_only_deletes_leaves_nothing_to_be_seen() {
 }
 
 #[test]
-fn a_recreation_whose_name_is_taken_after_its_deletion_shows_what_is_there() {
+fn recreation_fails_if_its_name_is_taken_after_the_deletion() {
     let ours = with(version("job", "job-3", 3, 1), json!({ "metadata": { "uid": "theirs" } }));
     let stranger = live("ConfigMap", "job-3", json!({}), None);
     for (name, holder, reason, shown) in [
@@ -140,7 +141,7 @@ fn refused(entry: Value, store: &mut Store) -> Pass {
 }
 
 #[test]
-fn what_its_own_discovery_would_not_find_is_not_created() {
+fn object_that_its_discovery_would_not_find_is_not_created() {
     let label = json!({ "discovery": { "by_selectors": { "label_selector": { "app": "other" } } } });
     let name = json!({ "discovery": { "by_name": "elsewhere" } });
     let namespace = json!({ "discovery": { "namespace": "elsewhere" } });
@@ -182,7 +183,7 @@ fn patch_that_takes_an_object_out_of_its_own_discovery_is_refused() {
 }
 
 #[test]
-fn discovery_that_renders_to_what_no_object_has_is_no_absence() {
+fn discovery_that_renders_to_an_invalid_name_or_label_fails() {
     let named = |name: &str| json!({ "discovery": { "by_name": name } });
     let selected = |labels: Value| json!({ "discovery": { "by_selectors": { "label_selector": labels } } });
     let gone = json!({ "lifecycle": { "delete": { "when": { "expression": "true" } } } });
@@ -223,14 +224,14 @@ fn discovery_that_renders_to_what_no_object_has_is_no_absence() {
 }
 
 #[test]
-fn what_would_be_taken_for_another_resource_is_not_created() {
+fn object_with_the_labels_of_another_resource_is_not_created() {
     let more = json!({ "manifest": { "metadata": { "labels": { "hyperfleet.io/resource": "right" } } } });
     let refused = refused(with(selecting("left"), more), &mut Store::new());
     assert_eq!(refused.result(), ("fail", "SelectorMismatch", "failed", "12"));
 }
 
 #[test]
-fn a_namespace_that_cluster_scoped_objects_do_not_have_is_in_nobodys_way() {
+fn namespace_of_a_cluster_scoped_object_is_ignored() {
     let space = json!({
         "name": "space",
         "manifest": { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } },

@@ -1,4 +1,4 @@
-//! Release: objects stand, and are nobody's of ours any more.
+//! Tests of the orphan gate: objects stay, but the adapter gives up their ownership.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::passes::{assert_settled, config_map, gated, live, pass, selecting, ta
 use super::store::Store;
 use crate::keys;
 
-/// Versions that are found by the labels that a release takes off.
+/// An entry whose versions are found by the labels that disowning removes.
 fn by_our_labels(name: &str) -> Value {
     let mut entry = selecting(name);
     entry["discovery"]["by_selectors"]["label_selector"] = json!({ keys::RESOURCE_ID: "c1" });
@@ -18,7 +18,7 @@ fn versions(resource: &str) -> [Value; 3] {
 }
 
 #[test]
-fn a_release_takes_our_marks_off_and_leaves_its_own() {
+fn disowning_removes_the_ownership_labels_and_adds_its_own() {
     let task = task(&[gated(config_map("job"), "orphan", "disowning")]);
     let labels = json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: "job", "team": "theirs" });
     let proof = json!({ "metadata": { "annotations": { keys::OWNERSHIP_PROOF: "0a", "note": "theirs" } }, "data": { "a": "b" } });
@@ -34,12 +34,12 @@ fn a_release_takes_our_marks_off_and_leaves_its_own() {
 }
 
 #[test]
-fn every_version_is_released_and_the_current_one_last() {
+fn every_version_is_disowned_and_the_current_one_last() {
     for entry in [selecting("job"), by_our_labels("job")] {
         let task = task(&[gated(entry, "orphan", "disowning")]);
         let mut store = Store::with(versions("job"));
         pass(&task, &mut store, 3, &yes("disowning"));
-        assert_eq!(store.log, ["release a", "release c", "release b"], "b is of the desired generation");
+        assert_eq!(store.log, ["disown a", "disown c", "disown b"], "b is of the desired generation");
     }
 }
 
@@ -50,7 +50,7 @@ fn terminating_version_is_not_disowned_and_not_finalized_until_it_is_gone() {
     store.change("b", &json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
     let disowned = pass(&task, &mut store, 3, &yes("disowning"));
     assert_eq!((disowned.result().2, disowned.outcomes[0].finalized), ("disowned", false));
-    assert_eq!(store.log, ["release a", "release c"]);
+    assert_eq!(store.log, ["disown a", "disown c"]);
     let waiting = pass(&task, &mut store, 3, &yes("disowning"));
     assert_eq!((waiting.result().1, waiting.outcomes[0].finalized), ("Disowned", false));
     store.remove("b");
@@ -58,9 +58,9 @@ fn terminating_version_is_not_disowned_and_not_finalized_until_it_is_gone() {
 }
 
 #[test]
-fn a_release_that_failed_in_part_goes_on_with_the_next_event() {
+fn next_event_continues_a_partly_failed_disowning() {
     for entry in [selecting("job"), by_our_labels("job")] {
-        for refused in ["release a", "release b", "release c"] {
+        for refused in ["disown a", "disown b", "disown c"] {
             let task = task(&[gated(entry.clone(), "orphan", "disowning")]);
             let mut store = Store::with(versions("job"));
             store.refuse = vec![refused.to_owned()];
@@ -72,14 +72,14 @@ fn a_release_that_failed_in_part_goes_on_with_the_next_event() {
             (store.refuse, store.log) = (Vec::new(), Vec::new());
             let resumed = pass(&task, &mut store, 3, &yes("disowning"));
             assert!(resumed.outcomes[0].finalized, "{refused}: {:?}", resumed.results());
-            assert_eq!(store.log.last().map(String::as_str), Some("release b"), "{refused}");
+            assert_eq!(store.log.last().map(String::as_str), Some("disown b"), "{refused}");
             assert_settled(&task, &mut store, 3, &yes("disowning"));
         }
     }
 }
 
 #[test]
-fn what_was_released_is_not_created_again() {
+fn disowned_object_is_not_created_again() {
     for entry in [config_map("job"), selecting("job"), by_our_labels("job")] {
         let task = task(&[gated(entry, "orphan", "disowning")]);
         let mut store = Store::new();
@@ -96,7 +96,7 @@ fn what_was_released_is_not_created_again() {
 }
 
 #[test]
-fn what_was_released_is_known_beside_objects_of_others() {
+fn disowned_object_is_recognised_beside_foreign_objects() {
     let left = gated(by_our_labels("left"), "orphan", "disowning");
     let task = task(&[left, by_our_labels("right")]);
     let mut store = Store::new();
@@ -110,7 +110,7 @@ fn what_was_released_is_known_beside_objects_of_others() {
 }
 
 #[test]
-fn a_gate_that_releases_what_is_absent_creates_nothing() {
+fn orphan_gate_of_an_absent_object_creates_nothing() {
     let task = task(&[gated(config_map("job"), "orphan", "disowning")]);
     let mut store = Store::new();
     let skipped = pass(&task, &mut store, 3, &yes("disowning"));
@@ -120,13 +120,13 @@ fn a_gate_that_releases_what_is_absent_creates_nothing() {
 }
 
 #[test]
-fn release_wins_over_deletion_and_its_author_is_told() {
+fn orphan_gate_wins_over_the_delete_gate_with_a_warning() {
     for delete in ["disowning", "resources.job.spec.done"] {
         let task = task(&[gated(gated(config_map("job"), "orphan", "disowning"), "delete", delete)]);
         let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(3))]);
         let disowned = pass(&task, &mut store, 3, &yes("disowning"));
         assert_eq!((disowned.result().2, disowned.warnings()), ("disowned", vec!["gate_conflict"]));
-        assert_eq!(store.log, ["release job"]);
+        assert_eq!(store.log, ["disown job"]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owners that are there: who names them, and what changes when they do.
+//! Tests of owner references to live owners.
 
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ pub(super) fn space() -> Value {
     })
 }
 
-/// A ConfigMap that belongs to `owner`.
+/// A ConfigMap with the key `owner: {resource: owner}`.
 pub(super) fn owned(name: &str, owner: &str) -> Value {
     with(config_map(name), json!({ "owner": { "resource": owner } }))
 }
 
-/// What the reference to an object looks like.
+/// Returns the owner reference to an object.
 fn reference(owner: &Value) -> Value {
     json!({
         "apiVersion": owner["apiVersion"], "kind": owner["kind"],
@@ -28,13 +28,13 @@ fn reference(owner: &Value) -> Value {
     })
 }
 
-/// The references of an object.
+/// Returns the owner references of an object.
 fn references<'s>(store: &'s Store, name: &str) -> &'s Value {
     &store.object(name)["metadata"]["ownerReferences"]
 }
 
 #[test]
-fn what_is_created_names_its_owner_also_one_that_was_just_created() {
+fn created_object_references_an_owner_of_the_same_pass() {
     for is_there in [false, true] {
         let task = task(&[space(), owned("child", "space")]);
         let mut store = Store::new();
@@ -48,7 +48,7 @@ fn what_is_created_names_its_owner_also_one_that_was_just_created() {
 }
 
 #[test]
-fn an_owner_in_the_same_namespace_is_as_good_as_a_cluster_scoped_one() {
+fn owner_may_be_in_the_same_namespace_or_cluster_scoped() {
     let task = task(&[config_map("parent"), owned("child", "parent")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -56,7 +56,7 @@ fn an_owner_in_the_same_namespace_is_as_good_as_a_cluster_scoped_one() {
 }
 
 #[test]
-fn an_update_sets_the_owner_and_keeps_the_owners_of_others() {
+fn update_adds_the_owner_and_keeps_foreign_owner_references() {
     let task = task(&[space(), owned("child", "space")]);
     let theirs = json!({ "apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "theirs", "controller": true });
     let child = |generation| {
@@ -73,7 +73,7 @@ fn an_update_sets_the_owner_and_keeps_the_owners_of_others() {
 }
 
 #[test]
-fn a_recreated_owner_is_named_by_its_new_uid() {
+fn reference_to_a_recreated_owner_has_its_new_uid() {
     let task = task(&[gated(space(), "recreate", "replacing"), owned("child", "space")]);
     let mut store = Store::new();
     pass(&task, &mut store, 3, &[]);
@@ -86,7 +86,7 @@ fn a_recreated_owner_is_named_by_its_new_uid() {
 }
 
 #[test]
-fn a_reference_that_the_manifest_writes_itself_is_not_doubled() {
+fn owner_reference_of_the_manifest_is_not_duplicated() {
     let written = json!({ "manifest": { "metadata": { "ownerReferences": [{
         "apiVersion": "v1", "kind": "Namespace", "name": "space", "uid": "{{ .resources.space.metadata.uid }}", "controller": true
     }] } } });
@@ -99,7 +99,7 @@ fn a_reference_that_the_manifest_writes_itself_is_not_doubled() {
 }
 
 #[test]
-fn a_patch_and_a_deletion_need_no_owner() {
+fn patch_and_deletion_do_not_need_the_owner() {
     let patch = json!({ "lifecycle": { "patch": [{ "when": { "expression": "!has(resources.child.data)" }, "document": { "data": { "a": "b" } } }] } });
     let gone = || gated(space(), "delete", "true");
     for (child, result) in [
@@ -134,9 +134,9 @@ fn disowning_removes_every_reference_but_a_controllers() {
 }
 
 #[test]
-fn of_several_versions_the_one_that_an_update_would_reach_has_to_name_the_owner() {
+fn owner_change_updates_the_version_with_the_rendered_name() {
     let task = task(&[space(), with(selecting("job"), json!({ "owner": { "resource": "space" } }))]);
-    // The newer one is current, but has not the rendered name.
+    // The second version is current because it is newer, but the first one has the rendered name.
     let mut store = Store::with([version("job", "job-3", 3, 1), version("job", "z", 3, 2)]);
     assert_eq!(pass(&task, &mut store, 3, &[]).results()[1].1, "OwnerChanged");
     assert_eq!(store.log, ["create space", "update job-3"]);

@@ -1,4 +1,4 @@
-//! Tasks in a few words, and passes over a [`Store`].
+//! Builds small tasks, and runs passes over a [`Store`].
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::scope::Scope;
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
 
-/// The variables that gates and manifests of tests may read, as they are where a test does not say otherwise.
+/// The variables that gates and manifests of tests may read, with their values unless a test sets others.
 const VARIABLES: [(&str, bool); 5] =
     [("deleting", false), ("disowning", false), ("replacing", false), ("writing", true), ("creating", true)];
 
@@ -22,7 +22,7 @@ pub(super) fn when(expression: &str) -> Value {
     json!({ "when": { "expression": expression } })
 }
 
-/// An object in the namespace `team`, found by its name.
+/// An entry for a ConfigMap in the namespace `team`, discovered by its name.
 pub(super) fn config_map(name: &str) -> Value {
     json!({
         "name": name,
@@ -31,7 +31,7 @@ pub(super) fn config_map(name: &str) -> Value {
     })
 }
 
-/// `ConfigMap`s named after the generation, found by a label of theirs.
+/// An entry for `ConfigMap`s with the generation in their names, discovered by the label `app`.
 pub(super) fn selecting(name: &str) -> Value {
     let metadata = json!({
         "name": format!("{name}-{{{{ .generation }}}}"), "namespace": "team", "labels": { "app": "demo" }
@@ -43,7 +43,7 @@ pub(super) fn selecting(name: &str) -> Value {
     })
 }
 
-/// An entry with more in it: what is named here is set, an object within an object in part.
+/// Merges `more` into an entry: sets the given keys, at every depth.
 pub(super) fn with(mut entry: Value, more: Value) -> Value {
     fn set(value: &mut Value, more: Value) {
         match (value, more) {
@@ -59,7 +59,7 @@ pub(super) fn with(mut entry: Value, more: Value) -> Value {
     entry
 }
 
-/// An entry with a gate below `lifecycle`.
+/// Adds a gate below `lifecycle` to an entry.
 pub(super) fn gated(entry: Value, gate: &str, expression: &str) -> Value {
     with(entry, json!({ "lifecycle": { gate: when(expression) } }))
 }
@@ -74,7 +74,7 @@ pub(super) fn task(resources: &[Value]) -> Task {
     compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics))
 }
 
-/// Who writes: the adapter `tester`, for the cluster `c1`.
+/// The stamp of the adapter `tester` for the cluster `c1`.
 pub(super) fn stamp(generation: i64) -> Stamp {
     Stamp {
         adapter: "tester".to_owned(),
@@ -85,7 +85,7 @@ pub(super) fn stamp(generation: i64) -> Stamp {
     }
 }
 
-/// The scope of an event before anything was read.
+/// Returns the scope of an event before any object is read.
 pub(super) fn scope(store: &Store, generation: i64, variables: &[(&str, Value)]) -> Scope {
     let mut scope = Scope::new(store.now);
     scope.set("generation", json!(generation));
@@ -100,52 +100,52 @@ pub(super) fn scope(store: &Store, generation: i64, variables: &[(&str, Value)])
     scope
 }
 
-/// What one pass came to.
+/// The result of one pass.
 #[derive(Debug)]
 pub(super) struct Pass {
     pub(super) outcomes: Vec<Outcome>,
-    /// The variables at its end.
+    /// The variables at the end of the pass.
     pub(super) scope: Scope,
-    /// What was written, by which resource.
+    /// The writes, each with the name of the resource.
     pub(super) calls: Vec<(String, String)>,
 }
 
 impl Pass {
-    /// Of each resource: the decision, its reason, the result, and the number of the row.
+    /// Returns for each resource: decision, reason, result, and number of the row.
     pub(super) fn results(&self) -> Vec<(&str, &str, &str, &str)> {
-        let told = |outcome: &'_ Outcome| {
+        let row_of = |outcome: &'_ Outcome| {
             let reason = outcome.failure().map_or_else(|| outcome.decision.reason(), |failure| failure.reason.as_str());
             (outcome.decision.kind(), reason, outcome.result.as_str(), outcome.row.number())
         };
-        self.outcomes.iter().map(told).collect()
+        self.outcomes.iter().map(row_of).collect()
     }
 
-    /// That of the only resource.
+    /// Returns those of the only resource.
     #[track_caller]
     pub(super) fn result(&self) -> (&str, &str, &str, &str) {
         let [result] = self.results()[..] else { panic!("{:?}", self.results()) };
         result
     }
 
-    /// What expressions see of a resource at the end.
+    /// Returns what expressions see of a resource at the end of the pass.
     pub(super) fn visible(&self, name: &str) -> Option<&Value> {
         self.scope.get("resources")?.get(name)
     }
 
-    /// The reasons of every warning.
+    /// Returns the reasons of all warnings.
     pub(super) fn warnings(&self) -> Vec<&str> {
         let warnings = self.outcomes.iter().flat_map(|outcome| &outcome.warnings);
         warnings.map(|warning| warning.reason.as_str()).collect()
     }
 }
 
-/// One pass of an event of this generation.
+/// Runs a pass of an event of this generation.
 #[track_caller]
 pub(super) fn pass(task: &Task, store: &mut Store, generation: i64, variables: &[(&str, Value)]) -> Pass {
     pass_of(task, store, stamp(generation), variables)
 }
 
-/// One pass for somebody else.
+/// Runs a pass with another stamp.
 #[track_caller]
 pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str, Value)]) -> Pass {
     let mut scope = scope(store, stamp.generation.0, variables);
@@ -160,7 +160,7 @@ pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &
     Pass { outcomes: planner.into_outcomes(), scope, calls }
 }
 
-/// An object that is there already.
+/// Returns a live object.
 pub(super) fn live(kind: &str, name: &str, labels: Value, generation: Option<i64>) -> Value {
     let mut object = json!({
         "apiVersion": "v1", "kind": kind,
@@ -172,18 +172,18 @@ pub(super) fn live(kind: &str, name: &str, labels: Value, generation: Option<i64
     object
 }
 
-/// The labels of an object that a resource of [`selecting`] wrote.
+/// Returns the labels of an object that a resource of [`selecting`] wrote.
 pub(super) fn labels(resource: &str) -> Value {
     json!({ "app": "demo", keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: resource })
 }
 
-/// A version that a resource of [`selecting`] wrote on some day of December.
+/// Returns a version that a resource of [`selecting`] wrote on a day of December.
 pub(super) fn version(resource: &str, name: &str, generation: i64, day: u32) -> Value {
     let created = json!({ "metadata": { "creationTimestamp": format!("2025-12-{day:02}T00:00:00Z") } });
     with(live("ConfigMap", name, labels(resource), Some(generation)), created)
 }
 
-/// A variable that is true.
+/// Sets a variable to true.
 pub(super) fn yes(name: &str) -> [(&str, Value); 1] {
     [(name, json!(true))]
 }
@@ -197,7 +197,7 @@ pub(super) fn assert_settled(task: &Task, store: &mut Store, generation: i64, va
     assert_eq!(store.objects(), before);
 }
 
-/// The step that a pass would take first, given what is there.
+/// Returns the first write of a pass over this store.
 #[track_caller]
 pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Planner<'t>, Write) {
     let generation = scope.get("generation").and_then(Value::as_i64).unwrap();
@@ -206,7 +206,7 @@ pub(super) fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -
     (planner, step)
 }
 
-/// The next step of a plan, whatever has to be read before.
+/// Returns the planner's next write, after answering its reads from the store.
 pub(super) fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Write> {
     loop {
         match planner.next(scope) {

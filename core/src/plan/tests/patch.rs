@@ -1,4 +1,4 @@
-//! Partial writes of what is live.
+//! Tests of patches to live objects.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::store::Store;
 use crate::keys;
 use crate::plan::Next;
 
-/// A patch that sets a key of `data` where it differs.
+/// A patch that sets a key of `data` while it differs.
 fn set(key: &str, value: &str) -> Value {
     let differs = format!("resources.?job.?data[?\"{key}\"].orValue(\"\") != \"{value}\"");
     entry(&differs, json!({ "data": { key: value } }))
@@ -21,15 +21,15 @@ fn job(patches: &[Value]) -> Value {
     with(config_map("job"), json!({ "lifecycle": { "patch": patches } }))
 }
 
-fn there() -> Store {
+fn live_job() -> Store {
     Store::with([live("ConfigMap", "job", json!({}), Some(1))])
 }
 
 #[test]
-fn the_patches_that_hold_are_sent_in_order_and_nothing_else() {
+fn patches_whose_gates_hold_are_sent_in_order_without_an_update() {
     let patches = [set("a", "one"), entry("false", json!({ "data": { "b": "two" } })), set("c", "three")];
     let task = task(&[job(&patches)]);
-    let mut store = there();
+    let mut store = live_job();
     let patched = pass(&task, &mut store, 3, &[]);
     assert_eq!(patched.result(), ("patch", "PatchGateHolds", "patched", "15"));
     assert_eq!(patched.outcomes[0].reason(), "gate of patch[0], patch[2] holds");
@@ -37,14 +37,14 @@ fn the_patches_that_hold_are_sent_in_order_and_nothing_else() {
     assert_eq!(store.object("job")["data"], json!({ "a": "one", "c": "three" }));
     assert_eq!(patched.visible("job"), Some(store.object("job")), "the server's last answer is what is seen");
     let asked: Vec<_> = patched.outcomes[0].gates.iter().map(|gate| (gate.name.as_str(), gate.answer_text())).collect();
-    let told = |name, answer: &str| (name, answer.to_owned());
-    assert_eq!(asked, [told("patch[0]", "holds"), told("patch[1]", "does not hold"), told("patch[2]", "holds")]);
+    let gate = |name, answer: &str| (name, answer.to_owned());
+    assert_eq!(asked, [gate("patch[0]", "holds"), gate("patch[1]", "does not hold"), gate("patch[2]", "holds")]);
 }
 
 #[test]
-fn the_normal_update_has_its_turn_when_no_patch_holds() {
+fn object_is_updated_if_no_patch_gate_holds() {
     let task = task(&[job(&[set("a", "one")])]);
-    let mut store = there();
+    let mut store = live_job();
     assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "patched");
     assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated");
     assert_settled(&task, &mut store, 3, &[]);
@@ -52,29 +52,29 @@ fn the_normal_update_has_its_turn_when_no_patch_holds() {
 }
 
 #[test]
-fn a_later_patch_has_the_last_word_and_null_removes() {
+fn later_patch_overrides_an_earlier_one_and_null_removes() {
     let patches = [
         entry("has(resources.job.data)", json!({ "data": { "a": "one", "b": null } })),
         entry("has(resources.job.data)", json!({ "data": { "a": "two" } })),
     ];
     let task = task(&[job(&patches)]);
-    let mut store = there();
+    let mut store = live_job();
     store.change("job", &json!({ "data": { "b": "gone", "c": "stays" } }));
     pass(&task, &mut store, 3, &[]);
     assert_eq!(store.object("job")["data"], json!({ "a": "two", "c": "stays" }));
 }
 
 #[test]
-fn an_absent_object_is_created_not_patched() {
+fn absent_object_is_created_and_not_patched() {
     let task = task(&[job(&[entry("true", json!({ "data": { "a": "one" } }))])]);
     let mut store = Store::new();
     assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "created");
 }
 
 #[test]
-fn a_patch_that_is_refused_ends_it_and_what_was_written_is_seen() {
+fn refused_patch_stops_later_ones_and_earlier_ones_are_visible() {
     let task = task(&[job(&[set("a", "one"), set("b", "two")]), config_map("later")]);
-    let mut store = there();
+    let mut store = live_job();
     let mut scope = super::passes::scope(&store, 3, &[]);
     let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
     let crate::write::Command::Patch { target, documents } = step.command else { unreachable!("{step:?}") };
@@ -101,14 +101,14 @@ fn a_patch_that_is_refused_ends_it_and_what_was_written_is_seen() {
 }
 
 #[test]
-fn nothing_is_written_if_one_document_does_not_render_or_one_gate_has_no_answer() {
+fn failing_patch_document_or_gate_prevents_every_patch() {
     let broken = [
         ("RenderFailed", entry("true", json!({ "data": { "b": "{{ .unset }}" } }))),
         ("GateFailed", entry("resources.job.spec.done", json!({ "data": { "b": "two" } }))),
     ];
     for (reason, broken) in broken {
         for patches in [[set("a", "one"), broken.clone()], [broken.clone(), set("a", "one")]] {
-            let mut store = there();
+            let mut store = live_job();
             let failed = pass(&task(&[job(&patches)]), &mut store, 3, &[]);
             assert_eq!(failed.result(), ("fail", reason, "failed", "15"));
             assert_eq!(store.log.len(), 0);
@@ -119,7 +119,7 @@ fn nothing_is_written_if_one_document_does_not_render_or_one_gate_has_no_answer(
 }
 
 #[test]
-fn a_rendered_document_touches_no_managed_label_or_annotation() {
+fn rendered_patch_may_not_change_managed_labels_or_annotations() {
     let keys = [keys::ADAPTER, keys::RESOURCE_ID, keys::RESOURCE, keys::DISOWNED].map(|key| ("labels", key));
     let annotations = [keys::GENERATION, keys::DISOWNED_BY, keys::OWNERSHIP_PROOF].map(|key| ("annotations", key));
     let under = |map: &str, value: Value| json!({ "metadata": { map: { "{{ .stage }}": value } } });
@@ -138,7 +138,7 @@ fn a_rendered_document_touches_no_managed_label_or_annotation() {
     cases.push(("kind".to_owned(), json!({ "{{ .stage }}": "Secret" }), "kind"));
     for (place, document, rendered) in cases {
         let task = task(&[job(&[set("a", "one"), entry("true", document)])]);
-        let mut store = there();
+        let mut store = live_job();
         let failed = pass(&task, &mut store, 3, &[("stage", json!(rendered))]);
         assert_eq!(failed.result(), ("fail", "RenderFailed", "failed", "15"), "{place}");
         assert_eq!(store.log.len(), 0, "{place}");
@@ -148,33 +148,33 @@ fn a_rendered_document_touches_no_managed_label_or_annotation() {
 }
 
 #[test]
-fn a_rendered_document_writes_labels_of_its_author() {
+fn rendered_patch_may_set_other_labels() {
     let document = json!({ "metadata": { "{{ .stage }}": { "example.io/tier": "gold" } } });
     let task = task(&[job(&[entry("!has(resources.job.metadata.labels.none)", document)])]);
-    let mut store = there();
+    let mut store = live_job();
     assert_eq!(pass(&task, &mut store, 3, &[("stage", json!("labels"))]).result().2, "patched");
     assert_eq!(store.object("job")["metadata"]["labels"]["example.io/tier"], "gold");
 }
 
 #[test]
-fn a_patch_gate_about_a_status_that_is_not_there_yet_does_not_hold_and_the_others_are_sent() {
+fn patch_gate_on_a_missing_status_does_not_hold() {
     let task = task(&[job(&[
         entry("resources.job.status.phase == \"Done\"", json!({ "data": { "b": "two" } })),
         set("a", "one"),
     ])]);
-    let mut store = there();
+    let mut store = live_job();
     let patched = pass(&task, &mut store, 3, &[]);
     assert_eq!((patched.result().2, patched.warnings()), ("patched", vec!["status_missing"]));
     assert_eq!(store.object("job")["data"], json!({ "a": "one" }));
 }
 
 #[test]
-fn a_document_is_rendered_with_the_events_variables() {
+fn patch_document_is_rendered_with_the_events_variables() {
     let task = task(&[job(&[entry(
         "!has(resources.job.data)",
         json!({ "data": { "stage": "{{ .stage }}", "at": "{{ .now }}" } }),
     )])]);
-    let mut store = there();
+    let mut store = live_job();
     pass(&task, &mut store, 3, &yes("writing"));
     assert_eq!(store.object("job")["data"], json!({ "stage": "one", "at": "2026-01-01T00:00:00Z" }));
 }

@@ -1,4 +1,5 @@
-//! When former versions are pruned: not after a failure, and not where the event knows less than what is live.
+//! Tests of when former versions are pruned: never after a failure, and never while the event knows too
+//! little.
 
 use serde_json::{Value, json};
 
@@ -10,13 +11,13 @@ fn keeping_none() -> Value {
     keeping(json!({ "historyLimit": 0 }))
 }
 
-/// Two former versions and the current one, of generation 3.
+/// A store with two former versions, and the current one of generation 3.
 fn versions() -> Store {
     Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2), version("job", "job-3", 3, 3)])
 }
 
 #[test]
-fn former_versions_are_pruned_whatever_was_decided_about_the_current_one() {
+fn former_versions_are_pruned_after_every_row_that_allows_it() {
     let name = json!({ "manifest": { "metadata": { "name": "job-{{ .stage }}" } } });
     let patch = json!({ "lifecycle": { "patch": [{ "when": { "expression": "true" }, "document": { "data": { "a": "b" } } }] } });
     let closed = json!({ "when": { "expression": "false" } });
@@ -37,7 +38,7 @@ fn former_versions_are_pruned_whatever_was_decided_about_the_current_one() {
 }
 
 #[test]
-fn nothing_is_pruned_where_the_table_says_so() {
+fn nothing_is_pruned_after_rows_that_forbid_it() {
     let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } } });
     let same_name = json!({ "manifest": { "metadata": { "name": "job-3" } } });
     let cases = [
@@ -67,7 +68,7 @@ fn nothing_is_pruned_after_an_earlier_failure() {
 }
 
 #[test]
-fn nothing_is_pruned_after_a_write_that_failed() {
+fn nothing_is_pruned_after_a_failed_write() {
     let mut store = versions();
     store.refuse = vec!["create job-4".to_owned()];
     assert_eq!(pass(&task(&[keeping_none()]), &mut store, 4, &[]).result().2, "failed");
@@ -75,10 +76,10 @@ fn nothing_is_pruned_after_a_write_that_failed() {
 }
 
 #[test]
-fn nothing_is_pruned_where_a_version_was_released_or_could_not_be_read() {
+fn nothing_is_pruned_beside_a_disowned_or_unread_version() {
     let mut store = versions();
     store.change("a", &json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
-    store.refuse = vec!["release b".to_owned()];
+    store.refuse = vec!["disown b".to_owned()];
     pass(&task(&[keeping_none()]), &mut store, 3, &[]);
     assert_eq!(store.names().len(), 3);
 
@@ -89,7 +90,7 @@ fn nothing_is_pruned_where_a_version_was_released_or_could_not_be_read() {
 }
 
 #[test]
-fn without_the_desired_generation_nothing_is_pruned() {
+fn nothing_is_pruned_if_the_desired_generation_is_unknown() {
     let unrenderable = json!({ "manifest": { "data": { "a": "{{ .unset }}" } }, "when": { "expression": "false" } });
     let mut store = versions();
     assert_eq!(pass(&task(&[with(keeping_none(), unrenderable)]), &mut store, 3, &[]).result().1, "WhenFalse");
@@ -97,30 +98,30 @@ fn without_the_desired_generation_nothing_is_pruned() {
 }
 
 #[test]
-fn a_version_ahead_of_what_is_desired_is_never_pruned() {
-    // Where `when` does not hold, it is not asked whether the event is late.
+fn version_of_a_higher_generation_than_desired_is_never_pruned() {
+    // A `when` that does not hold matches before the row for late events.
     let task = task(&[with(keeping_none(), json!({ "when": { "expression": "false" } }))]);
     let mut store = versions();
     pass(&task, &mut store, 2, &[]);
-    assert_eq!(store.names(), ["b", "job-3"], "b is current then");
+    assert_eq!(store.names(), ["b", "job-3"], "b is the current version");
 }
 
 #[test]
-fn a_failed_prune_is_told_and_no_failure_and_tried_again() {
+fn failed_prune_gives_a_warning_and_is_tried_again() {
     let task = task(&[keeping_none(), config_map("later")]);
     let mut store = versions();
     store.refuse = vec!["delete a".to_owned()];
-    let told = pass(&task, &mut store, 3, &[]);
-    assert_eq!((told.results()[0].2, told.results()[1].2), ("skipped", "created"));
-    let pruned: Vec<_> = told.outcomes[0].pruned.iter().map(|pruned| pruned.name.as_str()).collect();
-    assert_eq!((told.warnings(), pruned), (vec!["prune_failed"], vec!["b"]));
+    let failed = pass(&task, &mut store, 3, &[]);
+    assert_eq!((failed.results()[0].2, failed.results()[1].2), ("skipped", "created"));
+    let pruned: Vec<_> = failed.outcomes[0].pruned.iter().map(|pruned| pruned.name.as_str()).collect();
+    assert_eq!((failed.warnings(), pruned), (vec!["prune_failed"], vec!["b"]));
     store.refuse.clear();
     pass(&task, &mut store, 3, &[]);
     assert_eq!(store.names(), ["job-3", "later"]);
 }
 
 #[test]
-fn a_former_version_that_changed_since_it_was_looked_at_is_left_to_the_next_event() {
+fn former_version_that_changed_since_it_was_read_is_not_pruned() {
     let task = task(&[keeping_none()]);
     let mut store = Store::with([version("job", "a", 1, 1), version("job", "job-3", 3, 3)]);
     let mut scope = scope(&store, 3, &[]);
@@ -133,7 +134,7 @@ fn a_former_version_that_changed_since_it_was_looked_at_is_left_to_the_next_even
 }
 
 #[test]
-fn a_pruned_version_that_is_held_counts_as_pruned() {
+fn pruned_version_with_a_finalizer_counts_as_pruned() {
     let mut store = versions();
     store.hold("a");
     let pruned = pass(&task(&[keeping_none()]), &mut store, 3, &yes("writing"));

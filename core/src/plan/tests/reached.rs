@@ -1,4 +1,5 @@
-//! What `check` tells of a resource covers whatever becomes of it: random tasks and worlds, planned for real.
+//! Property test: the rows that `check` prints for a resource include every outcome of the real planner, for
+//! random tasks and objects.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use crate::keys;
 use crate::manifest::Stamp;
 use crate::task::reach::{Reached, reach};
 
-/// What a gate may say.
+/// Generates the expression of a gate.
 fn expression() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "true",
@@ -31,14 +32,15 @@ fn expression() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A task of an owner and a child.
+/// The entries of a task: an owner and a child.
 #[derive(Debug, Clone)]
 struct Shape {
     owner: Value,
     child: Value,
 }
 
-/// The metadata of the child's manifest: what events change may make it fit its discovery or not.
+/// Generates the metadata of the child's manifest, which may or may not match its discovery, depending on the
+/// event.
 fn metadata() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec!["a", "{{ .stage }}", "a-{{ .generation }}"]);
     let namespace = prop::sample::select(vec!["team", "{{ .unset }}"]);
@@ -115,7 +117,7 @@ fn shape() -> impl Strategy<Value = Shape> {
     )
 }
 
-/// What an event meets.
+/// The event's variables and the live objects.
 #[derive(Debug, Clone)]
 struct World {
     versions: Vec<Value>,
@@ -192,16 +194,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn every_outcome_is_among_those_that_check_tells(shape in shape(), world in world()) {
+    fn check_lists_every_outcome_of_the_planner(shape in shape(), world in world()) {
         let task = task(&[shape.owner.clone(), shape.child.clone()]);
         let mut variables = vec![("deleting", json!(world.flags[0])), ("disowning", json!(world.flags[1]))];
         variables.push(("stage", world.stage.map_or(Value::Null, Value::from)));
         let pass = pass_of(&task, &mut world.store(&shape), world.stamp.clone(), &variables);
         for (outcome, reach) in pass.outcomes.iter().zip(reach(&task)) {
             let decision = (outcome.decision.kind(), outcome.decision.reason());
-            let is_told = |reached: &&Reached| reached.row == outcome.row && reached.decisions.contains(&decision);
+            let is_listed = |reached: &&Reached| reached.row == outcome.row && reached.decisions.contains(&decision);
             prop_assert!(
-                reach.rows.iter().any(|reached| is_told(&reached)),
+                reach.rows.iter().any(|reached| is_listed(&reached)),
                 "{}: {}: {:?} is not among {:?}",
                 outcome.resource,
                 outcome.row,
@@ -213,7 +215,7 @@ proptest! {
 }
 
 #[test]
-fn failures_of_a_write_are_told_with_the_row_that_writes() {
+fn check_lists_write_failures_with_the_row_that_writes() {
     let owned = with(config_map("child"), json!({ "owner": { "resource": "parent" } }));
     let discovery = json!({ "namespace": "team", "by_selectors": { "label_selector": { "app": "{{ .stage }}" } } });
     let labels = json!({ "metadata": { "labels": { "app": "demo" } } });
@@ -232,7 +234,7 @@ fn failures_of_a_write_are_told_with_the_row_that_writes() {
 }
 
 #[test]
-fn disowning_that_fails_is_told_as_the_decision_that_the_planner_keeps() {
+fn check_lists_a_failed_disowning_by_its_decision() {
     let child = with(config_map("child"), json!({ "lifecycle": { "orphan": when("disowning") } }));
     let task = task(&[child]);
     let reached = reach(&task).pop().unwrap().rows.into_iter().find(|reached| reached.row.number() == "3").unwrap();

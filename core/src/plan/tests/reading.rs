@@ -1,4 +1,4 @@
-//! What could not be read is not absent: not to gates, not to templates, not to the table.
+//! Tests that unread objects never count as absent: to gates, to templates, and to the decision table.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn half_read(objects: impl IntoIterator<Item = Value>) -> Store {
 }
 
 #[test]
-fn a_gate_that_can_read_what_could_not_be_read_has_no_answer() {
+fn gate_that_can_read_an_unread_resource_fails() {
     for gate in
         ["!resources.?other.hasValue()", "!has(resources.other)", "resources.size() == 1", "!(\"other\" in resources)"]
     {
@@ -33,8 +33,8 @@ fn a_gate_that_can_read_what_could_not_be_read_has_no_answer() {
 }
 
 #[test]
-fn a_template_that_can_read_what_could_not_be_read_is_not_rendered() {
-    let told = "it reads resources.other, which could not be discovered";
+fn template_that_can_read_an_unread_resource_is_not_rendered() {
+    let cause = "it reads resources.other, which could not be discovered";
     let reading = "{{ with .resources.other }}{{ .metadata.name }}{{ end }}";
     let manifest = with(config_map("mine"), json!({ "manifest": { "data": { "other": reading } } }));
     let patch = json!({ "lifecycle": { "patch": [{ "when": { "expression": "true" }, "document": { "data": { "a": reading } } }] } });
@@ -54,18 +54,18 @@ fn a_template_that_can_read_what_could_not_be_read_is_not_rendered() {
         ),
     ];
     for (name, entry, object, reason) in cases {
-        // A lifecycle key makes all resources visible before the first is decided.
+        // A lifecycle key makes all resources visible before the first decision.
         let task = task(&[entry, with(secret("other"), json!({ "when": { "expression": "true" } }))]);
         let mut store = half_read(object);
         let failed = pass(&task, &mut store, 3, &[]);
         assert_eq!((failed.results()[0].1, store.log.len()), (reason, 0), "{name}");
         let message = &failed.outcomes[0].failure().map(|failure| failure.message.clone()).unwrap_or_default();
-        assert!(message.contains(told), "{name}: {message}");
+        assert!(message.contains(cause), "{name}: {message}");
     }
 }
 
 #[test]
-fn what_could_not_be_read_is_neither_written_nor_let_go_of() {
+fn unread_resource_is_neither_written_nor_deleted_nor_disowned() {
     for key in ["orphan", "delete", "recreate", "create"] {
         let task = task(&[gated(secret("mine"), key, "true")]);
         let mut store = half_read([live("Secret", "mine", json!({}), Some(1))]);
@@ -77,23 +77,23 @@ fn what_could_not_be_read_is_neither_written_nor_let_go_of() {
 }
 
 #[test]
-fn where_only_the_manifest_tells_what_belongs_and_it_does_not_render_nothing_is_known() {
+fn unlabelled_object_is_unread_if_the_manifests_name_does_not_render() {
     let unrenderable = json!({ "manifest": { "metadata": { "name": "left-{{ .unset }}" } } });
     let left = with(gated(selecting("left"), "delete", "deleting"), unrenderable);
     let task = task(&[left, selecting("right")]);
-    // Either entry may have written it, long ago.
+    // The object has no ownership labels, so either entry may have written it.
     let mut store = Store::with([live("ConfigMap", "left-1", json!({ "app": "demo" }), Some(1))]);
     let failed = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!(failed.results()[0], ("fail", "DiscoveryFailed", "failed", "1"));
-    assert!(!failed.outcomes[0].finalized, "what may stand is not gone");
+    assert!(!failed.outcomes[0].finalized, "the object may still exist");
 
     let mut store = Store::with([version("left", "left-1", 1, 1)]);
     let deleted = pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!(deleted.results()[0].2, "deleted", "what says whose it is needs no manifest");
+    assert_eq!(deleted.results()[0].2, "deleted", "ownership labels need no manifest");
 }
 
 #[test]
-fn a_fresh_object_has_no_status_and_is_neither_replaced_nor_patched_for_it() {
+fn missing_own_status_fails_neither_recreate_nor_patch_gates() {
     let gate = "resources.job.status.conditions.exists(c, c.type == \"Complete\")";
     let patch = |gate: &str| json!({ "lifecycle": { "patch": [{ "when": { "expression": gate }, "document": { "data": { "a": "b" } } }] } });
     for entry in [gated(config_map("job"), "recreate", gate), with(config_map("job"), patch(gate))] {
@@ -105,7 +105,7 @@ fn a_fresh_object_has_no_status_and_is_neither_replaced_nor_patched_for_it() {
 }
 
 #[test]
-fn any_other_error_and_any_other_gate_is_taken_seriously() {
+fn other_missing_keys_and_other_gates_fail_the_resource() {
     let own_status = "resources.job.status.done";
     let elsewhere = "resources.job.spec.done";
     let others = "resources.other.status.done";

@@ -1,16 +1,16 @@
-//! Which former versions stay.
+//! Tests of the limits `historyLimit` and `ttl`: which former versions are kept.
 
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, gated, pass, selecting, task, version, with, yes};
 use super::store::Store;
 
-/// An entry that keeps former versions.
+/// An entry with `retention`.
 pub(super) fn keeping(retention: Value) -> Value {
     with(selecting("job"), json!({ "retention": retention }))
 }
 
-/// What is left of versions after a pass of generation 3, which finds its own, the newest, settled.
+/// Returns the former versions that are left after a pass whose current version is up to date.
 #[track_caller]
 fn left(retention: Value, former: &[Value]) -> Vec<String> {
     let task = task(&[keeping(retention)]);
@@ -22,7 +22,8 @@ fn left(retention: Value, former: &[Value]) -> Vec<String> {
     store.names().into_iter().filter(|name| *name != "job-3").map(str::to_owned).collect()
 }
 
-/// Former versions named after the day of December on which they were created; the clock is at the end of the 31st.
+/// Returns former versions named after the day of December on which they were created; the clock is at the
+/// end of the 31st.
 fn of_days(days: &[u32]) -> Vec<Value> {
     days.iter().map(|&day| version("job", &format!("d{day:02}"), 1, day)).collect()
 }
@@ -36,20 +37,20 @@ fn the_newest_former_versions_are_kept() {
 }
 
 #[test]
-fn between_versions_of_one_instant_the_name_decides() {
+fn name_orders_versions_created_at_the_same_time() {
     let former = [version("job", "b", 1, 1), version("job", "c", 1, 1), version("job", "a", 1, 1)];
     assert_eq!(left(json!({ "historyLimit": 1 }), &former), ["c"]);
 }
 
 #[test]
-fn what_is_older_than_the_limit_goes_and_what_is_as_old_stays() {
-    // A version of the 30th is 48 hours old at the beginning of the next year.
+fn ttl_prunes_only_versions_older_than_the_limit() {
+    // The version of the 30th is exactly 48 hours old.
     assert_eq!(left(json!({ "ttl": "48h" }), &of_days(&[29, 30, 31])), ["d30", "d31"]);
     assert_eq!(left(json!({ "ttl": "47h59m59s" }), &of_days(&[29, 30, 31])), ["d31"]);
 }
 
 #[test]
-fn either_limit_is_enough() {
+fn version_beyond_either_limit_is_pruned() {
     let former = of_days(&[1, 29, 30, 31]);
     assert_eq!(left(json!({ "historyLimit": 2, "ttl": "72h" }), &former), ["d30", "d31"]);
     assert_eq!(left(json!({ "historyLimit": 9, "ttl": "72h" }), &former), ["d29", "d30", "d31"]);
@@ -57,7 +58,7 @@ fn either_limit_is_enough() {
 }
 
 #[test]
-fn what_does_not_say_how_old_it_is_goes_by_number_alone() {
+fn ttl_ignores_versions_without_a_creation_time() {
     let nameless = with(version("job", "x", 1, 1), json!({ "metadata": { "creationTimestamp": "long ago" } }));
     let former = [of_days(&[31]), vec![nameless]].concat();
     assert_eq!(left(json!({ "ttl": "48h" }), &former), ["d31", "x"]);
@@ -65,7 +66,7 @@ fn what_does_not_say_how_old_it_is_goes_by_number_alone() {
 }
 
 #[test]
-fn what_is_on_its_way_out_is_neither_pruned_nor_counted() {
+fn terminating_version_is_neither_pruned_nor_counted() {
     let dying =
         with(version("job", "x", 1, 31), json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
     let former = [of_days(&[20, 30]), vec![dying]].concat();
@@ -73,20 +74,20 @@ fn what_is_on_its_way_out_is_neither_pruned_nor_counted() {
 }
 
 #[test]
-fn what_belongs_to_others_is_neither_pruned_nor_counted() {
+fn foreign_version_is_neither_pruned_nor_counted() {
     let theirs = version("other", "x", 1, 31);
     let former = [of_days(&[20, 30]), vec![theirs]].concat();
     assert_eq!(left(json!({ "historyLimit": 1 }), &former), ["d30", "x"]);
 }
 
 #[test]
-fn other_versions_of_the_desired_generation_are_former_ones() {
+fn older_versions_of_the_desired_generation_are_former() {
     let former = [version("job", "a", 3, 1), version("job", "b", 3, 2), version("job", "c", 2, 3)];
     assert_eq!(left(json!({ "historyLimit": 1 }), &former), ["c"]);
 }
 
 #[test]
-fn a_generation_that_cannot_be_read_is_older_than_any() {
+fn version_with_an_unreadable_generation_counts_as_former() {
     let unread = with(
         version("job", "x", 1, 1),
         json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "soon" } } }),
@@ -95,7 +96,7 @@ fn a_generation_that_cannot_be_read_is_older_than_any() {
 }
 
 #[test]
-fn the_current_version_stays_also_where_all_are_former_by_age() {
+fn current_version_is_kept_beyond_every_limit() {
     let task =
         task(&[with(keeping(json!({ "historyLimit": 0, "ttl": "1h" })), json!({ "when": { "expression": "false" } }))]);
     let mut store = Store::with([version("job", "a", 1, 1), version("job", "b", 2, 2)]);
@@ -104,7 +105,7 @@ fn the_current_version_stays_also_where_all_are_former_by_age() {
 }
 
 #[test]
-fn what_was_just_created_is_current_and_all_others_are_former() {
+fn version_just_created_is_current_and_others_are_former() {
     let entry = gated(keeping(json!({ "historyLimit": 1 })), "recreate", "replacing");
     let task = task(&[with(entry, json!({ "manifest": { "metadata": { "name": "job-{{ .stage }}" } } }))]);
     let mut store = Store::with([version("job", "a", 3, 1), version("job", "b", 2, 2)]);
@@ -115,8 +116,8 @@ fn what_was_just_created_is_current_and_all_others_are_former() {
 }
 
 #[test]
-fn what_was_just_updated_and_what_is_current_both_stay() {
-    // The owner is new, so that the version of the rendered name is updated; the current one is another.
+fn updated_version_and_current_version_are_both_kept() {
+    // The owner is new, so the version with the rendered name is updated although another version is current.
     let owner = json!({
         "name": "space", "manifest": { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } },
         "discovery": { "by_name": "space" },
@@ -129,16 +130,16 @@ fn what_was_just_updated_and_what_is_current_both_stay() {
 }
 
 #[test]
-fn what_was_pruned_is_told_with_the_limits_that_it_exceeded() {
+fn outcome_names_pruned_versions_and_the_exceeded_limits() {
     let former = of_days(&[1, 29, 30, 31]).into_iter().chain([version("job", "job-3", 3, 31)]);
     let task = task(&[keeping(json!({ "historyLimit": 2, "ttl": "48h" }))]);
     let pruned = pass(&task, &mut Store::with(former), 3, &[]);
-    let told: Vec<String> =
+    let texts: Vec<String> =
         pruned.outcomes[0].pruned.iter().map(|pruned| format!("{}: {}", pruned.name, pruned.because)).collect();
     let expected = [
         "d29: beyond the newest 2; 72h old, beyond the ttl of 48h",
         "d01: beyond the newest 2; 744h old, beyond the ttl of 48h",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(texts, expected);
     assert_eq!(pruned.outcomes[0].versions, 5);
 }

@@ -1,4 +1,5 @@
-//! An event that arrives twice, for tasks made of any of these parts: the second pass writes nothing.
+//! Property tests of random tasks, live objects and variables: a repeated event writes nothing, and unread or
+//! newer objects stay unchanged.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::keys;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::task::Resource;
 
-/// A part of an entry, whose gates read what is live.
+/// Adds a random lifecycle key to an entry; its gate reads the live object.
 fn part(entry: Value, name: &str, part: usize) -> Value {
     let patch = |key: &str| {
         let differs = format!("resources.?{name}.?data[?\"{key}\"].orValue(\"\") != stage");
@@ -25,7 +26,7 @@ fn part(entry: Value, name: &str, part: usize) -> Value {
         5 => gated(entry, "apply", &format!("!resources.?{name}.hasValue()")),
         6 => with(entry, json!({ "lifecycle": { "patch": [patch("a"), patch("b")] } })),
         7 => {
-            // It is what the recreation makes of it.
+            // The recreated object has the value that ends the gate.
             let recreate = format!("dig(resources.{name}, \"data.made\") != stage");
             with(gated(entry, "recreate", &recreate), json!({ "manifest": { "data": { "made": "{{ .stage }}" } } }))
         }
@@ -35,14 +36,14 @@ fn part(entry: Value, name: &str, part: usize) -> Value {
     }
 }
 
-/// An entry, and what is there of it before.
+/// Generates an entry, and its live objects.
 fn entries(index: usize) -> impl Strategy<Value = (Value, Vec<Value>)> {
     let name = format!("r{index}");
     let shape = 0..3_usize;
     let parts = prop::collection::btree_set(0..11_usize, 0..4);
     let before = prop::collection::vec((0..4_i64, 1..9_u32, 0..4_usize), 0..3);
     (shape, parts, before).prop_map(move |(shape, mut parts, before)| {
-        // Two ways to say when it is replaced are one too many, and so are two apply gates in one place.
+        // The compiler rejects two recreate keys, and two apply gates would overwrite each other.
         if parts.contains(&7) {
             parts.remove(&8);
         }
@@ -81,7 +82,7 @@ fn space() -> Value {
     })
 }
 
-/// Any task, what is there, and what its gates say.
+/// Generates a task, a store, and the values of the gates' variables.
 fn worlds() -> impl Strategy<Value = (Vec<Value>, Store, Vec<(&'static str, Value)>)> {
     let names = ["deleting", "disowning", "replacing", "writing", "creating"];
     ((entries(0), entries(1), entries(2)), prop::collection::vec(any::<bool>(), names.len())).prop_map(
@@ -99,9 +100,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_second_identical_event_writes_nothing_once_the_first_is_done((entries, mut store, variables) in worlds()) {
+    fn repeated_event_writes_nothing_once_all_passes_are_done((entries, mut store, variables) in worlds()) {
         let task = task(&entries);
-        // A patch goes before the update, and a deletion or a failed release before what it makes room for.
+        // Several passes may be needed: a patch precedes the update, and a deletion or failed disowning
+        // precedes what it makes possible.
         let mut last = pass(&task, &mut store, 3, &variables);
         for _ in 0..2 {
             last = pass(&task, &mut store, 3, &variables);
@@ -113,11 +115,11 @@ proptest! {
     }
 
     #[test]
-    fn where_nothing_was_left_to_later_events_the_second_writes_nothing((entries, mut store, variables) in worlds()) {
+    fn second_event_writes_nothing_if_the_first_left_nothing_to_do((entries, mut store, variables) in worlds()) {
         let task = task(&entries);
         let first = pass(&task, &mut store, 3, &variables);
-        // What waited for something comes with later events; so does the update that a patch went before, the patch of what
-        // was just written, what a gate allows once an object that it saw is gone, and the prune that a disowning goes before.
+        // Skip cases in which a later event has something left to write: after a wait, a patch, a deletion, a
+        // disowning with retention, or a creation whose patch gates may hold.
         let retains = task.resources.iter().any(|resource| resource.retention.is_some());
         let is_settled = |(outcome, resource): (&Outcome, &Resource)| match outcome.result {
             OutcomeResult::Waiting
@@ -139,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_is_what_is_there((entries, mut store, variables) in worlds()) {
+    fn outcome_agrees_with_the_objects_in_the_store((entries, mut store, variables) in worlds()) {
         let done = pass(&task(&entries), &mut store, 3, &variables);
         for outcome in &done.outcomes {
             let is_there = store.names().contains(&outcome.name.as_str());
@@ -167,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_written_of_what_could_not_be_read((entries, mut store, variables) in worlds()) {
+    fn unread_resources_are_never_written((entries, mut store, variables) in worlds()) {
         store.unreadable = vec!["ConfigMap".to_owned()];
         let unread = pass(&task(&entries), &mut store, 3, &variables);
         prop_assert!(store.log.iter().all(|call| call == "create space"), "{:?}", &store.log);

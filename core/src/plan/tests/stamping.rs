@@ -1,4 +1,4 @@
-//! What is stamped on an object before it is written.
+//! Tests of the labels and the annotation that are stamped on an object before it is written.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::proof::{Claim, Signer};
 
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
-/// An entry whose manifest has more in its metadata.
+/// An entry with more metadata in its manifest.
 fn saying(metadata: Value) -> Value {
     with(config_map("settings"), json!({ "manifest": { "metadata": metadata } }))
 }
@@ -24,14 +24,14 @@ fn written(entry: Value, stamp: Stamp) -> Value {
 }
 
 #[test]
-fn the_marks_of_management_are_added() {
+fn ownership_labels_and_generation_are_added() {
     let metadata = written(config_map("settings"), stamp(3));
     let labels = json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1", keys::RESOURCE: "settings" });
     assert_eq!((&metadata["labels"], &metadata["annotations"]), (&labels, &json!({ keys::GENERATION: "3" })));
 }
 
 #[test]
-fn only_gaps_are_filled() {
+fn labels_of_the_author_are_kept() {
     let own = json!({
         "labels": { keys::ADAPTER: "mine", "team": "theirs" },
         "annotations": { keys::GENERATION: "9", "note": "theirs" },
@@ -44,7 +44,7 @@ fn only_gaps_are_filled() {
 }
 
 #[test]
-fn a_generation_may_be_written_as_a_number_and_is_an_annotation_anyway() {
+fn numeric_generation_is_written_as_an_annotation_text() {
     for generation in [json!(9), json!("9"), json!(" 9 "), json!("{{ 9 }}")] {
         let metadata = written(saying(json!({ "annotations": { keys::GENERATION: generation } })), stamp(3));
         assert_eq!(metadata["annotations"], json!({ keys::GENERATION: "9" }));
@@ -52,13 +52,13 @@ fn a_generation_may_be_written_as_a_number_and_is_an_annotation_anyway() {
 }
 
 #[test]
-fn mappings_that_are_null_are_gaps() {
+fn null_labels_and_annotations_are_filled() {
     let metadata = written(saying(json!({ "labels": null, "annotations": null })), stamp(3));
     assert_eq!(metadata["labels"][keys::RESOURCE], json!("settings"));
 }
 
 #[test]
-fn what_is_no_valid_value_is_refused_before_anything_is_written() {
+fn invalid_label_or_generation_fails_before_the_write() {
     let long = "x".repeat(64);
     let label = |value: &str| json!({ "labels": { keys::RESOURCE_ID: value } });
     let generation = |value: &str| json!({ "annotations": { keys::GENERATION: value } });
@@ -83,7 +83,7 @@ fn what_is_no_valid_value_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn an_id_that_cannot_be_a_label_is_refused_unless_the_author_wrote_another() {
+fn invalid_resource_id_fails_unless_the_manifest_sets_the_label() {
     let stamp = || Stamp { resource_id: "a/b".to_owned(), ..stamp(3) };
     let mut store = Store::new();
     let failed = pass_of(&task(&[config_map("settings")]), &mut store, stamp(), &[]);
@@ -93,7 +93,7 @@ fn an_id_that_cannot_be_a_label_is_refused_unless_the_author_wrote_another() {
 }
 
 #[test]
-fn an_id_that_does_not_render_is_told_with_the_templates_error() {
+fn failure_quotes_the_error_of_a_resource_id_that_does_not_render() {
     let fault = "failed to render `stamp.resource_id`: no entry for key \"nope\"";
     let stamp = || Stamp { resource_id: String::new(), resource_id_fault: Some(fault.to_owned()), ..stamp(3) };
     let mut store = Store::new();
@@ -134,13 +134,13 @@ fn resource_whose_id_does_not_render_is_unread_where_labels_tell_ownership() {
 }
 
 #[test]
-fn without_a_key_nothing_is_proven() {
+fn without_a_signing_key_no_proof_is_written() {
     let metadata = written(config_map("settings"), stamp(3));
     assert_eq!(metadata["annotations"].get(keys::OWNERSHIP_PROOF), None);
 }
 
 #[test]
-fn a_proof_is_about_the_labels_as_they_are_written() {
+fn proof_covers_the_labels_that_are_written() {
     let signer = Signer::new(KEY).unwrap();
     let signing = || Stamp { signer: Some(signer.clone()), ..stamp(3) };
     let claim = Claim {
@@ -163,7 +163,7 @@ fn a_proof_is_about_the_labels_as_they_are_written() {
 }
 
 #[test]
-fn a_proof_of_a_cluster_scoped_object_holds_although_the_manifest_names_a_namespace() {
+fn proof_of_a_cluster_scoped_object_ignores_the_manifests_namespace() {
     let signer = Signer::new(KEY).unwrap();
     let role = json!({ "manifest": { "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole" } });
     let metadata = written(with(config_map("settings"), role), Stamp { signer: Some(signer.clone()), ..stamp(3) });
@@ -180,7 +180,7 @@ fn a_proof_of_a_cluster_scoped_object_holds_although_the_manifest_names_a_namesp
 }
 
 #[test]
-fn what_an_older_adapter_wrote_is_stamped_and_proven_on_its_next_update() {
+fn object_of_the_go_adapter_gets_a_proof_on_its_next_update() {
     let signing = |generation| Stamp { signer: Signer::new(KEY).ok(), ..stamp(generation) };
     let task = task(&[config_map("settings")]);
     let mut store = Store::with([live("ConfigMap", "settings", json!({ "team": "theirs" }), Some(2))]);

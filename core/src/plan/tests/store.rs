@@ -1,5 +1,6 @@
-//! A store of objects that keeps the promises that plans rely on: UIDs that are never used twice, versions that every write
-//! changes, finalizers, fences, and field ownership as far as to drop what the last apply of ours had and this one has not.
+//! An in-memory API server for tests of the planner: it assigns a fresh UID to each object and a new resource
+//! version to each write, keeps finalizers and fences, and removes fields that the adapter's last apply had
+//! and this one lacks.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -11,22 +12,22 @@ use crate::observation::could_find;
 use crate::observation::{Observation, Query, Version};
 use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
-/// Kind, namespace and name.
+/// The kind, the namespace and the name of an object.
 type Key = (String, String, String);
 
-/// What is there, and what was done to it.
+/// The objects, and a log of the calls.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Value>,
-    /// What we applied last.
+    /// The adapter's last apply of each object.
     applied: BTreeMap<Key, Value>,
-    /// Kinds that cannot be read.
+    /// The kinds whose queries fail.
     pub(super) unreadable: Vec<String>,
-    /// Calls that are refused, as [`log`](Self::log) has them.
+    /// The calls to refuse, in the form of [`log`](Self::log).
     pub(super) refuse: Vec<String>,
-    /// Every call that writes, in order: verb and name.
+    /// All writing calls, in order: verb and name.
     pub(super) log: Vec<String>,
-    /// The clock of events and of `creationTimestamp`.
+    /// The time of events and of `creationTimestamp`.
     pub(super) now: Timestamp,
     writes: u32,
 }
@@ -52,7 +53,7 @@ impl Store {
         store
     }
 
-    /// Puts an object there as it is, but for a UID and a version.
+    /// Adds an object, with a UID and a resource version.
     pub(super) fn put(&mut self, mut object: Value) -> Value {
         self.writes += 1;
         let metadata = object["metadata"].as_object_mut().unwrap();
@@ -63,13 +64,13 @@ impl Store {
         object
     }
 
-    /// The object of a name, whatever its kind.
+    /// Returns the object of a name, whatever its kind.
     #[track_caller]
     pub(super) fn object(&self, name: &str) -> &Value {
         self.objects.values().find(|object| object["metadata"]["name"] == json!(name)).unwrap()
     }
 
-    /// Changes an object as somebody else would.
+    /// Changes an object, as another client would.
     #[track_caller]
     pub(super) fn change(&mut self, name: &str, patch: &Value) {
         let key = key(self.object(name));
@@ -79,14 +80,14 @@ impl Store {
         object["metadata"]["resourceVersion"] = json!(self.writes.to_string());
     }
 
-    /// Takes an object away, as somebody else would.
+    /// Removes an object, as another client would.
     #[track_caller]
     pub(super) fn remove(&mut self, name: &str) {
         let key = key(self.object(name));
         self.objects.remove(&key);
     }
 
-    /// Lets a name wait for a finalizer when it is deleted.
+    /// Gives the object of this name a finalizer, which keeps it after its deletion.
     pub(super) fn hold(&mut self, name: &str) {
         self.change(name, &json!({ "metadata": { "finalizers": ["example.io/hold"] } }));
     }
@@ -95,7 +96,7 @@ impl Store {
         self.objects.keys().map(|(_, _, name)| name.as_str()).collect()
     }
 
-    /// Everything that is there, to compare.
+    /// Returns all objects, to compare.
     pub(super) fn objects(&self) -> Vec<Value> {
         self.objects.values().cloned().collect()
     }
@@ -144,7 +145,7 @@ impl Store {
                 deleted(remaining, failures)
             }
             Command::Patch { target, documents } => self.patch_all(target, &documents),
-            Command::Disown { former, last } => self.release_all(&former, &last),
+            Command::Disown { former, last } => self.disown_all(&former, &last),
         }
     }
 
@@ -203,15 +204,15 @@ impl Store {
         Executed::Patched(taken.unwrap())
     }
 
-    fn release_all(&mut self, former: &[Disowning], last: &Disowning) -> Executed {
+    fn disown_all(&mut self, former: &[Disowning], last: &Disowning) -> Executed {
         let (mut disowned, mut failures) = (Vec::new(), Vec::new());
-        for (place, release) in former.iter().chain([last]).enumerate() {
+        for (place, disowning) in former.iter().chain([last]).enumerate() {
             if place == former.len() && !failures.is_empty() {
                 break;
             }
-            match self.patch("release", &release.target, &release.patch) {
+            match self.patch("disown", &disowning.target, &disowning.patch) {
                 Ok(object) => disowned.extend(object.map(Version::new)),
-                Err(error) => failures.push((release.target.clone(), error)),
+                Err(error) => failures.push((disowning.target.clone(), error)),
             }
         }
         if failures.is_empty() { Executed::Disowned(disowned) } else { Executed::DisownFailed { failures } }
@@ -223,7 +224,7 @@ impl Store {
         Ok(Some(self.write(&key, |object| merge_patch(object, document))))
     }
 
-    /// Changes an object that is there, and gives it as it is then.
+    /// Changes an existing object, and returns the result.
     fn write(&mut self, key: &Key, change: impl FnOnce(&mut Value)) -> Value {
         self.writes += 1;
         let object = self.objects.get_mut(key).unwrap();
@@ -242,7 +243,7 @@ impl Store {
         Err(WriteError { kind: WriteErrorKind::Unavailable, call, status: Some(503), message })
     }
 
-    /// The object that a write is about, if it is there, and the one that was looked at.
+    /// Returns the key of the object that a write targets, if it exists and its fence matches.
     fn fenced(&self, verb: &str, target: &Target) -> Result<Option<Key>, WriteError> {
         let namespace = target.namespace.clone().unwrap_or_default();
         let key = (target.kind.kind.clone(), namespace, target.name.clone());
@@ -282,7 +283,7 @@ fn key(object: &Value) -> Key {
     (text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// RFC 7396.
+/// Applies a JSON merge patch (RFC 7396).
 fn merge_patch(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
@@ -301,7 +302,8 @@ fn merge_patch(object: &mut Value, patch: &Value) {
     }
 }
 
-/// Server-side apply, by a manager whose last apply was `before`. Lists are replaced, but for owner references.
+/// Applies `desired` as a server-side apply does, by a manager whose last apply was `before`. Lists are
+/// replaced, except owner references, which are merged.
 fn apply(object: &mut Value, before: &Value, desired: &Value) {
     let Value::Object(fields) = object else { return };
     for (key, value) in before.as_object().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Reading without deciding.
+//! Tests of a survey, which reads the live objects without deciding or writing.
 #![expect(clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::plan::Planner;
 use crate::scope::Scope;
 
-/// What a task's resources show, and the outcomes.
+/// Surveys a task's resources; returns the variables and the outcomes.
 fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {
     let task = task(resources);
     let mut scope = scope(store, 3, &[("deleting", json!(true))]);
@@ -24,11 +24,11 @@ fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {
     (scope, outcomes)
 }
 
-fn shown(scope: &Scope, name: &str) -> Option<String> {
+fn visible_name(scope: &Scope, name: &str) -> Option<String> {
     Some(scope.get("resources")?.get(name)?["metadata"]["name"].as_str()?.to_owned())
 }
 
-/// An object with a Secret in it.
+/// A live object with a Secret inside.
 fn holder() -> Value {
     let manifests = json!([{ "kind": "Secret", "metadata": { "name": "inner", "namespace": "team" } }]);
     with(live("ConfigMap", "holder", json!({}), Some(1)), json!({ "spec": { "workload": { "manifests": manifests } } }))
@@ -43,22 +43,22 @@ fn survey_shows_live_objects_with_and_without_lifecycle_keys() {
         for entries in [entries, gated] {
             let store = Store::with([holder(), version("run", "run-2", 2, 1), version("run", "run-3", 3, 2)]);
             let (scope, outcomes) = surveyed(&entries, &store);
-            let shown = ["holder", "inside", "run", "gone"].map(|name| shown(&scope, name));
+            let names = ["holder", "inside", "run", "gone"].map(|name| visible_name(&scope, name));
             let expected = [Some("holder"), Some("inner"), Some("run-3"), None].map(|name| name.map(str::to_owned));
-            assert_eq!((shown, outcomes), (expected, Vec::new()));
+            assert_eq!((names, outcomes), (expected, Vec::new()));
             assert_eq!(store.log.len(), 0);
         }
     }
 }
 
 #[test]
-fn survey_tells_which_resource_could_not_be_read() {
+fn survey_reports_resources_that_could_not_be_read() {
     let role = with(config_map("role"), json!({ "manifest": { "kind": "Role" } }));
     for entries in [[config_map("a"), role.clone()], [config_map("a"), gated(role, "delete", "deleting")]] {
         let mut store = Store::with([live("ConfigMap", "a", json!({}), Some(3))]);
         store.unreadable = vec!["Role".to_owned()];
         let (scope, outcomes) = surveyed(&entries, &store);
-        assert_eq!(shown(&scope, "a").as_deref(), Some("a"));
+        assert_eq!(visible_name(&scope, "a").as_deref(), Some("a"));
         let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
         let reason = outcome.failure().map(|failure| failure.reason.as_str());
         assert_eq!((outcome.resource.as_str(), reason, outcome.row.number()), ("role", Some("DiscoveryFailed"), "1"));
@@ -66,13 +66,13 @@ fn survey_tells_which_resource_could_not_be_read() {
 }
 
 #[test]
-fn survey_tells_what_could_not_be_read_inside_of_an_object() {
+fn survey_reports_nested_objects_that_could_not_be_read() {
     let inside = json!({ "nested_discoveries": [{ "name": "inside", "discovery": { "by_name": "{{ .unset }}" } }] });
     for gate in [None, Some("delete")] {
         let entry = with(config_map("holder"), inside.clone());
         let entry = gate.map_or_else(|| entry.clone(), |gate| gated(entry.clone(), gate, "deleting"));
         let (scope, outcomes) = surveyed(&[entry], &Store::with([holder()]));
-        assert_eq!(shown(&scope, "holder").as_deref(), Some("holder"));
+        assert_eq!(visible_name(&scope, "holder").as_deref(), Some("holder"));
         let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
         let failure = outcome.failure().map(|failure| failure.message.as_str()).unwrap_or_default();
         assert!(failure.contains("nested discovery inside"), "{failure}");
@@ -89,7 +89,7 @@ fn survey_hides_objects_whose_ownership_is_unclear() {
         let entry = gate.map_or_else(|| entry.clone(), |gate| gated(entry.clone(), gate, "deleting"));
         let foreign = with(holder(), json!({ "metadata": { "name": "foreign", "labels": labels.clone() } }));
         let (scope, outcomes) = surveyed(&[entry], &Store::with([foreign]));
-        assert_eq!((shown(&scope, "run"), shown(&scope, "inside")), (None, None), "{gate:?}");
+        assert_eq!((visible_name(&scope, "run"), visible_name(&scope, "inside")), (None, None), "{gate:?}");
         let [outcome] = outcomes.as_slice() else { panic!("{outcomes:?}") };
         let reason = outcome.failure().map(|failure| failure.reason.as_str());
         assert_eq!((reason, outcome.row.number()), (Some("DiscoveryFailed"), "1"), "{gate:?}");
@@ -97,7 +97,7 @@ fn survey_hides_objects_whose_ownership_is_unclear() {
 }
 
 #[test]
-fn survey_tells_that_an_object_is_terminating_beside_a_disowned_one() {
+fn survey_reports_a_terminating_version_beside_a_disowned_one() {
     let entry = gated(selecting("job"), "orphan", "disowning");
     let mark = json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } });
     let mut store = Store::with([with(version("job", "kept", 1, 1), mark), version("job", "going", 2, 2)]);

@@ -1,4 +1,4 @@
-//! What expressions and discoveries see of `resources`, and when.
+//! Tests of which objects expressions and discoveries see in `resources`, and when.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn without_lifecycle_keys_a_resource_is_visible_from_its_turn_on() {
 }
 
 #[test]
-fn without_lifecycle_keys_a_failed_resource_is_not_visible_nor_one_that_was_not_reached() {
+fn without_lifecycle_keys_failed_and_later_resources_are_not_visible() {
     let entries = ["first", "second", "third"].map(config_map);
     let older = ["first", "second", "third"].map(|name| live("ConfigMap", name, json!({}), Some(2)));
     for (entries, is_visible) in [
@@ -34,7 +34,7 @@ fn without_lifecycle_keys_a_failed_resource_is_not_visible_nor_one_that_was_not_
 }
 
 #[test]
-fn a_discovery_that_reads_an_earlier_resource_waits_for_it() {
+fn discovery_waits_for_the_resource_that_it_reads() {
     let second = with(config_map("second"), json!({ "discovery": { "by_name": "{{ .resources.first.data.next }}" } }));
     let task = task(&[config_map("first"), gated(second, "create", "true")]);
     let first = with(live("ConfigMap", "first", json!({}), Some(3)), json!({ "data": { "next": "second" } }));
@@ -44,7 +44,7 @@ fn a_discovery_that_reads_an_earlier_resource_waits_for_it() {
 }
 
 #[test]
-fn what_was_just_written_is_what_later_gates_see() {
+fn later_gates_see_the_object_as_just_written() {
     let later = gated(
         config_map("later"),
         "create",
@@ -57,10 +57,10 @@ fn what_was_just_written_is_what_later_gates_see() {
 }
 
 #[test]
-fn gates_are_asked_about_the_version_that_belongs() {
+fn gates_see_the_owned_version_among_foreign_ones() {
     let entry = gated(selecting("job"), "delete", "resources.job.metadata.name == \"job-1\"");
     let task = task(&[entry, selecting("other")]);
-    // The Go adapter would show the highest generation, which is another entry's.
+    // The Go adapter would show the object of the highest generation, which belongs to another entry.
     let mut store = Store::with([version("job", "job-1", 1, 1), version("other", "other-9", 9, 2)]);
     let deleted = pass(&task, &mut store, 3, &[]);
     assert_eq!(deleted.results()[0].2, "deleted");
@@ -68,7 +68,7 @@ fn gates_are_asked_about_the_version_that_belongs() {
 }
 
 #[test]
-fn what_a_selector_finds_of_others_is_visible_where_nothing_belongs() {
+fn foreign_object_is_visible_if_the_resource_owns_none() {
     let task = task(&[gated(selecting("job"), "create", "resources.job.metadata.name == \"foreign\"")]);
     let labels = json!({ "app": "demo", "hyperfleet.io/resource": "job", "hyperfleet.io/adapter": "somebody" });
     let mut store = Store::with([live("ConfigMap", "foreign", labels, Some(7))]);

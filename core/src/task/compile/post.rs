@@ -66,8 +66,8 @@ fn referenced(checker: &mut Checker<'_>, file: &str, place: &Place<'_>) -> Optio
         checker.error(place, format!("the file must hold a mapping, but holds {}", document.root().describe()));
         return None;
     }
-    // The Go adapter reads the file at load, but parses its expressions and templates when it builds the
-    // payload.
+    // The Go adapter reads the file at load, but parses its expressions and templates only when it builds the
+    // payload. So a mistake in the file must not keep the task from loading.
     root(checker, &value, &Place { document: &document, path: Path::root() }, Key::Unchecked)
 }
 

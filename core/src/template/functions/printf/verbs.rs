@@ -313,8 +313,8 @@ fn is_integer_verb(verb: char) -> bool {
     matches!(verb, 'v' | 'd' | 'b' | 'o' | 'O' | 'x' | 'X' | 'c' | 'q' | 'U')
 }
 
-/// Whether a verb applies to a list or a mapping itself and not to its elements: an address, or an error to
-/// wrap.
+/// Whether a verb applies to a list or mapping as one value, not to each element: `%p` prints an address, and
+/// `%w` wraps an error.
 fn applies_to_collection(verb: char) -> bool {
     matches!(verb, 'p' | 'w')
 }
