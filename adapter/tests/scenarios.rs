@@ -212,7 +212,7 @@ async fn colour_option_adds_colours_only_and_verbose_adds_bodies() {
 async fn unusable_inputs_are_refused_with_a_cure() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |folder: &Path| format!("{:#}", anyhow::Error::from(scenario::load(folder, NEVER).err().unwrap()));
-    assert!(refused(scratch.path()).contains("has no event.json; see examples/README.md"));
+    assert!(refused(scratch.path()).contains("event.json is missing; see examples/README.md"));
 
     let folder = copied("10-stale-event", scratch.path());
     let event = folder.join("event.json");

@@ -1,4 +1,4 @@
-//! Mistakes in keys that the Go adapter does not have.
+//! Diagnostics of keys that the Go adapter does not have.
 
 /// Keys of a resource `job` besides its manifest and its discovery by name, indented by four spaces.
 pub(super) const GATES: &[(&str, &str)] = &[
