@@ -134,10 +134,8 @@ pub enum EvaluationErrorKind {
         /// the key itself if the map is no part of the scope but was made by the expression.
         path: Vec<String>,
     },
-    /// A variable is not declared.
-    UndeclaredVariable(String),
-    /// A function does not exist.
-    UndeclaredFunction(String),
+    /// Nothing provides a variable or function of this name.
+    Undeclared(String),
     /// Anything else: overloads, conversions, functions that failed.
     Other,
 }
@@ -270,7 +268,7 @@ impl Expression {
     /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_typed(&self, scope: &Scope) -> Result<Option<Typed>, EvaluationError> {
         evaluation::evaluate(&self.parsed.program, scope).map_err(|error| {
-            let (kind, message) = evaluation::describe(&error, scope, &self.parsed.source, &self.parsed.names);
+            let (kind, message) = evaluation::describe(&error, scope, &self.parsed.source);
             EvaluationError { expression: self.parsed.source.clone(), kind, message }
         })
     }
@@ -319,9 +317,7 @@ impl EvaluationError {
             EvaluationErrorKind::MissingKey { path: missing } => {
                 missing.len() >= path.len() && missing.iter().zip(path).all(|(missing, segment)| missing == segment)
             }
-            EvaluationErrorKind::UndeclaredVariable(_)
-            | EvaluationErrorKind::UndeclaredFunction(_)
-            | EvaluationErrorKind::Other => false,
+            EvaluationErrorKind::Undeclared(_) | EvaluationErrorKind::Other => false,
         }
     }
 }

@@ -17,7 +17,6 @@ use super::cost::{BUDGET, Budget, operands};
 use super::dialect::{self, Compiled};
 use super::environment::{ENVIRONMENT, NOW};
 use super::internal::Internal;
-use super::lint::Name;
 use super::view::{Views, missing_path};
 use super::{EvaluationErrorKind, walk};
 use crate::scope::Scope;
@@ -111,12 +110,7 @@ fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, budget: &Budge
 
 /// The kind of an error, and its text. The text has no values, which may be secret.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors are open: what is new is no special case")]
-pub(super) fn describe(
-    error: &ExecutionError,
-    scope: &Scope,
-    source: &str,
-    names: &[Name],
-) -> (EvaluationErrorKind, String) {
+pub(super) fn describe(error: &ExecutionError, scope: &Scope, source: &str) -> (EvaluationErrorKind, String) {
     let missing = match error {
         ExecutionError::NoSuchKey(key) => Some(vec![key.to_string()]),
         error => missing_path(error, scope),
@@ -132,13 +126,7 @@ pub(super) fn describe(
         ExecutionError::UndeclaredReference(name) => {
             let name = name.strip_prefix('.').unwrap_or(name).to_owned();
             let message = format!("undeclared reference to '{name}'");
-            let is_variable = names.iter().any(|known| *known == Name::Variable(name.clone()));
-            let kind = if is_variable {
-                EvaluationErrorKind::UndeclaredVariable(name)
-            } else {
-                EvaluationErrorKind::UndeclaredFunction(name)
-            };
-            (kind, message)
+            (EvaluationErrorKind::Undeclared(name), message)
         }
         error => (EvaluationErrorKind::Other, message(error)),
     }

@@ -105,8 +105,7 @@ enum Expected {
     Is(Value),
     Absent,
     Missing(&'static [&'static str]),
-    UnknownVariable(&'static str),
-    UnknownFunction(&'static str),
+    Undeclared(&'static str),
     Fails(&'static str),
 }
 
@@ -124,8 +123,7 @@ impl Expected {
             Self::Missing(path) => {
                 kind(EvaluationErrorKind::MissingKey { path: path.iter().map(ToString::to_string).collect() });
             }
-            Self::UnknownVariable(name) => kind(EvaluationErrorKind::UndeclaredVariable((*name).to_owned())),
-            Self::UnknownFunction(name) => kind(EvaluationErrorKind::UndeclaredFunction((*name).to_owned())),
+            Self::Undeclared(name) => kind(EvaluationErrorKind::Undeclared((*name).to_owned())),
             Self::Fails(part) => {
                 let error = result.expect_err(source);
                 assert_eq!(error.kind, EvaluationErrorKind::Other, "{source}");

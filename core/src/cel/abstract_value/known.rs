@@ -122,7 +122,7 @@ pub(super) fn evaluate(node: &IdedExpr) -> Option<Results> {
         Ok(Some(Typed { value, .. })) => Some(if truthy(&value) { Results::TRUTHY } else { Results::FALSY }),
         Err(error) => {
             let is_certain = match error.kind {
-                EvaluationErrorKind::UndeclaredVariable(_) | EvaluationErrorKind::UndeclaredFunction(_) => false,
+                EvaluationErrorKind::Undeclared(_) => false,
                 // Beside an unknown side of `&&` or `||`, an error need not be the result.
                 EvaluationErrorKind::MissingKey { .. } | EvaluationErrorKind::Other => !is_free || !has_sides(node),
             };

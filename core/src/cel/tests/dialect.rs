@@ -26,7 +26,7 @@ fn has_is_false_for_values_without_fields() {
             ("has(labels.app) && !has(labels.nope)", Is(json!(true))),
             ("has(tags.a)", Fails("'has' applied to '(list, string)'")),
             ("has(event.nope.deeper)", Missing(&["event", "nope"])),
-            ("has(nope.a)", Expected::UnknownVariable("nope")),
+            ("has(nope.a)", Expected::Undeclared("nope")),
             ("nested.filter(n, has(n.a))", Fails("'has' applied to '(list, string)'")),
             ("list_of_texts.filter(t, has(t.a))", Is(json!([]))),
         ],

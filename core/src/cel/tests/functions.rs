@@ -128,10 +128,7 @@ fn library_has_no_function_that_does_io() {
         let unknown = expression.unknown_names(&|_| true);
         assert!(matches!(unknown.as_slice(), [UnknownName::Function(_), ..]), "{call}: {unknown:?}");
         let error = expression.evaluate(&scope()).expect_err(call);
-        let nothing = matches!(
-            error.kind,
-            EvaluationErrorKind::UndeclaredFunction(_) | EvaluationErrorKind::UndeclaredVariable(_)
-        );
+        let nothing = matches!(error.kind, EvaluationErrorKind::Undeclared(_));
         assert!(nothing, "{call}: {error}");
     }
 }

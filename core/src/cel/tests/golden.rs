@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Expected::{Absent, Fails, Is, Missing, UnknownFunction, UnknownVariable};
+use super::Expected::{Absent, Fails, Is, Missing, Undeclared};
 use super::*;
 
 #[test]
@@ -169,11 +169,11 @@ fn missing_key_error_names_its_path() {
             ("name.a", Fails("'_._' applied to '(string, string)'")),
             ("tags[9]", Fails("index out of bounds")),
             ("tags['a']", Fails("'_[_]' applied to '(list, string)'")),
-            ("nope.a.b", UnknownVariable("nope")),
-            ("nope == 1", UnknownVariable("nope")),
-            (".nope", UnknownVariable("nope")),
-            ("frobnicate(1)", UnknownFunction("frobnicate")),
-            ("name.frobnicate()", UnknownFunction("frobnicate")),
+            ("nope.a.b", Undeclared("nope")),
+            ("nope == 1", Undeclared("nope")),
+            (".nope", Undeclared("nope")),
+            ("frobnicate(1)", Undeclared("frobnicate")),
+            ("name.frobnicate()", Undeclared("frobnicate")),
         ],
     );
 }
@@ -240,7 +240,7 @@ fn optional_values_chain_and_default() {
             ("nested[2].last().hasValue()", Is(json!(false))),
             ("optional.unwrap([optional.of(1), optional.none(), optional.of(3)])", Is(json!([1, 3]))),
             ("[labels.?app, labels.?nope].unwrapOpt()", Is(json!(["x"]))),
-            ("nope.?a", UnknownVariable("nope")),
+            ("nope.?a", Undeclared("nope")),
         ],
     );
 }
@@ -276,7 +276,7 @@ fn list_and_map_functions_evaluate() {
             ("tags.exists_one(t, t == 'a')", Is(json!(true))),
             ("tags.map(t, t != 'a', t + '1')", Is(json!(["b1", "b1"]))),
             ("nested.map(l, l.size())", Is(json!([2, 2, 0]))),
-            ("tags.all(t, t == 'b' || nope)", UnknownVariable("nope")),
+            ("tags.all(t, t == 'b' || nope)", Undeclared("nope")),
             ("tags.exists(t, t == 'a' || nope)", Is(json!(true))),
             ("[1, 2, 3].filter(x, x > generation - 6)", Is(json!([2, 3]))),
             ("tags[1.0]", Is(json!("a"))),

@@ -334,7 +334,7 @@ fn search_for_the_side_that_failed_stays_within_the_limits() {
         let expression = Expression::parse(&source).unwrap();
         let budget = Budget::default();
         let error = evaluate_within(&budget, &expression.parsed.program, &scope).unwrap_err();
-        assert_eq!(describe(&error, &scope, &source, &[]).1, expected, "{name}");
+        assert_eq!(describe(&error, &scope, &source).1, expected, "{name}");
         // What exceeds a limit is counted, and not done.
         assert!(budget.iterations() <= MAX_ITERATIONS + 20_000, "{name}: {} iterations", budget.iterations());
         assert!(budget.bytes() <= cost::MAX_BYTES + (8 << 20), "{name}: {} bytes", budget.bytes());

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::Expected::{Fails, Is, UnknownFunction};
+use super::Expected::{Fails, Is, Undeclared};
 use super::*;
 
 /// A scope whose clock shows this.
@@ -306,7 +306,7 @@ fn clock_is_the_same_throughout_an_event() {
                 "duration(string(conditionAge(conditions, 'Ready')) + 's') == timestamp(now()) - timestamp('2026-03-01T11:50:00Z')",
                 Is(json!(true)),
             ),
-            ("now(1)", UnknownFunction("now")),
+            ("now(1)", Undeclared("now")),
         ],
     );
     let expression = Expression::parse("[now(), string(int(timestamp(now())))]").unwrap();
