@@ -109,6 +109,9 @@ fn definition(name: &str, context: &Context<'_>, replaced: &Cell<usize>) -> Opti
 
 /// The results of a part that are known; none if they depend on the event.
 pub(super) fn evaluate(node: &IdedExpr) -> Option<Results> {
+    if let Expr::Literal(LiteralValue::Boolean(value)) = &node.expr {
+        return Some(Results::boolean(*value.inner()));
+    }
     let is_free = names(node).iter().any(|name| matches!(name, Name::Variable(_))) || has_variable(node, UNKNOWN);
     if is_free && !has_variable(node, ABSENT) {
         return None;
@@ -117,7 +120,7 @@ pub(super) fn evaluate(node: &IdedExpr) -> Option<Results> {
     let run = |tree: IdedExpr| Expression::of_tree(String::new(), tree).evaluate_typed(&scope);
     match run(node.clone()) {
         Ok(None) => Some(Results::NONE),
-        Ok(Some(_)) if run(has_value(node)).is_ok() => Some(Results::OTHER),
+        Ok(Some(_)) if !is_test(node) && run(has_value(node)).is_ok() => Some(Results::OTHER),
         Ok(Some(Typed { value: Value::Bool(value), .. })) => Some(Results::boolean(value)),
         Ok(Some(Typed { value, .. })) => Some(if truthy(&value) { Results::TRUTHY } else { Results::FALSY }),
         Err(error) => {
@@ -165,6 +168,21 @@ fn always_evaluated(node: &IdedExpr) -> Vec<&IdedExpr> {
         Expr::Call(call) if is_comparison(&call.func_name) => call.args.iter().collect(),
         Expr::Call(call) => call.target.as_deref().or(call.args.first()).into_iter().collect(),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+/// Whether the result of a part is certainly no optional.
+fn is_test(node: &IdedExpr) -> bool {
+    match &node.expr {
+        Expr::Select(select) => select.test,
+        Expr::Call(call) => is_comparison(&call.func_name) || call.func_name == "hasValue",
+        Expr::Literal(_) => true,
+        Expr::Comprehension(_)
+        | Expr::Ident(_)
+        | Expr::List(_)
+        | Expr::Map(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => false,
     }
 }
 
