@@ -13,7 +13,7 @@ use super::known::{evaluate, is_resources, presence_test, selected};
 use super::results::Results;
 use crate::cel::walk;
 
-/// What an expression claims.
+/// The condition that an expression states.
 #[derive(Debug, Clone)]
 pub(super) enum Claim {
     /// A constant.
@@ -26,7 +26,7 @@ pub(super) enum Claim {
     If([Box<Self>; 3]),
 }
 
-/// A part of an expression that is asked for true or false.
+/// A question about a part of an expression, with the answer yes or no.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Test {
     /// The text of the part that is tested; the same text for the same part.
@@ -101,7 +101,7 @@ fn unknown(node: &IdedExpr, entries: &dyn Fn(&str) -> Presence, claim: &dyn Fn(&
     }
 }
 
-/// What an entry of `resources` can be where it is read: one that is there is an object.
+/// The possible results of reading an entry of `resources`; an entry that is there is an object.
 fn entry(presence: Presence) -> Results {
     match presence {
         Presence::Present => Results::OTHER,

@@ -69,7 +69,7 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
                 && readings::is_path(object)
                 && has_variable(object, "resources")
             {
-                // As `has`, the test names in its path what it reads.
+                // A path of the readings includes the tested key of `has(a.k)`, and not that of `"k" in a`.
                 let (operand, field) = (Box::new(object.clone()), key.to_owned());
                 node.expr = Expr::Select(SelectExpr { operand, field, test: true });
             }
@@ -97,8 +97,8 @@ fn bound(root: &IdedExpr) -> BTreeSet<String> {
     bound
 }
 
-/// The boolean expression that a variable stands for. An expression of another type is not the same as its
-/// variable, which is null where the expression has no value.
+/// The boolean expression that defines a variable. Other expressions do not replace their variable: its value is null where
+/// the expression has no value.
 fn definition(name: &str, context: &Context<'_>, replaced: &Cell<usize>) -> Option<IdedExpr> {
     let expression = (context.definitions)(absolute(name)).filter(|_| replaced.get() < MAX_REPLACED)?;
     replaced.set(replaced.get() + 1);
@@ -151,14 +151,15 @@ fn has_variable(node: &IdedExpr, variable: &str) -> bool {
     walk::nodes(node).any(|node| matches!(node.expr, Expr::Ident(name) if name == variable))
 }
 
-/// Whether a part has sides of which an evaluation may need one only. Loops combine their turns by `&&` and `||`.
+/// Whether a part contains `&&`, `||` or a loop: an evaluation may need one side only, and loops combine their
+/// iterations by `&&` and `||`.
 fn has_sides(node: &IdedExpr) -> bool {
     let is_side = |expr: &Expr| matches!(expr, Expr::Call(call) if is_logic(&call.func_name));
     walk::nodes(node).any(|node| matches!(node.expr, Expr::Comprehension(_)) || is_side(node.expr))
 }
 
-/// The parts that every evaluation of a part evaluates: what a function is called on or its first argument, and
-/// what is compared.
+/// The parts that every evaluation of a node evaluates: the target or the first argument of a function, and both sides
+/// of a comparison.
 fn always_evaluated(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
         Expr::Select(select) => vec![&select.operand],

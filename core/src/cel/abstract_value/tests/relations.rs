@@ -1,6 +1,6 @@
 use super::*;
 
-/// `here` is certainly present; `deleting` stands for an expression, and `never` for itself.
+/// The abstract value of an expression for which `here` is present, `deleting` is a param, and `never` refers to itself.
 fn claimed(source: &str) -> AbstractValue {
     let entries = |name: &str| if name == "here" { Presence::Present } else { Presence::Unknown };
     let definitions = |name: &str| match name {
@@ -34,7 +34,7 @@ fn expressions_relate_by_their_tests() {
         ("a comparison, written both ways", "age > limit", "limit < age", Same),
         ("a conditional", "deleting ? handover : false", "deleting && !handover", Apart),
         ("booleans compared with constants", "deleting == true && handover != true", "deleting && handover", Apart),
-        ("a variable and what it stands for", "deleting && a", "has(cluster.deleted_time) && !a", Apart),
+        ("a variable and its definition", "deleting && a", "has(cluster.deleted_time) && !a", Apart),
         ("presence in three ways", "has(a.b) && c", "'b' in a && a.?b.hasValue() && !c", Apart),
         ("an entry that is there", "resources.?here.hasValue() && a", "!has(resources.here) || a", Same),
         ("an entry that may be there", "has(resources.other)", "!('other' in resources)", Apart),
@@ -43,7 +43,7 @@ fn expressions_relate_by_their_tests() {
         ("an optional with a default", "x.?keep.orValue(false)", "!x.?keep.orValue(false)", Apart),
         ("entries selected in two ways", "a['b'].c == 'x'", "a.b.c == 'y'", Apart),
         ("maps in atoms", "f == {'a': 1}", "f != {'a': 1}", Apart),
-        ("a variable that stands for itself", "never && a", "never", Within),
+        ("a variable that refers to itself", "never && a", "never", Within),
         ("a constant", "true", "a", Around),
         ("never", "false", "a", Apart),
     ];
@@ -181,8 +181,8 @@ proptest! {
     }
 }
 
-/// True, an error, or no boolean: a formula describes expressions that give booleans, and `y != false` is true of
-/// a list.
+/// Whether an expression is true, fails or is no boolean. A relation describes boolean expressions only, and `y != false`
+/// is true for a list `y`.
 fn is_not_false(source: &str, scope: &Scope) -> bool {
     !matches!(parse(source).evaluate(scope), Ok(Answer::Value(Value::Bool(false))))
 }
