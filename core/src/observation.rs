@@ -86,8 +86,10 @@ pub fn satisfies(namespace: Option<&str>, by: &QueryBy, object: &impl Described)
     (namespace.is_empty() || namespace == object.namespace()) && matches(by, object)
 }
 
-/// Whether an object at the query's destination would be found by the query if its kind is cluster-scoped, for which a
-/// namespace is ignored.
+/// Whether the query can find an object at its destination.
+///
+/// A cluster-scoped object has no namespace, and the API server ignores the namespace of a query for such a kind, so a
+/// missing namespace matches every other.
 #[must_use]
 pub fn could_find(query: &Query, object: &impl Described) -> bool {
     is_same_namespace(query.namespace.as_deref().unwrap_or_default(), object.namespace()) && matches(&query.by, object)

@@ -13,7 +13,7 @@ use crate::keys;
 use crate::manifest::{Identity, Stamp};
 use crate::observation::{Query, QueryBy, Version, could_find};
 
-/// Whose an object has to be.
+/// By what the objects of one resource are recognised.
 #[derive(Debug, Clone)]
 pub struct Criteria<'a> {
     /// The resource's name in the task.
@@ -26,30 +26,31 @@ pub struct Criteria<'a> {
     pub competing: Vec<CompetingSelector<'a>>,
 }
 
-/// Another entry of the task, for objects of the same kind at the same destination.
+/// What another entry of the task looks for, among objects of the same kind at the same destination. A discovery by name
+/// competes, too: the entry owns the object of that name.
 #[derive(Debug, Clone, Copy)]
 pub enum CompetingSelector<'a> {
-    /// What it looks for is not known.
+    /// The discovery of that entry was not rendered.
     Unknown,
-    /// It looks for these.
+    /// The rendered discovery of that entry, by labels or by name.
     Finds(&'a Query),
 }
 
 /// Whether a resource owns an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owned {
-    /// It does.
+    /// The resource owns the object.
     Yes,
-    /// It does not.
+    /// The object is foreign.
     No,
-    /// The rendered manifest would tell, and was not rendered.
+    /// Only the rendered manifest can tell, and it was not rendered.
     Ambiguous,
 }
 
 impl Criteria<'_> {
-    /// Whether the resource owns an object that `query` found.
+    /// Says whether the resource owns an object that `query` found.
     #[must_use]
-    pub fn owns(&self, query: &Query, version: &Version) -> Owned {
+    pub fn classify(&self, query: &Query, version: &Version) -> Owned {
         if matches!(query.by, QueryBy::Name(_)) || self.has_disowned(version) {
             return Owned::Yes;
         }

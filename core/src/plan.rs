@@ -7,14 +7,14 @@
 //! | --- | --- | --- |
 //! | reading | reads, all at once, and observes | reading, until nothing is left to read; then deciding |
 //! | deciding | nothing | writing; or, where nothing is to be written, the resource's end |
-//! | writing | executes the step, and records | deciding again, once, if a creation met the resource's own object; pruning; or the resource's end |
-//! | pruning | executes the step, and records | the resource's end |
+//! | writing | executes the write, and records | deciding again, once, if a creation met the resource's own object; pruning; or the resource's end |
+//! | pruning | executes the write, and records | the resource's end |
 //! | done | takes the outcomes | |
 //!
 //! At its end a resource has its outcome, and the next one is decided. After the last one the plan is done.
 //!
 //! [`Planner::next`] moves on until the caller has to read or to write; [`Planner::observe`] and [`Planner::record`] take what
-//! came of that. Every read comes before the first write. What a step did is in `resources` before the next resource's gates
+//! came of that. Every read comes before the first write. What a write did is in `resources` before the next resource's gates
 //! are asked, so the order of the task's list is kept strictly. Nothing here fails as such: a failure is an outcome of its
 //! resource.
 //!
@@ -31,8 +31,8 @@ mod disown_first;
 pub(crate) mod gates;
 mod inside;
 mod observed;
+mod owned;
 mod owner;
-mod ownership;
 mod query;
 mod reads;
 mod record;
@@ -141,7 +141,7 @@ struct Slot {
     /// Of each nested discovery, whether nobody knows what is inside.
     unknown_inside: Vec<bool>,
     /// What it came to, once its turn is over, if another one names it as its owner.
-    standing: Option<OwnerStatus>,
+    owner_status: Option<OwnerStatus>,
 }
 
 impl Slot {
@@ -222,8 +222,8 @@ impl<'t> Planner<'t> {
                     self.begin_turn();
                 }
                 State::Deciding(attempt) => {
-                    if let Some(step) = self.decide_current(*attempt, scope) {
-                        return Next::Write(Box::new(step));
+                    if let Some(write) = self.decide_current(*attempt, scope) {
+                        return Next::Write(Box::new(write));
                     }
                 }
                 State::Writing(pending) => self.state = State::Deciding(pending.attempt),

@@ -62,7 +62,7 @@ fn belongs(
 ) -> (Owned, Owned) {
     let (stamp, version) = (stamp(), version(labels, annotations));
     let criteria = |identity| Criteria { resource: "job", stamp: &stamp, identity, competing: competing.to_vec() };
-    (criteria(None).owns(&by_labels(), &version), criteria(Some(identity)).owns(&by_labels(), &version))
+    (criteria(None).classify(&by_labels(), &version), criteria(Some(identity)).classify(&by_labels(), &version))
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn what_discovery_by_name_finds_belongs_whatever_it_says() {
     let criteria =
         Criteria { resource: "job", stamp: &stamp, identity: None, competing: vec![CompetingSelector::Unknown] };
     for labels in [json!({}), labels("somebody", "c2", "other"), json!({ keys::DISOWNED: "c2" })] {
-        assert_eq!(criteria.owns(&by_name("x"), &version(&labels, &json!({}))), Owned::Yes);
+        assert_eq!(criteria.classify(&by_name("x"), &version(&labels, &json!({}))), Owned::Yes);
     }
 }
 

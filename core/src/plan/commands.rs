@@ -29,8 +29,8 @@ impl Planner<'_> {
         let target = |version: &Version| target(query, version);
         let Examined { mut desired, documents, .. } = examined;
         let generation = desired.as_ref().map_or(self.stamp.generation, |desired| desired.generation);
-        let standing = || versions.iter().copied().filter(|version| !version.is_terminating());
-        let patched = current(standing(), generation);
+        let live = || versions.iter().copied().filter(|version| !version.is_terminating());
+        let patched = current(live(), generation);
         self.meet(decision, desired.as_mut(), owner, patched.map(|version| (version, documents.as_slice())))?;
         // Every row that writes the object has rendered it.
         let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
@@ -50,15 +50,15 @@ impl Planner<'_> {
             Decision::Patch(_) => patched.map(|version| Command::Patch { target: target(version), documents }),
             Decision::Recreate { .. } => {
                 let desired = rendered()?;
-                let (former, last) = apart(standing(), generation).unzip();
+                let (former, last) = apart(live(), generation).unzip();
                 let targets = former.into_iter().flatten().chain(last).map(target).collect();
                 Some(Command::Recreate { destination, desired: desired.object, targets })
             }
-            Decision::Disown(_) => self.disown(query, standing().filter(|version| !version.is_disowned()), generation),
+            Decision::Disown(_) => self.disown(query, live().filter(|version| !version.is_disowned()), generation),
             Decision::Delete => {
                 let gate = self.resource().gates.delete.as_ref();
                 let propagation = gate.map(|gate| gate.propagation).unwrap_or_default();
-                let targets = standing().map(target).collect();
+                let targets = live().map(target).collect();
                 Some(Command::Delete { targets, propagation })
             }
             Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,

@@ -2,7 +2,7 @@
 
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
-use super::inside::is_due;
+use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
 use crate::observation::Version;
@@ -33,11 +33,11 @@ impl Planner<'_> {
         }
         let mut warnings = record.warnings;
         warnings.extend(pending_prune);
-        let is_due = is_due(&decided.decision, &result);
-        if has_lifecycle || is_due {
+        let is_applied = is_applied(&decided.decision, &result);
+        if has_lifecycle || is_applied {
             let look = self.look_inside(self.position(), scope);
             warnings.extend(look.unreadable);
-            if is_due {
+            if is_applied {
                 warnings.extend(look.left_out);
                 result = look.collision.map_or(result, OutcomeResult::Failed);
             }
@@ -87,8 +87,8 @@ impl Planner<'_> {
             After::Now(None) | After::AsObserved => observed(),
         };
         let resource = self.resource();
-        let standing = OwnerStatus::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
-        self.slots[index].standing = Some(standing);
+        let status = OwnerStatus::of((&resource.name, &resource.kind), (&pending.decided.decision, result), object);
+        self.slots[index].owner_status = Some(status);
     }
 }
 

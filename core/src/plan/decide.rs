@@ -46,7 +46,7 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
     }
     let is_disowned = versions.iter().any(|version| version.is_disowned());
     if sees(questions, "was a version disowned?", is_disowned) {
-        *row = Row::Disowned;
+        *row = Row::AlreadyDisowned;
         let is_left = versions.iter().any(|version| !version.is_terminating() && !version.is_disowned());
         return Ok(match sees(questions, "are others left that were not?", is_left) {
             true => Decision::Disown(DisownReason::Disowned),
@@ -55,7 +55,7 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
     }
     let state = State::of(versions);
     questions.note_fact("what is there?", state.name());
-    if let Some(decision) = letting_go(state, questions, row)? {
+    if let Some(decision) = disown_or_delete(state, questions, row)? {
         return Ok(decision);
     }
     if questions.failed_earlier() {
@@ -76,8 +76,8 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
     }
 }
 
-/// Rows 3 to 7: what is asked before anything is written, whatever failed before.
-fn letting_go(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
+/// Rows 3 to 7, which disown and delete also after an earlier resource failed.
+fn disown_or_delete(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
     // What is on its way out is not disowned: there is nothing left to keep.
     if state != State::Terminating {
         *row = if state == State::Live { Row::Disown } else { Row::NothingToDisown };

@@ -227,7 +227,7 @@ impl Questions for Examination<'_> {
             GateAnswer::Failed(cause) => format!("has no answer ({cause})"),
             GateAnswer::Holds | GateAnswer::DoesNotHold => "holds, too".to_owned(),
         };
-        let message = format!("the orphan gate holds, and the delete gate {told}: it is disowned, not deleted");
+        let message = format!("the orphan gate holds, and the delete gate {told}: the object is disowned, not deleted");
         self.record.warnings.push(Warning::new(WarningReason::GateConflict, message));
     }
 }

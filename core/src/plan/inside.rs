@@ -169,7 +169,7 @@ fn left_out(message: String) -> Warning {
 
 /// Whether the object was applied, or needed no apply. A task without a lifecycle key looks inside then; in every task a
 /// collision of names, and what is not found, is told then.
-pub(super) fn is_due(decision: &Decision, result: &OutcomeResult) -> bool {
+pub(super) fn is_applied(decision: &Decision, result: &OutcomeResult) -> bool {
     match result {
         OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Patched | OutcomeResult::Recreated => true,
         OutcomeResult::Skipped => {

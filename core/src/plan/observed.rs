@@ -83,7 +83,7 @@ impl Planner<'_> {
             return false;
         };
         let criteria = self.criteria(index, None);
-        versions.iter().all(|version| criteria.owns(query, version) != Owned::Yes)
+        versions.iter().all(|version| criteria.classify(query, version) != Owned::Yes)
     }
 
     /// Takes the answer to one read.

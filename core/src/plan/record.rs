@@ -1,4 +1,4 @@
-//! The writing half of the plan: what an executed step means for its resource and for those after it.
+//! The writing half of the plan: what an executed write means for its resource and for those after it.
 
 use super::decide::current;
 use super::decision::{Decision, FailReason, Failure};
@@ -12,7 +12,7 @@ use crate::scope::Scope;
 use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 impl Planner<'_> {
-    /// Takes what became of the last step. The same resource may need another one: a creation that met its own object is
+    /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is
     /// decided again, once, and former versions may have to be pruned.
     pub fn record(&mut self, scope: &mut Scope, executed: Executed) {
         let pending = match std::mem::replace(&mut self.state, State::Done) {
@@ -93,11 +93,11 @@ impl Planner<'_> {
     ) {
         // What could not be deleted stands as it was seen; it must not look gone. A recreation deletes the current version last,
         // and not at all when another one was refused.
-        let refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
-        let standing = self.versions(self.position(), &pending.owned);
-        let standing = standing.into_iter().filter(refused);
+        let is_refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
+        let versions = self.versions(self.position(), &pending.owned);
+        let kept = versions.into_iter().filter(is_refused);
         let is_untouched = matches!(pending.decided.decision, Decision::Recreate { .. });
-        let after = match current(remaining.iter().chain(standing), self.stamp.generation) {
+        let after = match current(remaining.iter().chain(kept), self.stamp.generation) {
             Some(version) if !is_untouched => After::Now(Some(version.clone())),
             Some(_) | None => After::AsObserved,
         };
@@ -144,7 +144,8 @@ impl Planner<'_> {
         let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();
         let Ok(identity) = self.context(self.position(), scope, &unknown).identity() else { return false };
-        could_find(query, version) && self.criteria(self.position(), Some(&identity)).owns(query, version) == Owned::Yes
+        could_find(query, version)
+            && self.criteria(self.position(), Some(&identity)).classify(query, version) == Owned::Yes
     }
 
     /// Adds an object to what was observed of the current resource.

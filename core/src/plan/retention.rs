@@ -72,7 +72,7 @@ impl Planner<'_> {
         let (Some(retention), Some(desired), Some(query)) = (&self.resource().retention, pending.desired, query) else {
             return Vec::new();
         };
-        if !is_due(&pending.decided.decision, result) {
+        if !may_prune(&pending.decided.decision, result) {
             return Vec::new();
         }
         let written = match after {
@@ -115,7 +115,7 @@ impl Planner<'_> {
 
 /// Whether former versions are pruned after this outcome: not when it failed, nor when the resource is deleted or disowned, nor on
 /// an event that knows less than what is live.
-fn is_due(decision: &Decision, result: &OutcomeResult) -> bool {
+fn may_prune(decision: &Decision, result: &OutcomeResult) -> bool {
     let is_excluded = matches!(
         decision,
         Decision::Fail(_)

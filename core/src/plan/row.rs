@@ -44,7 +44,7 @@ macro_rules! rows {
 
 rows! {
     Unknown, "1", "the live objects could not be read", Some("the read has to succeed");
-    Disowned, "2", "a version was disowned", Some("a person has to remove the label `hyperfleet.io/disowned`");
+    AlreadyDisowned, "2", "a version was disowned", Some("a person has to remove the label `hyperfleet.io/disowned`");
     Disown, "3", "live, and `lifecycle.orphan` holds", Some("`lifecycle.orphan` must not hold");
     NothingToDisown, "4", "absent, and `lifecycle.orphan` holds", Some("`lifecycle.orphan` must not hold");
     Delete, "5", "live, and `lifecycle.delete` holds", Some("`lifecycle.delete` must not hold");

@@ -25,7 +25,7 @@ impl Planner<'_> {
             // In such a task a resource is otherwise visible from its own turn on, and no turn comes.
             (0..self.slots.len()).for_each(|index| self.publish(index, scope));
         }
-        self.hide_unclear(scope);
+        self.hide_ambiguous(scope);
         self.look_inside_each(scope);
         for index in 0..self.slots.len() {
             // A name that is taken stays what it is: the next plan fails for it, and a report needs no decision.
@@ -39,7 +39,7 @@ impl Planner<'_> {
 
     /// Treats a resource whose ownership is unclear as unread, and shows nothing of it: a report would otherwise tell another
     /// resource's state as its own. What has read a hidden resource is unclear as well.
-    fn hide_unclear(&mut self, scope: &mut Scope) {
+    fn hide_ambiguous(&mut self, scope: &mut Scope) {
         let unclear = |planner: &Self, scope: &Scope| {
             (0..planner.slots.len()).find_map(|index| Some((index, planner.ownership(index, scope).err()?)))
         };
@@ -70,7 +70,7 @@ impl Planner<'_> {
         let versions = self.versions(index, &owned.places);
         let is_disowned = versions.iter().any(|version| version.is_disowned());
         let is_left = versions.iter().any(|version| version.is_terminating() && !version.is_disowned());
-        let skip = (Row::Disowned, Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped);
+        let skip = (Row::AlreadyDisowned, Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped);
         (is_disowned && is_left).then(|| outcome(&self.task.resources[index], skip, versions.len()))
     }
 }

@@ -5,8 +5,8 @@
 use super::decide::{Seen, current, decide};
 use super::decision::Decision;
 use super::gates::{Context, Examination};
+use super::owned::Ownership;
 use super::owner::OwnerStatus;
-use super::ownership::Ownership;
 use super::reads;
 use super::requirement::refused;
 use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Write, place};
@@ -16,7 +16,7 @@ use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 
 impl Planner<'_> {
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once, and has no step.
+    /// Asks the table about the current resource. A decision that needs no write is concluded at once.
     pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Write> {
         let owned = self.look(scope);
         let unknown = self.unknown();
@@ -106,8 +106,8 @@ impl Planner<'_> {
         if !self.can_meet(index, self.position()) {
             return Some(OwnerStatus::elsewhere(name));
         }
-        let standing = self.slots[index].standing.clone();
-        Some(standing.unwrap_or_else(|| OwnerStatus::unknown(name)))
+        let status = self.slots[index].owner_status.clone();
+        Some(status.unwrap_or_else(|| OwnerStatus::unknown(name)))
     }
 }
 

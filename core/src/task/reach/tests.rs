@@ -165,8 +165,8 @@ fn each_row_lists_its_decisions_with_their_reasons() {
             "create_version NewName, fail SelectorMismatch",
         ),
         (text("", BY_NAME, ""), Row::Update, "update GenerationChanged"),
-        (text("", BY_NAME, ""), Row::Disowned, "skip Disowned"),
-        (text("", BY_LABELS, ""), Row::Disowned, "disown Disowned, skip Disowned"),
+        (text("", BY_NAME, ""), Row::AlreadyDisowned, "skip Disowned"),
+        (text("", BY_LABELS, ""), Row::AlreadyDisowned, "disown Disowned, skip Disowned"),
         (
             text("", BY_NAME, ""),
             Row::Absent,

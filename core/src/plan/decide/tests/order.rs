@@ -14,36 +14,41 @@ fn pairs() -> Vec<(Row, Row, &'static str, Situation)> {
     let elsewhere = || found([LIVE.named("b").generation(1)]);
     vec![
         (
-            Row::Disowned,
+            Row::AlreadyDisowned,
             Row::Disown,
             "what was disowned is not disowned again",
             Situation { orphan: Holds, ..disowned() },
         ),
-        (Row::Disowned, Row::Delete, "what was disowned is not deleted", Situation { delete: Holds, ..disowned() }),
         (
-            Row::Disowned,
+            Row::AlreadyDisowned,
+            Row::Delete,
+            "what was disowned is not deleted",
+            Situation { delete: Holds, ..disowned() },
+        ),
+        (
+            Row::AlreadyDisowned,
             Row::Deleting,
             "nor waited for",
             Situation { delete: Holds, ..found([LIVE.disowned().terminating()]) },
         ),
         (
-            Row::Disowned,
+            Row::AlreadyDisowned,
             Row::EarlierFailure,
             "it says so after a failure, too",
             Situation { failed_earlier: true, ..disowned() },
         ),
         (
-            Row::Disowned,
+            Row::AlreadyDisowned,
             Row::WhenFalse,
             "and when nothing may be written",
             Situation { when: DoesNotHold, ..disowned() },
         ),
-        (Row::Disowned, Row::Terminating, "and on its way out", found([LIVE.disowned().terminating()])),
-        (Row::Disowned, Row::Stale, "and on a late event", found([LIVE.generation(4).disowned()])),
-        (Row::Disowned, Row::Recreate, "it is not replaced", Situation { recreate: Holds, ..disowned() }),
-        (Row::Disowned, Row::Patch, "nor patched", Situation { patches: Ok(vec![0]), ..disowned() }),
-        (Row::Disowned, Row::SameGeneration, "nor taken for managed", found([LIVE.disowned()])),
-        (Row::Disowned, Row::Update, "nor updated", disowned()),
+        (Row::AlreadyDisowned, Row::Terminating, "and on its way out", found([LIVE.disowned().terminating()])),
+        (Row::AlreadyDisowned, Row::Stale, "and on a late event", found([LIVE.generation(4).disowned()])),
+        (Row::AlreadyDisowned, Row::Recreate, "it is not replaced", Situation { recreate: Holds, ..disowned() }),
+        (Row::AlreadyDisowned, Row::Patch, "nor patched", Situation { patches: Ok(vec![0]), ..disowned() }),
+        (Row::AlreadyDisowned, Row::SameGeneration, "nor taken for managed", found([LIVE.disowned()])),
+        (Row::AlreadyDisowned, Row::Update, "nor updated", disowned()),
         (
             Row::Disown,
             Row::Delete,
@@ -300,7 +305,7 @@ fn of_two_rows_that_match_the_earlier_wins() {
 fn every_two_neighbours_that_can_match_together_are_among_the_pairs() {
     // These are about different things: what could not be read, what is live, what is on its way out, what is absent.
     let apart = [
-        (Row::Unknown, Row::Disowned),
+        (Row::Unknown, Row::AlreadyDisowned),
         (Row::Disown, Row::NothingToDisown),
         (Row::NothingToDisown, Row::Delete),
         (Row::Delete, Row::Deleting),

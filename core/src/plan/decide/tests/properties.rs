@@ -24,7 +24,7 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
     let (yes, no) = (GateAnswer::Holds, GateAnswer::DoesNotHold);
     match row {
         Row::Unknown => Some(!is_known),
-        Row::Disowned => Some(versions.iter().any(|version| version.disowned)),
+        Row::AlreadyDisowned => Some(versions.iter().any(|version| version.disowned)),
         Row::Disown => and(live, &situation.orphan, &yes),
         Row::NothingToDisown => and(absent, &situation.orphan, &yes),
         Row::Delete => and(live, &situation.delete, &yes),
@@ -62,10 +62,10 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
 
 /// The current version, step by step.
 fn current(versions: &[Live], desired: i64) -> Option<&Live> {
-    let standing: Vec<&Live> = versions.iter().filter(|version| !version.terminating).collect();
-    let wanted: Vec<&Live> = standing.iter().copied().filter(|version| version.generation == Some(desired)).collect();
+    let live: Vec<&Live> = versions.iter().filter(|version| !version.terminating).collect();
+    let wanted: Vec<&Live> = live.iter().copied().filter(|version| version.generation == Some(desired)).collect();
     let all: Vec<&Live> = versions.iter().collect();
-    let candidates = [wanted, standing, all].into_iter().find(|versions| !versions.is_empty())?;
+    let candidates = [wanted, live, all].into_iter().find(|versions| !versions.is_empty())?;
     candidates.into_iter().max_by_key(|version| (version.day, version.name))
 }
 

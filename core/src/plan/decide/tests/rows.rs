@@ -177,6 +177,8 @@ fn row_14_recreation_waits_while_a_version_terminates() {
         let situation = Situation { recreate: Holds, ..found(versions) };
         check_live(&situation, "14", &Decision::Wait(WaitReason::Terminating), &["recreate", "create"]);
     }
+    let sentence = Decision::Wait(WaitReason::Terminating).sentence();
+    assert_eq!(sentence, "a version is terminating, and has to be gone first", "the current version is live");
     let versions = [LIVE.named("b"), LIVE.named("c").terminating()];
     let kept = Situation { recreate: Holds, retains_versions: true, ..found(versions) };
     let decision = Decision::CreateVersion(VersionReason::RecreateGateHolds);

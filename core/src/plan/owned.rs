@@ -35,19 +35,19 @@ impl Planner<'_> {
         }
         let unknown = self.unknown();
         let context = self.context(index, scope, &unknown);
-        let answers = |identity: Option<&Identity>| -> Vec<Owned> {
+        let classify = |identity: Option<&Identity>| -> Vec<Owned> {
             let criteria = self.criteria(index, identity);
-            versions.iter().map(|version| criteria.owns(query, version)).collect()
+            versions.iter().map(|version| criteria.classify(query, version)).collect()
         };
-        let mut belongs = answers(None);
-        if belongs.contains(&Owned::Ambiguous) {
+        let mut owned = classify(None);
+        if owned.contains(&Owned::Ambiguous) {
             let identity = context.identity();
             let identity = identity.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
-            belongs = answers(Some(&identity));
+            owned = classify(Some(&identity));
         }
-        let places: Vec<usize> = (0..versions.len()).filter(|&place| belongs[place] == Owned::Yes).collect();
-        let standing = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
-        let desired = (standing > 1).then(|| context.render());
+        let places: Vec<usize> = (0..versions.len()).filter(|&place| owned[place] == Owned::Yes).collect();
+        let live = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
+        let desired = (live > 1).then(|| context.render());
         Ok(Ownership { places, desired })
     }
 
