@@ -169,7 +169,7 @@ pub fn command() -> Command {
             .value_name("FORMAT")
             .value_parser(["text", "json"])
             .default_value("text")
-            .help("Print for people (text) or for machines (json)")
+            .help("Print for people (text) or for programs (json)")
     };
     Command::new("hyperfleet-adapter")
         .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
@@ -201,7 +201,7 @@ pub fn command() -> Command {
         )
         .subcommand(
             Command::new("dry-run")
-                .about("Play a scenario folder on an embedded world, and print what would happen and why")
+                .about("Play a scenario folder against an in-memory cluster, and print each decision with its reason")
                 .arg(
                     Arg::new("scenario")
                         .required(true)

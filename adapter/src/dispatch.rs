@@ -247,8 +247,8 @@ impl<H: Handler> Dispatcher<H> {
         };
         self.metrics.handled(started_at.elapsed());
         settlement.settle(disposition.clone());
-        // A pass that found a dependency unreachable has changed the intake to held before it ended, and its
-        // successor must not start.
+        // Read the intake before the next event starts: the pass that ended may have met an outage, and so have
+        // changed the intake to held.
         self.apply_intake();
         if let Some((key, ticket)) = self.queue.finished(&key) {
             self.start(key, ticket);

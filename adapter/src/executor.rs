@@ -79,9 +79,9 @@ impl<T: Transport> Executor<'_, T> {
         match self.until_deadline("dry-run the creation of", &object, dry_run).await {
             Ok(()) => {}
             Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
-                // The server validates the object before it checks the name. "Already exists" therefore proves
-                // that the object is valid, but only if a target holds the name: deleting the targets does not
-                // free a name that another object holds.
+                // The server validates the object before it checks the name, so "already exists" proves that the
+                // object is valid. If no target holds the name, deleting the targets would not free the name, so
+                // report its holder.
                 if !targets.iter().any(|target| object.is_named_as(target)) {
                     return self.name_taken(&object, destination).await;
                 }

@@ -202,8 +202,7 @@ fn log_outcome(outcome: &Outcome) {
         OutcomeResult::Failed(_) => {
             tracing::error!(resource, decision, result, row, kind, namespace, name, error = reason, "resource failed");
         }
-        // Log an unchanged resource at debug level only: it is the normal case, every 10 s for each API
-        // resource.
+        // Log an unchanged resource at debug level only, because it is the normal case, and every event repeats it.
         OutcomeResult::Skipped if matches!(outcome.decision, Decision::Skip(SkipReason::SameGeneration(_))) => {
             log_resource!(debug, "resource left alone");
         }

@@ -72,8 +72,8 @@ impl PassReport {
         errors
     }
 
-    /// The reason why the pass ended without work: the API says that the event's own resource, or one that a
-    /// precondition reads, does not exist.
+    /// The API's error text, if it says that the event's own resource, or one that a precondition reads, does not
+    /// exist.
     #[must_use]
     pub fn gone(&self) -> Option<&str> {
         let in_post = self.post.as_ref().and_then(|post| post.gone.as_deref());

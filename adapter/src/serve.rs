@@ -201,7 +201,7 @@ async fn watch_input(
     loop {
         readiness.set_broker(*state.borrow_and_update() == InputState::Connected);
         if state.changed().await.is_err() {
-            // The sender is gone: without a broker no connection can be lost.
+            // Without a broker the sender is dropped at the start, and no connection can be lost.
             return;
         }
     }

@@ -56,7 +56,7 @@ pub struct RabbitMqConfig {
     pub queue: Option<String>,
     /// The number of unacknowledged messages that the server sends at most (AMQP's prefetch count).
     pub prefetch_count: u16,
-    /// The consumer tag; a random one if `None`.
+    /// The consumer tag; the broker chooses one if `None`.
     pub consumer_tag: Option<String>,
 }
 

@@ -30,11 +30,11 @@ const LIVE: &str = "live";
 /// release.
 const NO_BUILD: Version = Version { number: "0.0.0-dev", commit: "none", date: "unknown" };
 
-/// Builds the world of the scenario in `folder`. `otherwise` is the clock for an event without a time.
+/// Builds the world of the scenario in `folder`. `default_now` is the clock for an event without a time.
 ///
 /// # Errors
 /// A file is missing or cannot be used, or the configuration has errors.
-pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
+pub fn load(folder: &Path, default_now: Timestamp) -> Result<World, DryRunError> {
     if let Some(missing) = [EVENT, ADAPTER_CONFIG, TASK_CONFIG].into_iter().find(|name| !folder.join(name).is_file()) {
         return Err(DryRunError::NoScenario { folder: folder.to_owned(), missing });
     }
@@ -49,7 +49,7 @@ pub fn load(folder: &Path, otherwise: Timestamp) -> Result<World, DryRunError> {
         live: input::read_objects(&folder.join(LIVE))?,
         overrides: BTreeMap::new(),
     };
-    World::build(configured, &environment, setting, otherwise)
+    World::build(configured, &environment, setting, default_now)
 }
 
 fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, input::InputError>) -> Result<T, input::InputError> {

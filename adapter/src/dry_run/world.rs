@@ -68,7 +68,7 @@ pub fn configure(
 }
 
 impl World {
-    /// Builds a world. The clock is the event's time; `otherwise` for an event without one.
+    /// Builds a world. The clock is the event's time; `default_now` for an event without one.
     ///
     /// # Errors
     /// The event's time is not a timestamp, or the store refuses an object.
@@ -76,11 +76,11 @@ impl World {
         configured: Loaded,
         environment: &Environment,
         setting: Setting,
-        otherwise: Timestamp,
+        default_now: Timestamp,
     ) -> Result<Self, DryRunError> {
         let Setting { event, event_path, answers, live, overrides } = setting;
         let now = match &event.time {
-            None => otherwise,
+            None => default_now,
             Some(time) => {
                 time.parse().map_err(|source| InputError::EventTime { path: event_path, time: time.clone(), source })?
             }

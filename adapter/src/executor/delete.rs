@@ -84,7 +84,7 @@ impl<T: Transport> Executor<'_, T> {
                 AfterDelete::ReadOnce => self.read_if_remaining(target, object).await,
             }),
             // A deletion by another client, such as the garbage collector, changes the resource version and so
-            // causes a conflict. If the object is gone or terminating, no deletion of its own is needed.
+            // causes a conflict. If the object is gone or terminating, no second deletion is needed.
             Err(refused) if refused.kind == WriteErrorKind::Conflict => {
                 match self.until_deadline("get", &object, self.read(&object, &target.destination)).await {
                     Ok(None) => Ok(None),

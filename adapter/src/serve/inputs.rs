@@ -122,7 +122,7 @@ impl SubscriptionLoop {
                 // subscription at once.
                 biased;
                 () = paused(&mut intake) => {
-                    // `run` settles its events before it unsubscribes.
+                    // Wait for `run`, which returns when every event that it sent is settled.
                     session.cancel();
                     running.await;
                 }
@@ -141,7 +141,7 @@ async fn not_paused(intake: &mut watch::Receiver<Intake>) -> bool {
 }
 
 async fn paused(intake: &mut watch::Receiver<Intake>) {
-    // The supervisor drops its sender only at shutdown, when another branch ends the subscription.
+    // If the supervisor has dropped its sender, the process is shutting down, so end the subscription too.
     let _ = intake.wait_for(|intake| *intake == Intake::Paused).await;
 }
 

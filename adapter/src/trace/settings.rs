@@ -21,7 +21,7 @@ pub struct TracingSettings {
 /// The settings of an OTLP export.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// The URL that spans are sent to; for HTTP, with the path `/v1/traces`.
+    /// The full URL that spans are sent to.
     pub endpoint: String,
     /// The wire protocol.
     pub protocol: Protocol,

@@ -49,7 +49,7 @@ pub(super) struct RabbitMqSpec {
     pub(super) prefetch_count: Option<i64>,
     /// Must be 0: `RabbitMQ` does not implement it.
     pub(super) prefetch_size: Option<i64>,
-    /// The consumer tag; a random one by default.
+    /// The consumer tag; the broker chooses one by default.
     pub(super) consumer_tag: Option<String>,
 }
 
