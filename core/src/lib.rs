@@ -1,6 +1,6 @@
-//! The vocabulary and the decisions of resource lifecycle management, without I/O.
+//! The data types and the decisions of resource lifecycle management, without I/O.
 //!
-//! One event about one API resource is one *pass*:
+//! The handling of one event about one API resource is a *pass*, of four stages:
 //!
 //! ```text
 //! Event ─▶ params ─▶ precondition ─▶ plan ─▶ post
@@ -8,9 +8,9 @@
 //!          Needs        Needs      Decisions  Needs      (the caller answers them)
 //! ```
 //!
-//! Core never reads a clock, a file, the environment or a socket. Where a stage needs something from
-//! outside it yields a need, the caller answers, and the stage goes on; where something has to be
-//! written it yields a decision, the caller executes it and hands back the outcome.
+//! Core never reads a clock, a file, the environment or a socket. A stage that needs I/O returns a
+//! [`Need`](stage::Need); the caller does the I/O and resumes the stage with the answer. The planner returns
+//! a [`Command`](write::Command) for each write; the caller executes it and gives back the result.
 
 pub mod api_call;
 pub mod cel;

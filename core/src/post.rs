@@ -37,11 +37,11 @@ pub struct PostReport {
 pub struct ActionResult {
     /// The action's name.
     pub name: String,
-    /// Its end.
+    /// How the action ended.
     pub end: ActionEnd,
 }
 
-/// The end of an action.
+/// How an action ended: executed, skipped or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionEnd {
     /// The action ran.

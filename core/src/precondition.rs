@@ -224,7 +224,8 @@ fn set_captures(
     Ok(())
 }
 
-/// The members of a response that captures read: the others need not be copied. None if they may read any.
+/// Returns the top-level members of a response that the captures read, so that the others are not copied;
+/// none if a capture may read any member.
 fn members_read(captures: &[Capture]) -> Option<BTreeSet<&str>> {
     let members = captures.iter().map(|capture| match &capture.source {
         CaptureSource::Field(path) => path.prefix().first().copied(),

@@ -105,7 +105,7 @@ pub enum Part<'tree> {
     Absent,
     /// A value without templates.
     Literal(&'tree Value),
-    /// Text to be rendered.
+    /// A string template, whose value only an event decides.
     Template(&'tree Template),
     /// A list or a mapping with templates; or a key on the path is a template, and may render to the key in
     /// question.
@@ -276,7 +276,7 @@ impl fmt::Write for Output {
 }
 
 impl Output {
-    /// Words an error as Go does, or names the limit that was exceeded.
+    /// Returns the text of an error as Go prints it, or names the limit that was exceeded.
     fn explain(&self, error: &gotmpl::TemplateError) -> String {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the engine's errors; the others speak for themselves")]
         match error {
@@ -323,7 +323,7 @@ impl Tree {
         tree::templates(&self.root)
     }
 
-    /// Returns what is known of the value at a path of keys.
+    /// Returns what is known of the value at a path of keys before rendering.
     #[must_use]
     pub fn part(&self, path: &[&str]) -> Part<'_> {
         tree::part(&self.root, path)

@@ -78,11 +78,11 @@ pub struct Disowning {
 pub struct Target {
     /// The object's destination.
     pub destination: Destination,
-    /// Its kind.
+    /// The object's kind.
     pub kind: GroupVersionKind,
-    /// Its namespace; none for cluster-scoped objects.
+    /// The object's namespace; none for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The object's name.
     pub name: String,
     /// Its UID: the API server refuses the write if another object has the same name by now.
     pub uid: String,

@@ -20,7 +20,8 @@ pub(super) struct Parsed {
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,
-    /// Whether the root is used other than by a path: printed, passed on, or ranged over.
+    /// Whether the template uses the root itself, and not only paths below it: prints it, passes it on, or
+    /// ranges over it.
     pub(super) reads_root: bool,
     pub(super) reads_clock: bool,
     /// Warnings of parts that parse, but fail or differ from Go at every rendering.

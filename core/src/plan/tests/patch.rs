@@ -7,7 +7,7 @@ use super::store::Store;
 use crate::keys;
 use crate::plan::Next;
 
-/// A patch that sets a key of `data` while it differs.
+/// An entry of `lifecycle.patch` that sets a key of `data` while the live value differs.
 fn set(key: &str, value: &str) -> Value {
     let differs = format!("resources.?job.?data[?\"{key}\"].orValue(\"\") != \"{value}\"");
     entry(&differs, json!({ "data": { key: value } }))

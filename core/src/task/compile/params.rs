@@ -1,4 +1,4 @@
-//! Compiles params.
+//! Compiles the entries of `params`: their sources, types and defaults.
 
 use lifecycle_config::decode::suggest;
 

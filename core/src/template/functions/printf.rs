@@ -85,7 +85,7 @@ struct Reader<'f> {
     next: usize,
     /// Whether a directive named its argument by index: then Go does not report unused arguments.
     is_reordered: bool,
-    /// Whether the directive's explicit index, if any, is valid.
+    /// Whether the explicit index of a directive, such as `%[2]d`, names an argument. True without one.
     index_is_valid: bool,
 }
 

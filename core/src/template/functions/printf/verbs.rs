@@ -80,8 +80,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a typed value: Go's types with a `String` method print its result under the verbs for text, and
-    /// their number under others.
+    /// Prints a time, duration, month or weekday. As in Go, verbs for text print the result of `String()`,
+    /// and other verbs the number.
     fn typed(&mut self, typed: Typed, value: &Value, verb: char) -> gotmpl::Result<()> {
         let text = || Value::String(typed.text().into());
         match (verb, typed.number()) {
