@@ -80,9 +80,10 @@ impl<'a> Unread<'a> {
 
 /// Corrects a text in which the API would find a status; leaves any other text as it is, to the byte.
 #[must_use]
-pub fn apply(text: String, account: Account<'_>) -> String {
+pub fn apply(text: String, account: Account<'_>) -> Corrected {
     let body = without_mark(&text);
-    let Some(mut status) = Status::read(body) else { return text };
+    let Some(mut status) = Status::read(body) else { return Corrected { text, lacks_generation: false } };
+    let lacks_generation = !status.has_generation();
     let mut corrected = fill_in(&mut status) || status.has_repeated_keys;
     if let Some(failed) = failed(account) {
         correct(&mut status, "Available", &failed);
@@ -100,13 +101,17 @@ pub fn apply(text: String, account: Account<'_>) -> String {
         corrected = true;
     }
     // What is sent is what was corrected: in the text as it came, the API may find more than one `conditions`.
-    if corrected { status.write() } else { body.to_owned() }
+    let text = if corrected { status.write() } else { body.to_owned() };
+    Corrected { text, lacks_generation }
 }
 
-/// Whether the API would find a status in the text, one that does not say which generation it is about.
-#[must_use]
-pub fn lacks_generation(text: &str) -> bool {
-    Status::read(without_mark(text)).is_some_and(|status| !status.has_generation())
+/// A text after its correction.
+#[derive(Debug)]
+pub struct Corrected {
+    /// The text.
+    pub text: String,
+    /// Whether the API would find a status in the text, one that does not say which generation it is about.
+    pub lacks_generation: bool,
 }
 
 /// Why the API's decoder would find no JSON value at the beginning of the text.

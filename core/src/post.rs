@@ -116,7 +116,7 @@ impl<'t> Reporter<'t> {
         let built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
         let named = warnings.into_iter().map(|warning| format!("payload {}: {warning}", payload.name));
         self.report.warnings.extend(named);
-        Ok(Some(overlay::apply(value::json::to_string(&built), self.account)))
+        Ok(Some(overlay::apply(value::json::to_string(&built), self.account).text))
     }
 
     /// Returns why the action is skipped, or none if it runs.
@@ -160,7 +160,7 @@ const NO_GENERATION: &str = "the status has no `observed_generation`, so the API
 
 /// Returns why the API would reject a status report: no JSON, or no generation. Checks only URLs that end in
 /// `/statuses`, because another service may accept any body.
-fn refusal(request: &ApiRequest) -> Option<String> {
+fn refusal(request: &ApiRequest, lacks_generation: bool) -> Option<String> {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
     let body = request.body.as_deref().filter(|_| path.trim_end_matches('/').ends_with("/statuses"))?;
     if let Some(fault) = overlay::json_fault(body) {
@@ -168,7 +168,7 @@ fn refusal(request: &ApiRequest) -> Option<String> {
             "the body is no JSON, so the API would refuse it: {fault}; send a payload, which escapes the values in it"
         ));
     }
-    overlay::lacks_generation(body).then(|| NO_GENERATION.to_owned())
+    lacks_generation.then(|| NO_GENERATION.to_owned())
 }
 
 impl Stage for Reporter<'_> {
@@ -205,8 +205,10 @@ impl Stage for Reporter<'_> {
                             Ok(mut request) => {
                                 // The overlay corrects payloads too, but a body may also be written without a
                                 // payload.
-                                request.body = request.body.map(|body| overlay::apply(body, self.account));
-                                if let Some(refusal) = refusal(&request) {
+                                let corrected = request.body.map(|body| overlay::apply(body, self.account));
+                                let lacks_generation = corrected.as_ref().is_some_and(|body| body.lacks_generation);
+                                request.body = corrected.map(|body| body.text);
+                                if let Some(refusal) = refusal(&request, lacks_generation) {
                                     return self.fail_action(action, refusal);
                                 }
                                 return Progress::Needs(Need::Call(request));

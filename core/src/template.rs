@@ -228,14 +228,7 @@ impl Template {
             Some(names) => &scope.template_data_of(names.iter().map(String::as_str)),
             None => scope.template_data(),
         };
-        let rendered = if compiled.reads_clock {
-            let now = functions::clock(scope.now());
-            let engine = compiled.engine.clone().func("now", now);
-            engine.execute_template_fmt(&mut output, MAIN, data)
-        } else {
-            compiled.engine.execute_template_fmt(&mut output, MAIN, data)
-        };
-        match rendered {
+        match functions::at(scope.now(), || compiled.engine.execute_template_fmt(&mut output, MAIN, data)) {
             Ok(()) => Ok(Cow::Owned(output.text)),
             Err(error) => Err(RenderError { message: output.explain(&error) }),
         }

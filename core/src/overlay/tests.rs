@@ -20,7 +20,7 @@ fn apply(payload: &mut Value, outcomes: &[Outcome]) {
 
 /// The text that is sent in place of this one.
 fn sent(text: &str, outcomes: &[Outcome]) -> String {
-    super::apply(text.to_owned(), Account { outcomes, unread: None })
+    super::apply(text.to_owned(), Account { outcomes, unread: None }).text
 }
 
 /// What became of a resource without gates.
@@ -229,7 +229,7 @@ fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
         (Unread::NotMet("it is not met"), "PreconditionNotMet", "it is not met; so no object was read"),
     ] {
         let account = Account { outcomes: &[], unread: Some(unread) };
-        let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account);
+        let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account).text;
         let payload: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), reason.to_owned())]);
         assert_eq!(payload["conditions"][0]["message"], json!(message));

@@ -6,6 +6,7 @@
 //! limit of length.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
@@ -59,8 +60,7 @@ static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
         ("html", |values| escaped(values, gotmpl::html_escape)),
         ("js", |values| escaped(values, gotmpl::js_escape)),
         ("urlquery", |values| escaped(values, gotmpl::url_encode)),
-        // `Template::render` replaces this function by one that returns the event's time.
-        ("now", |_| failure("now is not bound")),
+        ("now", now),
         ("date", |values| date("date", values)),
         ("dateFormat", |values| date("dateFormat", values)),
         ("lower", |values| string(on_text("lower", values)?.to_lowercase())),
@@ -105,13 +105,23 @@ pub(super) fn is_known(name: &str) -> bool {
     BUILT_IN.contains(&name) || FUNCTIONS.contains_key(name)
 }
 
-/// Returns the function `now` for one event.
-pub(super) fn clock(now: Timestamp) -> impl Fn(&[Value]) -> Result + Send + Sync + 'static {
-    let now = Value::from(Typed::Time(now));
-    move |values| {
-        let [] = arguments("now", values)?;
-        Ok(now.clone())
-    }
+thread_local! {
+    /// The time of the event for which this thread renders a template. A function `now` for each event, as the
+    /// engine offers it, would copy all functions for each rendering.
+    static CLOCK: Cell<Option<Timestamp>> = const { Cell::new(None) };
+}
+
+/// Renders a template, in which `now` returns the event's time.
+pub(super) fn at<T>(now: Timestamp, render: impl FnOnce() -> T) -> T {
+    CLOCK.set(Some(now));
+    let rendered = render();
+    CLOCK.set(None);
+    rendered
+}
+
+fn now(values: &[Value]) -> Result {
+    let [] = arguments("now", values)?;
+    CLOCK.get().map_or_else(|| failure("now is not bound"), |now| Ok(Value::from(Typed::Time(now))))
 }
 
 fn failure<T>(message: impl Into<String>) -> gotmpl::Result<T> {

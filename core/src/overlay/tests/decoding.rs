@@ -215,7 +215,8 @@ fn status_without_a_generation_is_recognized() {
         (r#"{"conditions":[]}"#, false),
         ("text", false),
     ] {
-        assert_eq!(lacks_generation(text), lacks, "{text}");
+        let corrected = super::super::apply(text.to_owned(), Account { outcomes: &[], unread: None });
+        assert_eq!(corrected.lacks_generation, lacks, "{text}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::overlay::{self, Account};
 fn reported(pass: &Pass, kind: &str) -> Option<String> {
     let payload = json!({ "adapter": "tester", "conditions": [] }).to_string();
     let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None });
-    let payload: Value = serde_json::from_str(&payload).unwrap();
+    let payload: Value = serde_json::from_str(&payload.text).unwrap();
     let conditions = payload["conditions"].as_array().into_iter().flatten();
     let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind))?;
     condition["status"].as_str().map(str::to_owned)
