@@ -68,12 +68,8 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
             }
         }
         let propagate = settings.propagate;
-        let setup = Setup { loaded, broker, environment, propagate, version: version::THIS };
-        // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
-        let served = match tokio::spawn(crate::serve::serve(setup)).await {
-            Ok(served) => served,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        };
+        let served =
+            crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;
         if let Err(error) = &served {
             tracing::error!(error = %Chain(error.as_ref()), "adapter failed");
         }

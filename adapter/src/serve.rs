@@ -163,10 +163,13 @@ async fn run<H: Handler>(
         stop.cancelled().await;
         readiness.shutting_down();
     };
+    // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
+    let dispatching = AbortOnDropHandle::new(tokio::spawn(dispatcher.run(events, stop.clone())));
     let drained = tokio::select! {
-        (drained, ()) = async { tokio::join!(dispatcher.run(events, stop.clone()), not_ready_once_stopped) } => drained,
+        (drained, ()) = async { tokio::join!(dispatching, not_ready_once_stopped) } => drained,
         ended = ended_without_signal(&mut running, stop) => return ended,
     };
+    let drained = drained.context("the dispatcher failed")?;
     running.ended().await?;
     watcher.abort();
     let Drained { finished, requeued, cancelled } = drained;
