@@ -171,6 +171,9 @@ pub fn command() -> Command {
             .default_value("text")
             .help("Print for people (text) or for programs (json)")
     };
+    // Made once for three commands: their help texts come from a JSON Schema, which has to be generated first.
+    let config_flags = config_flags();
+    let with_config = |command: Command| command.args(config_flags.clone());
     Command::new("hyperfleet-adapter")
         .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
         .subcommand_required(true)
@@ -226,13 +229,13 @@ fn go_boolean(text: &str) -> Result<bool, String> {
     lifecycle_config::go::parse_boolean(text).ok_or_else(|| "write true or false".to_owned())
 }
 
-fn with_config(command: Command) -> Command {
+/// The flags of the commands that read the configuration.
+fn config_flags() -> Vec<Arg> {
     let adapter = arguments::of_file(&ADAPTER_FILE, "The deployment file");
     let usual = "[default: /etc/hyperfleet/config.yaml, then ./configs/config.yaml]";
     let help = adapter.get_help().map(|help| format!("{help} {usual}")).unwrap_or_default();
-    command
-        .args([adapter.help(help), arguments::of_file(&TASK_FILE, "The task file")])
-        .args(arguments::of_table(&DEPLOYMENT, &adapter_schema()))
+    let files = [adapter.help(help), arguments::of_file(&TASK_FILE, "The task file")];
+    files.into_iter().chain(arguments::of_table(&DEPLOYMENT, &adapter_schema())).collect()
 }
 
 fn legacy_flags() -> Vec<Arg> {
