@@ -65,7 +65,7 @@ use owner::OwnerStatus;
 pub struct Write {
     /// The resource's name.
     pub resource: String,
-    /// What it is for.
+    /// Why it is written.
     pub purpose: Purpose,
     /// What to execute.
     pub command: Command,
@@ -74,9 +74,9 @@ pub struct Write {
 /// What a write is for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Purpose {
-    /// What was decided about the resource.
+    /// The decision about the resource.
     Decided(Decision),
-    /// Retention: former versions have to go.
+    /// Retention deletes former versions.
     Prune,
 }
 
@@ -91,7 +91,7 @@ pub enum Next {
     Done,
 }
 
-/// The plan of one event, as far as it has unrolled.
+/// The plan of one event: what was read, and the outcomes so far.
 #[derive(Debug)]
 pub struct Planner<'t> {
     task: &'t Task,
@@ -104,7 +104,7 @@ pub struct Planner<'t> {
     outcomes: Vec<Outcome>,
 }
 
-/// Where a plan stands. The resource whose turn it is comes after those that have their outcome.
+/// What the plan does next. The current resource is the first one without an outcome.
 #[derive(Debug)]
 enum State {
     /// Objects are being read.
@@ -119,7 +119,7 @@ enum State {
     Done,
 }
 
-/// How often the table is asked about one resource.
+/// Whether the table decides about a resource for the first or the second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     /// With what was read.
@@ -131,16 +131,16 @@ enum Attempt {
 /// A namespace, empty for a cluster-scoped object, and a name.
 type Place = (String, String);
 
-/// What is known of one resource.
+/// What the plan knows of one resource.
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
     /// Whether the second query, for what was disowned, was answered.
     knows_disowned: bool,
     observation: Option<Observation>,
-    /// Of each nested discovery, whether nobody knows what is inside.
+    /// For each nested discovery, whether its object is unread.
     unknown_inside: Vec<bool>,
-    /// What it came to, once its turn is over, if another one names it as its owner.
+    /// What later resources that name this one as their owner need to know of it; set when its turn is over.
     owner_status: Option<OwnerStatus>,
 }
 
@@ -155,19 +155,19 @@ impl Slot {
 struct Pending {
     attempt: Attempt,
     decided: Decided,
-    /// What it is about.
+    /// The namespace and name of the object that it concerns.
     place: Place,
-    /// The versions that belong to the resource, by their places among those observed.
+    /// The versions that the resource owns, as indices into the observed objects.
     owned: Vec<usize>,
     /// The desired generation, if the manifest was rendered.
     desired: Option<Generation>,
     record: Record,
 }
 
-/// What is live when a resource's turn is over.
+/// The object that `resources.<name>` shows when the turn of a resource is over.
 #[derive(Debug)]
 enum After {
-    /// What was observed, which is visible already.
+    /// The object that was observed; `resources` shows it already.
     AsObserved,
     /// This, or nothing.
     Now(Option<Version>),
@@ -249,7 +249,8 @@ impl<'t> Planner<'t> {
         self.outcomes.len()
     }
 
-    /// Whether an earlier resource stands in the way of what is to be applied. A failed deletion or disowning does not.
+    /// Whether the failure of an earlier resource keeps the later ones from being applied. A failed deletion or disowning
+    /// does not.
     fn failed_earlier(&self) -> bool {
         let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Disown(_));
         self.outcomes.iter().any(|outcome| outcome.failure().is_some() && !was_to_go(outcome))
@@ -271,7 +272,7 @@ impl<'t> Planner<'t> {
         }
     }
 
-    /// The names in `resources` that could not be read, or hang on something that could not.
+    /// The names in `resources` that are unread, nested discoveries of unread objects included.
     fn unknown(&self) -> BTreeSet<&'t str> {
         let resources = self.task.resources.iter().zip(&self.slots);
         resources
@@ -286,7 +287,7 @@ impl<'t> Planner<'t> {
     }
 }
 
-/// Where a version stands.
+/// The namespace and name of a version.
 fn place(version: &Version) -> Place {
     (version.namespace().to_owned(), version.name().to_owned())
 }

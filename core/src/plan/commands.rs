@@ -1,4 +1,4 @@
-//! The write that a decision asks for.
+//! From a decision to the write that carries it out.
 //!
 //! In: a decision, what was rendered for it, and the versions that it is about. Out: a [`Command`], or none where nothing
 //! is to be written. It fails where a [requirement](super::requirement) of the write is not met.
@@ -82,7 +82,7 @@ impl Planner<'_> {
     }
 }
 
-/// The fence of a write to one very object, which a query found.
+/// The fence of a write: the UID and resource version of the object that a query found.
 pub(super) fn target(query: &Query, version: &Version) -> Target {
     Target {
         destination: query.destination.clone(),
@@ -99,8 +99,8 @@ fn updated<'v>(desired: &Desired, versions: &[&'v Version]) -> Option<&'v Versio
     versions.iter().copied().find(|version| !version.is_terminating() && desired.is_named_as(version))
 }
 
-/// The former versions, and the current one. What the gates saw is the current one: while it stands, an event that comes
-/// after an interruption goes on.
+/// Splits versions into the others and the current one, which is written last. The gates read the current version, so that
+/// the next event goes on after an interruption.
 fn apart<'v>(
     versions: impl Iterator<Item = &'v Version>,
     desired: Generation,

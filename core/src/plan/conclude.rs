@@ -1,4 +1,4 @@
-//! The end of a resource's turn: what is there now, what it came to, and what later resources have to know of it.
+//! The end of a resource's turn: updates `resources`, records the outcome, and keeps what dependents need to know.
 
 use super::decide::current;
 use super::decision::{Decision, SkipReason};
@@ -72,7 +72,7 @@ impl Planner<'_> {
         self.begin_turn();
     }
 
-    /// Keeps what the resource came to, if a later one names it as its owner.
+    /// Stores the owner status of the resource, if another resource names it as its owner.
     fn note_status(&mut self, pending: &Pending, result: &OutcomeResult, after: &After) {
         let index = self.position();
         if !self.task.resources.iter().any(|other| other.owner == Some(index)) {
@@ -98,8 +98,8 @@ fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
     matches!(result, OutcomeResult::Failed(_)) || *decision == Decision::Skip(SkipReason::EarlierFailure)
 }
 
-/// Whether the pass needs nothing more to consider the resource gone or disowned. A version that is on its way out cannot be
-/// disowned, and is not gone yet.
+/// Whether nothing of the resource is left to delete or disown. A terminating version cannot be disowned, and is not gone
+/// yet.
 fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating: bool) -> bool {
     match decision {
         Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown) => true,

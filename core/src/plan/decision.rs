@@ -7,40 +7,40 @@ use crate::id::Generation;
 /// The decision about one resource on one event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing is there: create it.
+    /// Create the object: it is absent.
     Create,
-    /// Others are there, and stay: create this one beside them.
+    /// Create one more version; the existing ones stay.
     CreateVersion(VersionReason),
-    /// Bring the live object to the desired state.
+    /// Apply the manifest to the live object.
     Update {
-        /// The generation that it was last written for, if it says so.
+        /// The generation of the live object, if it has a readable one.
         from: Option<Generation>,
-        /// Why.
+        /// Why the object is updated.
         because: UpdateReason,
     },
     /// Send these entries of `lifecycle.patch`, by their places in the list, in order.
     Patch(Vec<usize>),
-    /// Delete what is there, and create it anew.
+    /// Delete every version, and create the object again.
     Recreate {
-        /// The generation that it was last written for, if it says so.
+        /// The generation of the current version, if it has a readable one.
         from: Option<Generation>,
     },
-    /// Disown every version that is not on its way out already: take the adapter's marks off, and mark it disowned.
+    /// Disown every version that is not terminating: remove the adapter's labels, and add the label `hyperfleet.io/disowned`.
     Disown(DisownReason),
-    /// Delete every version that is not on its way out already.
+    /// Delete every version that is not terminating.
     Delete,
-    /// Something has to happen elsewhere first; the next event looks again.
+    /// Write nothing until something else has happened; the next event decides again.
     Wait(WaitReason),
-    /// There is nothing to do.
+    /// Write nothing: there is nothing to do.
     Skip(SkipReason),
-    /// It cannot be done.
+    /// Write nothing, and report the failure.
     Fail(Failure),
 }
 
 /// Why a version is created beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionReason {
-    /// None of them has the rendered name.
+    /// No existing version has the rendered name.
     NewName,
     /// The recreate gate holds, and the resource keeps its former versions.
     RecreateGateHolds,
@@ -49,9 +49,9 @@ pub enum VersionReason {
 /// Why a live object is updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpdateReason {
-    /// It was written for another generation.
+    /// The object has another generation than the desired one.
     GenerationChanged,
-    /// It does not name the owner that it should.
+    /// The object lacks the reference to its owner.
     OwnerChanged,
 }
 
@@ -67,23 +67,23 @@ pub enum DisownReason {
 /// What a resource waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
-    /// Deletion was asked for, and every version is on its way out.
+    /// The delete gate holds, and every version is terminating.
     Deleting,
-    /// Every version is on its way out: nothing is written into it, or created beside it.
+    /// A version is terminating that has to be gone before the adapter can write or create another one.
     Terminating,
-    /// It is to be deleted, but an object of another resource is still to be disowned, and might be deleted with it. The text
-    /// names that object, and says why it counts as one to disown.
+    /// The object is to be deleted, and Kubernetes might delete with it an object of another resource that is still to be
+    /// disowned. The text names that other object, and says why it counts as one to disown.
     DisownPending(String),
 }
 
 /// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
-    /// It was disowned: it is never written or deleted again, until a person takes the mark off.
+    /// The object was disowned: the adapter does not write or delete it until a person removes the label.
     Disowned,
-    /// Disowning is asked for, and nothing is there.
+    /// The orphan gate holds, and the object is absent.
     NothingToDisown,
-    /// Deletion is asked for, and nothing is there.
+    /// The delete gate holds, and the object is absent.
     AlreadyAbsent,
     /// `when` does not hold.
     WhenFalse,
@@ -91,11 +91,11 @@ pub enum SkipReason {
     CreateGateFalse,
     /// `lifecycle.apply.when` does not hold.
     ApplyGateFalse,
-    /// The event is about an older generation than a live version's.
+    /// A version has a higher generation than the event.
     StaleEvent {
-        /// The live version's.
+        /// The highest generation of a version.
         live: Generation,
-        /// The event's.
+        /// The desired generation.
         desired: Generation,
     },
     /// The live object was written for this generation.
@@ -104,7 +104,7 @@ pub enum SkipReason {
     EarlierFailure,
 }
 
-/// Why it cannot be done, or was not.
+/// Why a decision or its write failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The reason, from a closed set.

@@ -10,17 +10,17 @@ use crate::observation::{Observation, QueryBy, Version};
 use crate::ownership::{CompetingSelector, Criteria, Owned};
 use crate::scope::Scope;
 
-/// What of the objects found a resource owns.
+/// The objects that a resource owns, among those that were found.
 #[derive(Debug, Default)]
 pub(super) struct Ownership {
-    /// Their places among those found.
+    /// Their indices among the objects found.
     pub(super) places: Vec<usize>,
     /// The rendered manifest, where it says which version is current.
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
 
 impl Planner<'_> {
-    /// Finds out what a resource owns of what was found of it.
+    /// Finds out which of the objects found the resource owns.
     ///
     /// # Errors
     /// Only the rendered manifest could tell, and it cannot be rendered; or labels tell, and the id that they hold is missing.
@@ -65,7 +65,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Makes what was observed of a resource visible as `resources.<name>`.
+    /// Shows the current version of a resource as `resources.<name>`.
     pub(super) fn publish(&mut self, index: usize, scope: &mut Scope) {
         let ownership = self.ownership(index, scope);
         self.show_owned(index, ownership.as_ref().ok(), scope);
@@ -94,7 +94,7 @@ impl Planner<'_> {
             .or_else(|| versions.iter().max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name()))))
     }
 
-    /// What makes an object a resource's own.
+    /// By what the objects of a resource are recognised, given its rendered identity.
     pub(super) fn criteria<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Criteria<'a> {
         let resource = &self.task.resources[index];
         let others = self.task.resources.iter().zip(&self.slots).enumerate();

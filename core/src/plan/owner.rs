@@ -1,6 +1,6 @@
-//! Owner references: what the owner is on this event, and who names it.
+//! Owner references: which object is the owner in this pass, and whether dependents may name it.
 //!
-//! In: what an earlier resource came to. Out: the reference that its dependents carry, or why there is none
+//! In: the outcome of an earlier resource. Out: the reference for its dependents, or why there is none
 //! (`OwnerUnavailable`): an object is never written without its reference, as nothing would collect it.
 //!
 //! Kubernetes collects an object whose owner is gone, and takes an owner that it cannot see from the object's namespace
@@ -13,12 +13,12 @@ use crate::id::GroupVersionKind;
 use crate::observation::Version;
 use crate::outcome::OutcomeResult;
 
-/// What a resource came to, as far as those that name it as their owner need to know.
+/// Whether the object of a resource can be named as an owner.
 #[derive(Debug, Clone)]
 pub(super) struct OwnerStatus {
-    /// The object, if it is known: also one that is on its way out, which dependents may name already.
+    /// The object, if it is known. A terminating one is kept: dependents may name it already.
     object: Option<Owner>,
-    /// Why nothing may be written that is to name it; none if it may.
+    /// Why no dependent may be written now; none if the owner is available.
     away: Option<String>,
 }
 
@@ -27,14 +27,14 @@ pub(super) struct OwnerStatus {
 struct Owner {
     api_version: String,
     kind: String,
-    /// Empty if it is cluster-scoped.
+    /// Empty for a cluster-scoped object.
     namespace: String,
     name: String,
     uid: String,
 }
 
 impl OwnerStatus {
-    /// What resource `name` of `kind` came to, given the server's answer to its write, or else what was observed.
+    /// The status of resource `name` of `kind`, given the server's answer to its write, or else what was observed.
     pub(super) fn of(
         (name, kind): (&str, &GroupVersionKind),
         (decision, result): (&Decision, &OutcomeResult),
@@ -66,18 +66,17 @@ impl OwnerStatus {
         Self { object: object.map(|object| Owner::of(kind, object)), away }
     }
 
-    /// That of a resource at another destination: no reference reaches it.
+    /// The status of a resource at another destination: an owner reference cannot name its object.
     pub(super) fn elsewhere(name: &str) -> Self {
         Self { object: None, away: Some(format!("its owner, resource {name}, is at another destination")) }
     }
 
-    /// That of a resource whose turn has not come.
+    /// The status of a resource that the plan has not decided yet.
     pub(super) fn unknown(name: &str) -> Self {
         Self { object: None, away: Some(format!("its owner, resource {name}, was not reached")) }
     }
 
-    /// Whether a live object names this owner. It may do so while the owner is on its way out: nothing has to be
-    /// written then.
+    /// Whether a live object names this owner. A terminating owner counts as named, so that its dependents need no write.
     pub(super) fn owns(&self, version: &Version) -> Result<bool, Failure> {
         match (&self.object, &self.away) {
             (Some(owner), _) => {
@@ -142,7 +141,7 @@ pub(super) fn add_reference(object: &mut Value, reference: Value) {
 /// The references that a disowned object keeps; none if it keeps all it has.
 ///
 /// Those of controllers stay, because a controller would adopt the object again. Any other reference could take the object along,
-/// through owners that the task never reads. One reference too few only leaves the object standing.
+/// through owners that the task never reads. A reference that is removed without need only keeps the object alive.
 pub(super) fn kept_references(version: &Version) -> Option<Vec<Value>> {
     let is_controllers = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
     let references = version.owner_references();

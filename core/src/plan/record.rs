@@ -53,7 +53,7 @@ impl Planner<'_> {
         self.conclude(pending, result, After::Now(object.map(Version::new)), scope)
     }
 
-    /// What was to be deleted is gone, or on its way out. So may versions be that were so before.
+    /// Ends a deletion: the versions are gone or terminating, as may be some that were terminating before.
     fn deleted(&mut self, pending: Pending, remaining: &[Version], scope: &mut Scope) {
         let former = self.versions(self.position(), &pending.owned);
         let former = former.into_iter().filter(|version| version.is_terminating());
@@ -62,7 +62,7 @@ impl Planner<'_> {
         self.conclude(pending, result, After::Now(shown), scope)
     }
 
-    /// What was to be replaced is gone, and nothing took its place.
+    /// Ends a recreation that deleted every version and created no object.
     fn deleted_not_created(&mut self, pending: Pending, cause: NotCreated, scope: &mut Scope) {
         let (failure, made) = match cause {
             NotCreated::Failed(error) => (write_failure(&error), None),
@@ -75,7 +75,7 @@ impl Planner<'_> {
         self.conclude(pending, OutcomeResult::Failed(failure), After::Now(made), scope)
     }
 
-    /// What could be disowned was. So may versions be that were disowned, or on their way out, before.
+    /// Ends a disowning. `resources` may also show a version that was disowned or terminating before.
     fn disowned(&mut self, pending: Pending, disowned: &[Version], scope: &mut Scope) {
         let former = self.versions(self.position(), &pending.owned);
         let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
@@ -91,8 +91,8 @@ impl Planner<'_> {
         failures: &[(Target, WriteError)],
         scope: &mut Scope,
     ) {
-        // What could not be deleted stands as it was seen; it must not look gone. A recreation deletes the current version last,
-        // and not at all when another one was refused.
+        // A version whose deletion failed stays visible as it was read. A recreation deletes the current version last, and not
+        // at all if another deletion was refused.
         let is_refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
         let versions = self.versions(self.position(), &pending.owned);
         let kept = versions.into_iter().filter(is_refused);
@@ -121,7 +121,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The failure of a creation whose name another object holds; none if that was gone when it was read.
+    /// The failure of a creation whose name was taken. `holder` is the object that has the name; none if it was gone when it
+    /// was read.
     fn name_taken_by(&self, pending: &Pending, holder: Option<&Version>, scope: &Scope) -> Failure {
         let (kind, name) = (&self.resource().kind.kind, &pending.place.1);
         match holder {
@@ -139,7 +140,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an object that has the rendered name is one that discovery should have found.
+    /// Whether the resource owns an object that has the rendered name.
     fn would_own(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();

@@ -1,6 +1,6 @@
-//! Which former versions have to go.
+//! Which former versions retention deletes.
 //!
-//! In: the versions that belong to a resource, what it came to, the desired generation, and the event's clock reading.
+//! In: the versions that a resource owns, its outcome, the desired generation, and the event's clock reading.
 //! Out: those to prune, and why. Nothing can fail; a prune that failed is a warning. While an object of another resource is
 //! still to be disowned, nothing is pruned.
 //!
@@ -26,7 +26,7 @@ use crate::task::Retention;
 use crate::write::{Executed, Target};
 
 impl Planner<'_> {
-    /// Notes what was pruned. What could not be is told and tried again on the next event: it is not worth a failure.
+    /// Records what was pruned. A failed deletion is a warning, because the next event tries again.
     pub(super) fn pruned(&mut self, mut outcome: Outcome, executed: Executed) {
         let errors = match executed {
             Executed::DeleteFailed { failures, .. } => {
@@ -149,7 +149,7 @@ fn expired<'v>(
         Some(format!("beyond the newest {limit}"))
     };
     let too_old = |version: &Version| {
-        // What does not say how old it is goes by number alone.
+        // Only the history limit applies to a version without a creation time.
         let (ttl, age) = (retention.ttl?, now.duration_since(version.created_at()?));
         (age > ttl).then(|| format!("{} old, beyond the ttl of {}", text(age), text(ttl)))
     };

@@ -1,4 +1,4 @@
-//! Reading without deciding: what a report needs while the preconditions are not met.
+//! Reads without deciding, for a report while the preconditions are not met (`discover: always`).
 //!
 //! In: the same reads as those of a plan. Out: `resources`, as a plan would show it before its first decision. Two kinds of
 //! resources have an outcome: one that could not be read, because an unread object is not an absent one; and a disowned one

@@ -1,4 +1,4 @@
-//! One resource's turn: what is its own, what the table says, and the write that this asks for.
+//! One resource's turn: which objects it owns, what the table decides, and which write carries that out.
 //!
 //! In: what was observed. Out: a write that is ready, or the resource's end. What fails here is an outcome of the resource.
 
@@ -57,7 +57,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Finds out what the current resource owns, and makes that visible. If ownership is ambiguous, the resource is as unread.
+    /// Finds out which objects the current resource owns, and shows them in `resources`. If ownership is ambiguous, the resource
+    /// counts as unread.
     fn look(&mut self, scope: &mut Scope) -> Ownership {
         let index = self.position();
         let has_lifecycle = self.task.has_lifecycle();
@@ -111,7 +112,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a decision comes to that needs no write.
+/// The result of a decision that needs no write.
 fn unwritten(decision: &Decision) -> OutcomeResult {
     match decision {
         Decision::Fail(failure) => OutcomeResult::Failed(failure.clone()),
