@@ -1,4 +1,4 @@
-//! What is live: queries, the objects that they found, and what is unknown.
+//! Queries for live objects, and their results.
 
 mod version;
 
@@ -15,13 +15,13 @@ pub use version::Version;
 /// A read of live objects, with every template rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Where to look.
+    /// The destination to read from.
     pub destination: Destination,
     /// The kind to look for.
     pub kind: GroupVersionKind,
-    /// The namespace; none means cluster-scoped for a name, all namespaces for labels.
+    /// The namespace. `None` means a cluster-scoped object for a name, and all namespaces for labels.
     pub namespace: Option<String>,
-    /// By name or by labels.
+    /// Selects the objects by name or by labels.
     pub by: QueryBy,
 }
 
@@ -46,18 +46,18 @@ impl fmt::Display for QueryBy {
     }
 }
 
-/// What a read of live objects gave.
+/// The result of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observation {
-    /// The read failed: nothing is known, least of all that nothing is there.
+    /// The read failed, for this reason. The objects may exist.
     Unknown(String),
-    /// The read was answered; no version means absent.
+    /// The server answered with these objects; an empty list means that no object exists.
     Found(Vec<Version>),
 }
 
-/// What a query asks of an object.
+/// The properties of an object that a query compares.
 pub trait Described {
-    /// `metadata.name`; empty if it has none.
+    /// `metadata.name`; empty if the object has none.
     fn name(&self) -> &str;
     /// `metadata.namespace`; empty for a cluster-scoped object.
     fn namespace(&self) -> &str;
@@ -79,7 +79,7 @@ impl Described for Value {
     }
 }
 
-/// Whether an object is in the namespace, if one is given, and has the name or the labels.
+/// Whether an object is in the namespace, if there is one, and has the name or the labels of `by`.
 #[must_use]
 pub fn satisfies(namespace: Option<&str>, by: &QueryBy, object: &impl Described) -> bool {
     let namespace = namespace.unwrap_or_default();

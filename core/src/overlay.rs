@@ -1,16 +1,18 @@
-//! What core knows better than a configuration: laid over statuses before they are sent.
+//! Corrects statuses before the adapter sends them.
 //!
-//! In: a payload, or the body of a request, as text, and the [`Account`] of phases 2 and 3. Out: the same text, corrected.
-//! Nothing can fail: a text in which the API would find no status is left alone, to the byte. A status has `adapter` and a
-//! list of `conditions`, however their keys are capitalized.
+//! In: a payload or the body of a request, as text, and the [`Account`] of the preconditions and resources
+//! phases. Out: the text, with the conditions corrected. No function here fails: a text in which the API would
+//! find no status stays byte for byte as it is. A status is a JSON object with `adapter` and a list of
+//! `conditions`, in any case of letters.
 //!
-//! No configuration can report `Available=True` over a failed write, nor `Finalized=True` while an object could not be read,
-//! or was to go and could not be disowned or deleted: the API would forget what still stands. Nor can one fail to report
-//! `Finalized=True` when every object that was to go is gone or disowned: only the adapter knows that a disowned object is
-//! nobody's any more.
+//! Whatever the task's author configures, the adapter never reports `Available=True` after a failed write. It
+//! never reports `Finalized=True` while an object is unread, or while an object that must go could be neither
+//! disowned nor deleted: the API would then forget objects that still exist. And it reports `Finalized=True`
+//! once every object that must go is disowned or gone, because no expression of the author can distinguish a
+//! disowned object from an owned one.
 //!
-//! A condition whose status is none of the API's three texts is sent as `Unknown`, because the API refuses the whole report
-//! for it, and with the report whatever else it had to say.
+//! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
+//! reject the whole report, with all its other conditions.
 
 mod status;
 
@@ -24,18 +26,19 @@ use crate::precondition::Verdict;
 use crate::stage::PhaseError;
 use crate::task::{Discover, Task};
 
-/// The reason of a condition whose status is none of the three texts that the API takes.
+/// The reason of a condition whose configured status is not `True`, `False` or `Unknown`.
 pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 
-/// The reason of a condition whose own reason is a template that fails.
+/// The reason of a condition whose configured reason is a template that failed.
 pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 
-/// What phases 2 and 3 came to, as far as a status has to agree with it.
+/// The results of the preconditions and resources phases that statuses must agree with.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {
-    /// What became of each resource.
+    /// The outcome of each resource.
     pub outcomes: &'a [Outcome],
-    /// Why no resource was read, if `Finalized` may therefore not be true.
+    /// Why the pass read no object; `None` if it read them, or if that does not keep `Finalized` from being
+    /// True.
     pub unread: Option<Unread<'a>>,
 }
 
@@ -49,9 +52,10 @@ pub enum Unread<'a> {
 }
 
 impl<'a> Unread<'a> {
-    /// Why phase 3 read no resource, if `Finalized` may therefore not be true.
+    /// Why the resources phase read no object; `None` if it did, or if that does not keep `Finalized` from
+    /// being True.
     ///
-    /// An unmet precondition counts in tasks with lifecycle keys alone. The other tasks ran on the Go adapter, whose authors
+    /// An unmet precondition counts only in tasks with lifecycle keys. Authors of tasks for the Go adapter
     /// report `Finalized=True` for resources that a precondition leaves to another adapter.
     #[must_use]
     pub fn of(task: &Task, verdict: &'a Verdict) -> Option<Self> {
@@ -78,7 +82,7 @@ impl<'a> Unread<'a> {
     }
 }
 
-/// Corrects a text in which the API would find a status; leaves any other text as it is, to the byte.
+/// Corrects a text in which the API would find a status. Any other text stays byte for byte as it is.
 #[must_use]
 pub fn apply(text: String, account: Account<'_>) -> Corrected {
     let body = without_mark(&text);
@@ -100,7 +104,7 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
         }
         corrected = true;
     }
-    // What is sent is what was corrected: in the text as it came, the API may find more than one `conditions`.
+    // Send the corrected members, not the original text, in which the API may find a second `conditions`.
     let text = if corrected { status.write() } else { body.to_owned() };
     Corrected { text, lacks_generation }
 }
@@ -110,35 +114,36 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
 pub struct Corrected {
     /// The text.
     pub text: String,
-    /// Whether the API would find a status in the text, one that does not say which generation it is about.
+    /// Whether the API would find a status without `observed_generation` in the text.
     pub lacks_generation: bool,
 }
 
-/// Why the API's decoder would find no JSON value at the beginning of the text.
+/// Why the text does not begin with a JSON value; `None` if it does.
 #[must_use]
 pub fn json_fault(text: &str) -> Option<String> {
     status::json_fault(without_mark(text))
 }
 
-/// The text without a byte order mark, for which the API refuses a body.
+/// The text without a byte order mark: the API rejects a body that begins with one.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// What a condition has to say.
+/// The status, reason and message that a condition must have.
 struct Correction {
     status: &'static str,
     reason: &'static str,
     message: String,
 }
 
-/// Any failure makes `Available` false, with the first one's reason and the words of all.
+/// The correction of `Available` after a failure: False, with the reason of the first failure and the messages
+/// of all.
 fn failed(account: Account<'_>) -> Option<Correction> {
     failures(account.outcomes.iter())
 }
 
-/// While an object could not be read, or could not be made to go, it is not certain to be gone: to an expression, an object
-/// that could not be read looks like one that does not exist.
+/// The correction of `Finalized` while an object is unread or could be neither deleted nor disowned. To an
+/// expression, an unread object looks absent.
 fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
     let has_to_go = |outcome: &&Outcome| outcome.can_be_disowned || outcome.can_be_deleted;
     failures(outcomes.iter().filter(|outcome| has_to_go(outcome) || is_unread(outcome)))
@@ -151,7 +156,7 @@ fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
         })
 }
 
-/// What is inside of an object counts as unread where its discovery does not render.
+/// A nested discovery that cannot be rendered makes its object unread.
 fn unread_inside(outcomes: &[Outcome]) -> Option<Correction> {
     let mut warnings = outcomes.iter().flat_map(|outcome| &outcome.warnings);
     let unread = warnings.find(|warning| warning.reason == WarningReason::NestedUnread)?;
@@ -162,7 +167,7 @@ fn is_unread(outcome: &Outcome) -> bool {
     outcome.row == Row::Unknown && outcome.failure().is_some()
 }
 
-/// Whether every object is disowned but one that is on its way out.
+/// Whether the resource is disowned except for a version that is terminating.
 fn leaves_terminating(outcome: &&Outcome) -> bool {
     let is_disowned = match &outcome.decision {
         Decision::Disown(_) => outcome.result == OutcomeResult::Disowned,
@@ -192,15 +197,18 @@ fn failures<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Option<Correctio
     Some(Correction { status: "False", reason: first.reason.as_str(), message: told.join("; ") })
 }
 
-/// What the orphan gates came to.
+/// The correction of `Finalized` that follows from orphan gates.
 enum Disowned {
-    /// Objects still stand that no expression can tell from owned ones, so the author's word does not count.
+    /// Disowned objects exist. No expression can distinguish them from owned ones, so the author's condition is
+    /// replaced.
     Objects(Correction),
-    /// There was no object. The author's expressions see the same, so that the author's word counts if there is one.
+    /// The resource had no object. The author's expressions see that too, so the author's condition stays if
+    /// there is one.
     Nothing(Correction),
 }
 
-/// A disownment makes `Finalized` true once every resource that can be disowned or deleted needs nothing more.
+/// The correction after a disowning: `Finalized` is True once no resource has an object left to disown or
+/// delete.
 fn disowned(account: Account<'_>) -> Option<Disowned> {
     let outcomes = account.outcomes;
     let is_pending = |outcome: &Outcome| (outcome.can_be_disowned || outcome.can_be_deleted) && !outcome.finalized;
@@ -217,7 +225,8 @@ fn disowned(account: Account<'_>) -> Option<Disowned> {
     })
 }
 
-/// Whether the orphan gate fired, now or on an event before. A person's mark says nothing about the other resources.
+/// Whether the orphan gate was true, on this event or an earlier one. A label that a person set says nothing
+/// about the other resources.
 fn orphan_gate_fired(outcome: &Outcome) -> bool {
     match &outcome.decision {
         Decision::Disown(DisownReason::GateHolds) | Decision::Skip(SkipReason::NothingToDisown) => true,
@@ -234,7 +243,7 @@ fn orphan_gate_fired(outcome: &Outcome) -> bool {
     }
 }
 
-/// Makes every condition `Unknown` for whose status the API would refuse the report; says whether there was one.
+/// Sets every condition to `Unknown` whose status the API would reject. Returns whether there was one.
 fn fill_in(status: &mut Status<'_>) -> bool {
     let mut filled = false;
     for condition in status.each() {
@@ -246,13 +255,13 @@ fn fill_in(status: &mut Status<'_>) -> bool {
     filled
 }
 
-/// Makes every condition of this type say so, and adds one if there is none.
+/// Applies the correction to every condition of this type, and adds one if there is none.
 fn correct(status: &mut Status<'_>, kind: &str, correction: &Correction) {
     status.of_type(kind).for_each(|condition| correction.write(condition));
     add(status, kind, correction);
 }
 
-/// Adds a condition if there is none of this type.
+/// Adds the corrected condition if the status has none of this type.
 fn add(status: &mut Status<'_>, kind: &str, correction: &Correction) {
     if status.of_type(kind).next().is_none() {
         let mut condition = Condition::new(kind);
@@ -261,7 +270,8 @@ fn add(status: &mut Status<'_>, kind: &str, correction: &Correction) {
     }
 }
 
-/// Makes every condition of this type say so that says `True`. One that says less has its reason.
+/// Applies the correction to every condition of this type that is `True`. A condition that is `False` or
+/// `Unknown` stays.
 fn withdraw(status: &mut Status<'_>, kind: &str, correction: &Correction) {
     let claims = |condition: &&mut Condition<'_>| condition.text("status").as_deref() == Some("True");
     status.of_type(kind).filter(claims).for_each(|condition| correction.write(condition));

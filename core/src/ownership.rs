@@ -1,13 +1,15 @@
-//! Which live objects a resource owns, and which are merely visible.
+//! Decides which live objects a resource owns.
 //!
-//! In: the [`Criteria`] of one resource, and a version that its discovery found. Out: [`Owned`]. Nothing can fail; what only
-//! the rendered manifest can tell is ambiguous until it is rendered.
+//! In: the [`Criteria`] of one resource, and a version that its discovery found. Out: [`Owned`]. No function
+//! here fails; where only the rendered manifest can decide, the result is ambiguous until the manifest is
+//! rendered.
 //!
-//! A resource owns what its discovery finds by name. Of what a selector finds it owns the objects whose labels say so. It owns
-//! an object without our resource label, which an older adapter wrote, if no competing selector finds the object, or if the
-//! object has the rendered name, and if none of its other labels names another owner. A disowned object says who disowned it,
-//! and still counts as that resource's own, so that nobody touches it. The planner never deletes, prunes or writes any other
-//! object.
+//! A resource owns every object that its discovery finds by name. Of the objects that its label selector finds,
+//! it owns those whose ownership labels name it. An object without the label `hyperfleet.io/resource`, which an
+//! older adapter wrote, is its own if no competing selector finds the object or the object has the rendered
+//! name, and none of its other ownership labels names another owner. A disowned object names the resource that
+//! disowned it, and still counts as that resource's own, so that no other entry writes it. The planner deletes,
+//! prunes and writes only owned objects.
 
 use crate::keys;
 use crate::manifest::{Identity, Stamp};
@@ -18,11 +20,11 @@ use crate::observation::{Query, QueryBy, Version, could_find};
 pub struct Criteria<'a> {
     /// The resource's name in the task.
     pub resource: &'a str,
-    /// The adapter and the API resource.
+    /// The stamp of this event: the names of the adapter and of the API resource that the labels must have.
     pub stamp: &'a Stamp,
-    /// What the rendered manifest says of itself; none if it was not rendered.
+    /// The name, namespace and ownership labels of the rendered manifest; `None` if it was not rendered.
     pub identity: Option<&'a Identity>,
-    /// What the task's other entries of this kind look for at the same destination.
+    /// The queries of the task's other resources of this kind at the same destination.
     pub competing: Vec<CompetingSelector<'a>>,
 }
 
@@ -58,7 +60,8 @@ impl Criteria<'_> {
             Some(resource) if resource == self.resource => self.by_labels(version, false),
             Some(_) => Owned::No,
             None if version.is_disowned() && version.annotation(keys::DISOWNED_BY).is_some() => Owned::No,
-            // It need not say whose it is, but if it does, it has to be ours.
+            // The object was found by name, so its ownership labels may be absent; if present, they must name
+            // this resource.
             None => match self.by_labels(version, true) {
                 Owned::Yes if self.is_contested(version) => self.by_name(version),
                 owned @ (Owned::Yes | Owned::No | Owned::Ambiguous) => owned,
@@ -66,8 +69,8 @@ impl Criteria<'_> {
         }
     }
 
-    /// Whether an object is marked as disowned by this resource. A mark that does not say by whom, as a person may set it,
-    /// counts if nothing on the object says that it was another's.
+    /// Whether this resource disowned the object. The label of disowned objects may lack the resource's name if
+    /// a person set it; then the object counts unless another label names another owner.
     #[must_use]
     pub fn has_disowned(&self, version: &Version) -> bool {
         if version.label(keys::DISOWNED) != Some(&self.stamp.resource_id) {
@@ -85,8 +88,8 @@ impl Criteria<'_> {
         }
     }
 
-    /// The labels that are ours are the stamped ones, and those that the author wrote in their place. `may_be_absent` says
-    /// whether an object without one of them is ours as well.
+    /// Compares the ownership labels with the stamp, or with those that the manifest's author wrote in their
+    /// place. `may_be_absent` says whether the resource also owns an object that lacks one of the labels.
     fn by_labels(&self, version: &Version, may_be_absent: bool) -> Owned {
         let stamps = [(keys::ADAPTER, &self.stamp.adapter), (keys::RESOURCE_ID, &self.stamp.resource_id)];
         let is_ours = |key: &str, stamped: &str| {
@@ -110,8 +113,8 @@ impl Criteria<'_> {
         }
     }
 
-    /// Whether a mark can be another entry's. A disowning takes labels off, so that a selector which does not find the object
-    /// any more proves nothing.
+    /// Whether another resource of the task can have disowned the object. Disowning removes labels, so a
+    /// selector that no longer finds the object proves nothing.
     fn may_be_disowned_by_another(&self, version: &Version) -> bool {
         self.competing.iter().any(|other| match other {
             CompetingSelector::Unknown => true,

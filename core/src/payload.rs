@@ -1,14 +1,18 @@
-//! Payloads of phase 4: a `build` tree, evaluated.
+//! Builds payloads from their definitions.
 //!
-//! In: a [`PayloadNode`] and the event's [`Scope`]. Out: a JSON value. A lookup that finds nothing, or cannot be evaluated,
-//! gives its default, or null with a warning. A template that fails, fails the payload.
+//! In: a [`PayloadNode`] and the event's [`Scope`]. Out: JSON, and warnings for the task's author. A lookup that finds
+//! nothing, or cannot be evaluated, gives its default, or null with a warning.
 //!
-//! A status, which is a payload with the key `adapter`, loses no more than the part that fails, because `Available=False`
-//! must not be lost with it. A template that fails gives null, and an entry whose key fails is left out, each with a warning.
-//! Where a condition's `status` fails, or is none of the API's three texts, the condition becomes `Unknown` with the cause as
-//! its message. Where its `reason` or `message` fails, the condition keeps its status and its message says so. A condition
-//! without a type is left out with a warning. If the key of the conditions fails, the conditions are sent as `Unknown`. Only
-//! `adapter` and `observed_generation` fail a status: the API refuses it without them.
+//! A failing template fails a payload, except in a status, that is a payload with the key `adapter`: losing the
+//! whole status would lose `Available=False` with it. In a status, a failing template has these effects:
+//!
+//! * a value becomes null, and an entry whose key fails is left out, each with a warning;
+//! * a condition whose `status` fails, or is not `True`, `False` or `Unknown`, becomes `Unknown`, with the cause as its
+//!   message;
+//! * a condition whose `reason` or `message` fails keeps its status, and its message names the failure;
+//! * a condition without a type is left out, with a warning;
+//! * if the key of the conditions fails, every condition is sent as `Unknown`;
+//! * if `adapter` or `observed_generation` fails, the payload fails: the API rejects a status without them.
 
 use serde_json::{Map, Value};
 
@@ -19,15 +23,12 @@ use crate::scope::Scope;
 use crate::task::{PayloadNode, PayloadSource};
 use crate::template::{RenderError, Template};
 
-/// Builds a payload; adds to `warnings` what its author should know.
-///
-/// # Errors
-/// The first template that fails; in a status, the one of `adapter` or `observed_generation`.
+/// Builds a payload. Adds to `warnings` what the task's author should know.
 pub fn build(node: &PayloadNode, scope: &Scope, warnings: &mut Vec<String>) -> Result<Value, RenderError> {
     Builder { scope, warnings, is_status: false }.build(node, Place::Root)
 }
 
-/// Where a node stands, as far as it matters.
+/// The position of a node in a payload, as far as statuses are treated differently there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The payload itself.
@@ -36,7 +37,7 @@ enum Place {
     Conditions,
     /// A condition of a status.
     Condition,
-    /// What the API refuses a status without.
+    /// A member without which the API rejects a status.
     Required,
     /// Anywhere else.
     Elsewhere,
@@ -86,7 +87,8 @@ impl Builder<'_> {
         for (key, (_, node)) in keys.into_iter().zip(entries) {
             let key = match key {
                 Ok(key) => key.into_owned(),
-                // A status without conditions would lose what they report, and what the overlay adds to them.
+                // Sending the status without its conditions would hide the failure, and leave the overlay no
+                // conditions to correct.
                 Err(error) if self.is_status && !has_conditions && matches!(node, PayloadNode::List(_)) => {
                     has_conditions = true;
                     map.insert("conditions".to_owned(), self.unknown_conditions(node, &error)?);
@@ -122,7 +124,7 @@ impl Builder<'_> {
             map.insert("message".to_owned(), Value::from(cause));
         }
         if let Some(cause) = unknown {
-            // A condition without a type is left out, with a warning of its own.
+            // `leave_out_untyped` removes a condition without a type, and warns of it.
             if let Some(kind) = condition_type(&map) {
                 self.warnings.push(format!(
                     "the status of the condition {kind} cannot be sent, so it is reported as Unknown: {cause}"
@@ -133,7 +135,8 @@ impl Builder<'_> {
         Ok(map)
     }
 
-    /// The conditions of a status whose key fails: nobody knows that they are the status's conditions, so none claims anything.
+    /// The list whose key cannot be rendered in a status without `conditions`, with every condition `Unknown`:
+    /// the author's statuses may belong to another key.
     fn unknown_conditions(&mut self, node: &PayloadNode, error: &RenderError) -> Result<Value, RenderError> {
         let cause = format!("the key of the conditions cannot be rendered: {error}");
         self.warnings.push(format!("{cause}; its list counts as `conditions`, all of them Unknown"));
@@ -145,7 +148,7 @@ impl Builder<'_> {
         Ok(conditions)
     }
 
-    /// Where the value of a key stands.
+    /// The position of the value of `key`.
     fn place_of(&self, key: &str, of: Place) -> Place {
         let is_member = self.is_status && of == Place::Root;
         match key {
@@ -155,10 +158,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Leaves out each condition without a type: the API would refuse the report for it.
+    /// Removes each condition without a type, for which the API would reject the whole report.
     fn leave_out_untyped(&mut self, conditions: &mut Value) {
         if conditions.is_null() {
-            // A list without conditions still takes those that the overlay adds.
+            // Conditions that are no list become an empty list, to which the overlay can add.
             *conditions = Value::Array(Vec::new());
         }
         let Value::Array(conditions) = conditions else { return };
@@ -174,7 +177,8 @@ impl Builder<'_> {
         });
     }
 
-    /// The reason or the message of a condition; for one that fails, `not_rendered` is what the message has to say.
+    /// The reason or the message of a condition. If its template fails, `not_rendered` receives the text for
+    /// the condition's message.
     fn words(
         &mut self,
         key: &str,
@@ -209,13 +213,13 @@ impl Builder<'_> {
     }
 }
 
-/// The type of a condition, if it is a text.
+/// The type of a condition; `None` if it is absent, empty or not a string.
 fn condition_type(condition: &Map<String, Value>) -> Option<&str> {
     let mut types = condition.iter().filter(|(key, _)| is_key(key, "type")).filter_map(|(_, kind)| kind.as_str());
     types.find(|kind| !kind.is_empty())
 }
 
-/// Makes a condition `Unknown`, with the cause as its message.
+/// Sets a condition to `Unknown`, with the cause as its message.
 fn make_unknown(condition: &mut Map<String, Value>, cause: String) {
     condition.retain(|key, _| !["status", "reason", "message"].iter().any(|known| is_key(key, known)));
     condition.insert("status".to_owned(), Value::from("Unknown"));
@@ -223,7 +227,7 @@ fn make_unknown(condition: &mut Map<String, Value>, cause: String) {
     condition.insert("message".to_owned(), Value::from(cause));
 }
 
-/// What a lookup finds, else its default, else why there is no value.
+/// The value that a lookup finds, or its default. The error says why there is neither.
 fn look_up(source: &PayloadSource, default: Option<&Value>, scope: &Scope) -> Result<Value, String> {
     let (found, place) = match source {
         PayloadSource::Field(path) => {

@@ -1,26 +1,28 @@
-//! Phase 3: what becomes of each resource, one decision at a time.
+//! Plans the resources phase: which objects of each resource the adapter creates, changes, disowns or deletes.
 //!
-//! In: the compiled [`Task`], who writes for what ([`Stamp`]), and what was read. Out: [`Read`]s, then [`Write`]s to execute,
-//! then [`Outcome`]s. A [`Planner`] is a state machine without I/O, and `State` names its states:
+//! In: the compiled [`Task`], the [`Stamp`] (adapter, API resource and generation that every write records),
+//! and the objects that the caller read. Out: [`Read`]s to send, then [`Write`]s to execute, then one
+//! [`Outcome`] for each resource. A [`Planner`] is a state machine without I/O, and `State` names its states:
 //!
 //! | state | what the caller does | next state |
 //! | --- | --- | --- |
-//! | reading | reads, all at once, and observes | reading, until nothing is left to read; then deciding |
-//! | deciding | nothing | writing; or, where nothing is to be written, the resource's end |
-//! | writing | executes the write, and records | deciding again, once, if a creation met the resource's own object; pruning; or the resource's end |
-//! | pruning | executes the write, and records | the resource's end |
+//! | reading | sends all reads, and passes each result to [`Planner::observe`] | reading, until every resource was read; then deciding |
+//! | deciding | nothing | writing; or, if the decision needs no write, deciding about the next resource |
+//! | writing | executes the write, and passes the result to [`Planner::record`] | deciding again, once, if a creation found the resource's own object; pruning; or deciding about the next resource |
+//! | pruning | executes the write, and passes the result to [`Planner::record`] | deciding about the next resource |
 //! | done | takes the outcomes | |
 //!
-//! At its end a resource has its outcome, and the next one is decided. After the last one the plan is done.
+//! After the last resource the state is done.
 //!
-//! [`Planner::next`] moves on until the caller has to read or to write; [`Planner::observe`] and [`Planner::record`] take what
-//! came of that. Every read comes before the first write. What a write did is in `resources` before the next resource's gates
-//! are asked, so the order of the task's list is kept strictly. Nothing here fails as such: a failure is an outcome of its
-//! resource.
+//! [`Planner::next`] continues until the caller has to read or to write. The planner sends every read before
+//! the first write. It adds the result of a write to `resources` before it evaluates the gates of the next
+//! resource, so resources are handled strictly in the order of the task's list. No function here returns an
+//! error: a failure is the outcome of its resource.
 //!
-//! A barrier between resources, such as "wait until the one before is ready", belongs into [`decide`], as a row after 7a: rows 3
-//! to 7 must still delete and disown, because during a deletion the one before never becomes ready. Its question is answered in
-//! `gates`, from `resources` in the scope, as `failed_earlier` is.
+//! A barrier between resources, such as "wait until the previous resource is ready", belongs into [`decide`],
+//! as a row after 7a: rows 3 to 7 must still delete and disown, because during a deletion the previous resource
+//! never becomes ready. Its question is answered in `gates`, from `resources` in the scope, as `failed_earlier`
+//! is.
 
 mod commands;
 mod conclude;
@@ -60,18 +62,18 @@ use gates::{Context, Record};
 pub use observed::Read;
 use owner::OwnerStatus;
 
-/// A write that has to be executed before the plan goes on.
+/// A write that the caller has to execute before the planner continues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
     /// The resource's name.
     pub resource: String,
     /// Why it is written.
     pub purpose: Purpose,
-    /// What to execute.
+    /// The command for the executor.
     pub command: Command,
 }
 
-/// What a write is for.
+/// Why the planner asks for a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Purpose {
     /// The decision about the resource.
@@ -80,14 +82,14 @@ pub enum Purpose {
     Prune,
 }
 
-/// What a plan needs to go on.
+/// What the caller has to do before the planner can continue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// These reads, all at once, each to be [observed](Planner::observe).
+    /// Send these reads, all at the same time, and pass each result to [`Planner::observe`].
     Read(Vec<Read>),
-    /// This write, to be [recorded](Planner::record).
+    /// Execute this write, and pass its result to [`Planner::record`].
     Write(Box<Write>),
-    /// Nothing: every resource has its outcome.
+    /// Nothing: every resource has an outcome.
     Done,
 }
 
@@ -97,7 +99,8 @@ pub struct Planner<'t> {
     task: &'t Task,
     stamp: Stamp,
     slots: Vec<Slot>,
-    /// The nested discovery whose object is visible under a name: the places of its resource and of itself.
+    /// For each visible name of a nested discovery: the index of its resource in the task, and its own index
+    /// within that resource.
     shown_inside: BTreeMap<String, (usize, usize)>,
     state: State,
     keeps_readings: bool,
@@ -107,13 +110,13 @@ pub struct Planner<'t> {
 /// What the plan does next. The current resource is the first one without an outcome.
 #[derive(Debug)]
 enum State {
-    /// Objects are being read.
+    /// The caller reads objects.
     Reading,
-    /// The table is asked about a resource next.
+    /// The next step applies the decision table to the current resource.
     Deciding(Attempt),
-    /// The caller writes what was decided.
+    /// The caller executes the write of this decision.
     Writing(Box<Pending>),
-    /// The caller deletes former versions; the outcome is as if all of them went.
+    /// The caller deletes these former versions. The outcome assumes that all deletions succeed.
     Pruning(Box<Outcome>, Vec<Target>),
     /// Every resource has its outcome.
     Done,
@@ -122,20 +125,21 @@ enum State {
 /// Whether the table decides about a resource for the first or the second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
-    /// With what was read.
+    /// The first time, with the objects that the reads found.
     First,
-    /// Once more, with the resource's own object that a creation met.
+    /// The second time: a creation found that the resource's own object already exists, and the planner decides
+    /// again with it.
     Again,
 }
 
-/// A namespace, empty for a cluster-scoped object, and a name.
+/// The namespace (empty for a cluster-scoped object) and the name of an object.
 type Place = (String, String);
 
 /// What the plan knows of one resource.
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
-    /// Whether the second query, for what was disowned, was answered.
+    /// Whether the second query, which finds disowned objects by their label, was answered.
     knows_disowned: bool,
     observation: Option<Observation>,
     /// For each nested discovery, whether its object is unread.
@@ -169,12 +173,12 @@ struct Pending {
 enum After {
     /// The object that was observed; `resources` shows it already.
     AsObserved,
-    /// This, or nothing.
+    /// This object, or none.
     Now(Option<Version>),
 }
 
 impl<'t> Planner<'t> {
-    /// Begins the plan of one event.
+    /// A planner for one event, in the state reading.
     #[must_use]
     pub fn new(task: &'t Task, stamp: Stamp) -> Self {
         Self {
@@ -188,7 +192,7 @@ impl<'t> Planner<'t> {
         }
     }
 
-    /// Keeps in the outcomes what each gate read, for explanations.
+    /// With `keep`, each outcome records the values that its gates read, for traces and dry runs.
     #[must_use]
     pub fn keep_readings(mut self, keep: bool) -> Self {
         self.keeps_readings = keep;
@@ -207,10 +211,10 @@ impl<'t> Planner<'t> {
         self.outcomes
     }
 
-    /// Decides resource after resource until a read or a write is needed, or none is left.
+    /// Decides about one resource after another until it needs a read or a write, or none is left.
     ///
-    /// Every read has to be observed, and every write recorded, before it is asked again: the plan repeats what it asked for
-    /// otherwise.
+    /// Pass the result of each read to [`Self::observe`] and of each write to [`Self::record`] before the next
+    /// call: otherwise the planner returns the same read or write again.
     pub fn next(&mut self, scope: &mut Scope) -> Next {
         loop {
             match &self.state {
@@ -238,13 +242,13 @@ impl<'t> Planner<'t> {
         }
     }
 
-    /// Goes on with the first resource that has no outcome.
+    /// Starts the turn of the first resource without an outcome.
     fn begin_turn(&mut self) {
         let is_left = self.position() < self.task.resources.len();
         self.state = if is_left { State::Deciding(Attempt::First) } else { State::Done };
     }
 
-    /// The place of the resource whose turn it is.
+    /// The index of the current resource in the task's list.
     fn position(&self) -> usize {
         self.outcomes.len()
     }

@@ -15,8 +15,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Takes an object as the server sent it. `metadata.managedFields` is kept apart: no expression
-    /// needs it, and it is most of the bytes.
+    /// Stores an object as the server sent it, with `metadata.managedFields` apart: no expression reads them,
+    /// and they are most of the object's bytes.
     #[must_use]
     pub fn new(mut object: Value) -> Self {
         let managed_fields = object
@@ -56,13 +56,13 @@ impl Version {
         self.text("namespace")
     }
 
-    /// `metadata.uid`; empty if the store has none.
+    /// `metadata.uid`; empty if the object has none.
     #[must_use]
     pub fn uid(&self) -> &str {
         self.text("uid")
     }
 
-    /// `metadata.resourceVersion`; empty if the store has none.
+    /// `metadata.resourceVersion`; empty if the object has none.
     #[must_use]
     pub fn resource_version(&self) -> &str {
         self.text("resourceVersion")
@@ -86,20 +86,21 @@ impl Version {
         self.metadata("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it was disowned: whatever the label's value, it is nobody's to write.
+    /// Whether the object has the label of disowned objects, with any value: no resource may write it then.
     #[must_use]
     pub fn is_disowned(&self) -> bool {
         self.label(keys::DISOWNED).is_some()
     }
 
-    /// The generation it was last written for, if it carries a readable one.
+    /// The generation for which the adapter last wrote the object; `None` if its annotation is absent or not a
+    /// number.
     #[must_use]
     pub fn generation(&self) -> Option<Generation> {
         let text = self.annotation(keys::GENERATION)?;
         text.trim().parse().ok().map(Generation)
     }
 
-    /// Whether it has a `deletionTimestamp`.
+    /// Whether the object has a `metadata.deletionTimestamp`.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.metadata("deletionTimestamp").is_some_and(|at| !at.is_null())

@@ -1,10 +1,11 @@
-//! A status as the API reads it.
+//! Reads a status as the API does.
 //!
-//! In: the text of a request's body. Out: its members, as the API's decoder (Go's `encoding/json`) finds them, or nothing if
-//! the API would find no status there. The decoder matches the keys that it knows regardless of case, lets the last of
-//! several equal keys win, and ignores whatever follows the first value.
+//! In: the text of a request's body. Out: the members that the API's decoder (Go's `encoding/json`) finds, or
+//! `None` if it would find no status. That decoder ignores the case of the keys that it knows, uses the last of
+//! several equal keys, and ignores everything after the first JSON value.
 //!
-//! Values are kept as text and are not parsed: the API skips what it does not know, whatever its depth or range.
+//! Values stay JSON text and are not parsed, as the API does not parse unknown members either, whatever their
+//! depth or range.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,16 +15,16 @@ use serde_json::{Deserializer, Value};
 
 use crate::value;
 
-/// The members of a status whose key is matched regardless of case.
+/// The keys of a status that the API matches without regard to case.
 const STATUS: [&str; 6] =
     ["\"adapter\"", CONDITIONS, "\"data\"", "\"metadata\"", "\"observed_generation\"", "\"observed_time\""];
 const CONDITIONS: &str = "\"conditions\"";
-/// The members of a condition whose key is matched regardless of case.
+/// The keys of a condition that the API matches without regard to case.
 const CONDITION: [&str; 4] = ["\"message\"", "\"reason\"", "\"status\"", "\"type\""];
 
-/// What the status of a condition may be.
+/// The statuses that a condition can have.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
-/// The most of a status that is quoted, in characters: the message is for a person.
+/// How many characters of an invalid status a message quotes.
 const QUOTED: usize = 60;
 
 /// The body of a report: an object with `adapter` and a list of `conditions`.
@@ -31,7 +32,7 @@ const QUOTED: usize = 60;
 pub(super) struct Status<'t> {
     members: Object<'t>,
     pub(super) conditions: Vec<Element<'t>>,
-    /// Whether the text holds a key of the API twice, in the status or in a condition.
+    /// Whether a status or a condition in the text has one of the API's keys twice.
     pub(super) has_repeated_keys: bool,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Status<'t> {
 pub(super) enum Element<'t> {
     /// A condition.
     Condition(Condition<'t>),
-    /// Anything else, for which the API refuses the status.
+    /// An element that is no object; the API rejects a status that has one.
     Other(&'t str),
 }
 
@@ -48,11 +49,11 @@ pub(super) enum Element<'t> {
 #[derive(Debug)]
 pub(super) struct Condition<'t>(Object<'t>);
 
-/// An object's members, all as JSON text. The keys that the API knows have the API's spelling.
+/// The members of an object, keys and values as JSON text. Keys that the API knows have the API's spelling.
 type Object<'t> = BTreeMap<Cow<'t, str>, Cow<'t, str>>;
 
 impl<'t> Status<'t> {
-    /// Reads a body; nothing if the API would find no status there.
+    /// Reads a body; `None` if the API would find no status there.
     pub(super) fn read(text: &'t str) -> Option<Self> {
         let mut has_repeated_keys = false;
         let mut members = object(text, &STATUS, &mut has_repeated_keys)?;
@@ -66,7 +67,7 @@ impl<'t> Status<'t> {
         Some(Self { members, conditions, has_repeated_keys })
     }
 
-    /// Whether it says which generation it is about.
+    /// Whether the status has an `observed_generation`.
     pub(super) fn has_generation(&self) -> bool {
         self.members.get("\"observed_generation\"").is_some_and(|generation| generation != "null")
     }
@@ -84,7 +85,7 @@ impl<'t> Status<'t> {
         })
     }
 
-    /// The JSON text, in which every key stands once.
+    /// Writes the status as JSON text, each key once.
     pub(super) fn write(mut self) -> String {
         let conditions = self.conditions.into_iter().map(|element| match element {
             Element::Condition(Condition(members)) => Cow::Owned(written(&members)),
@@ -97,32 +98,33 @@ impl<'t> Status<'t> {
 }
 
 impl Condition<'_> {
-    /// A condition of this type that says nothing yet.
+    /// A condition with this type and no other member.
     pub(super) fn new(kind: &str) -> Self {
         let mut condition = Self(Object::new());
         condition.set("type", kind);
         condition
     }
 
-    /// The text of a member; nothing if it is no text.
+    /// The value of a member that is a string; `None` for any other value.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         serde_json::from_str(self.0.get(quoted(key).as_str())?).ok()
     }
 
-    /// Why the API would refuse the report for the condition's status.
+    /// Why the API would reject the report because of this condition's status; `None` if it would accept it.
     pub(super) fn status_fault(&self) -> Option<String> {
         let text = self.0.get("\"status\"").map_or("null", Cow::as_ref);
-        // What is no value of ours, such as half a surrogate pair, is none of the three texts to the API either.
+        // JSON text that this decoder rejects, such as an unpaired surrogate, is not one of the three statuses
+        // for the API either.
         serde_json::from_str(text).map_or_else(|_| Some(refused(text)), |status| status_fault(&status))
     }
 
-    /// Sets a member to a text.
+    /// Sets a member to a string.
     pub(super) fn set(&mut self, key: &str, text: &str) {
         self.0.insert(Cow::Owned(quoted(key)), Cow::Owned(quoted(text)));
     }
 }
 
-/// Why the API would refuse a report with a condition of this status.
+/// Why the API would reject a report with a condition of this status; `None` if it would accept it.
 pub(crate) fn status_fault(status: &Value) -> Option<String> {
     match status {
         Value::Null => Some("the status has no value".to_owned()),
@@ -139,12 +141,12 @@ fn refused(status: &str) -> String {
     format!("the status is {shown}{dots}, but it has to be one of the texts True, False and Unknown")
 }
 
-/// Whether the API's decoder takes a key for the one that it knows by the name `known`, which is in lower case.
+/// Whether the API's decoder matches `key` to its own key `known`, given in lower case.
 pub(crate) fn is_key(key: &str, known: &str) -> bool {
     if key.is_ascii() {
         return key.eq_ignore_ascii_case(known);
     }
-    // The two letters outside of ASCII that Unicode folds onto ASCII ones.
+    // Unicode case folding maps two letters outside of ASCII onto ASCII letters: `ſ` and the Kelvin sign.
     let fold = |letter: char| match letter {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',
@@ -162,8 +164,8 @@ fn written(members: &Object<'_>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// The members of the object that the text begins with; whatever follows the object is ignored. The keys that the API
-/// knows are given as JSON text. Sets `repeats` if one of them stands there twice.
+/// Reads the members of the object at the beginning of the text. Ignores everything after the object. Keys in
+/// `known` get that spelling. Sets `repeats` if one of them occurs twice.
 fn object<'t>(text: &'t str, known: &[&'static str], repeats: &mut bool) -> Option<Object<'t>> {
     let mut rest = text.trim_start_matches(SPACE).strip_prefix('{')?.trim_start_matches(SPACE);
     let mut members = Object::new();
@@ -177,7 +179,7 @@ fn object<'t>(text: &'t str, known: &[&'static str], repeats: &mut bool) -> Opti
         let known = known.iter().copied().find(|known| name.as_deref().is_some_and(|name| is_key(name, bare(known))));
         *repeats |= known.is_some_and(|known| members.contains_key(known));
         match known {
-            // To Go's decoder null leaves a text as it was, and makes a list no list.
+            // Go's decoder keeps a string unchanged if the value is `null`, and sets a list to nil.
             Some(known) if value == "null" && known != CONDITIONS => {
                 members.entry(Cow::Borrowed(known)).or_insert(Cow::Borrowed(value));
             }
@@ -191,7 +193,7 @@ fn object<'t>(text: &'t str, known: &[&'static str], repeats: &mut bool) -> Opti
     }
 }
 
-/// The text of a JSON string; none for half a surrogate pair, which stands in no key that the API knows.
+/// The value of a JSON string; `None` for an unpaired surrogate, which no key of the API contains.
 fn unquoted(text: &str) -> Option<Cow<'_, str>> {
     if text.contains('\\') { serde_json::from_str(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(bare(text))) }
 }
@@ -201,7 +203,7 @@ fn bare(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
-/// The elements of the list that the text is.
+/// The elements of a JSON list, as text; `None` if the text is no list.
 fn list(text: &str) -> Option<Vec<&str>> {
     let mut rest = text.strip_prefix('[')?.trim_start_matches(SPACE);
     let mut elements = Vec::new();
@@ -221,7 +223,8 @@ fn list(text: &str) -> Option<Vec<&str>> {
 /// JSON's white space.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// Why the text begins with no value; says where, and quotes nothing.
+/// Why the text does not begin with a JSON value: the fault and its position, without quoting the text, which
+/// may hold secrets.
 pub(super) fn json_fault(text: &str) -> Option<String> {
     match Deserializer::from_str(text).into_iter::<IgnoredAny>().next() {
         Some(Ok(IgnoredAny)) => None,
@@ -230,10 +233,10 @@ pub(super) fn json_fault(text: &str) -> Option<String> {
     }
 }
 
-/// The value that the text begins with, and what comes after it; white space is dropped around both.
+/// Splits the text into its first JSON value and the rest, both without surrounding white space.
 fn first_value(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(SPACE);
-    // Skipping a value takes no recursion, and looks at neither numbers' ranges nor halves of surrogate pairs.
+    // `IgnoredAny` skips a value without recursion, and accepts any number and unpaired surrogates.
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
     let (value, rest) = text.split_at_checked(values.byte_offset())?;

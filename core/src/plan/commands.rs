@@ -15,7 +15,7 @@ use crate::observation::{Query, Version};
 use crate::write::{Command, Disowning, Target};
 
 impl Planner<'_> {
-    /// The write that a decision about the current resource asks for, if any.
+    /// The command of a decision about the current resource; `None` if the decision needs no write.
     pub(super) fn command(
         &self,
         decision: &Decision,
@@ -23,7 +23,7 @@ impl Planner<'_> {
         owner: Option<&OwnerStatus>,
         versions: &[&Version],
     ) -> Result<Option<Command>, Failure> {
-        // Only what was looked for has a decision that writes.
+        // A resource without a query was not read, and no decision about an unread resource writes.
         let Some(query) = &self.slots[self.position()].query else { return Ok(None) };
         let destination = query.destination.clone();
         let target = |version: &Version| target(query, version);
@@ -32,7 +32,7 @@ impl Planner<'_> {
         let live = || versions.iter().copied().filter(|version| !version.is_terminating());
         let patched = current(live(), generation);
         self.meet(decision, desired.as_mut(), owner, patched.map(|version| (version, documents.as_slice())))?;
-        // Every row that writes the object has rendered it.
+        // Every row that writes the manifest has rendered the manifest before, so this error is a bug.
         let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
         let rendered = || desired.ok_or_else(missing);
         Ok(match decision {
@@ -65,7 +65,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Disowns versions, the current one last: while it is not disowned, the next event goes on.
+    /// Disowns versions, the current one last: while the current version still has its labels, the next event
+    /// finds it and continues.
     fn disown<'v>(
         &self,
         query: &Query,

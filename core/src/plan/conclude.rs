@@ -58,7 +58,7 @@ impl Planner<'_> {
             pruned,
             warnings,
         };
-        // A nested discovery may have failed since.
+        // The outcome can have failed since the first check, because of a nested discovery.
         if prune.is_empty() || outcome.failure().is_some() {
             self.end(Outcome { pruned: Vec::new(), ..outcome });
             return;

@@ -1,11 +1,11 @@
-//! The decision table: what becomes of a resource, given what is live and what its gates say.
+//! The decision table: decides what the adapter does with one resource.
 //!
-//! In: what was [`Seen`] of the versions that belong to the resource, and [`Questions`] that are answered
-//! on demand. Out: one [`Decided`]: the [`Row`] that matched and its [`Decision`]. Nothing can fail that is not itself
-//! a decision.
+//! In: the versions that the resource owns ([`Seen`]), and [`Questions`], which the caller answers on demand.
+//! Out: one [`Decided`], that is the [`Row`] that matched, and its [`Decision`]. A failure is a decision, too.
 //!
-//! The first row that matches wins. A row asks only the gates that it names, each at most once, and a gate
-//! that gives no answer makes the decision `Fail(GateFailed)`: only a definite answer may write or delete.
+//! The first row that matches wins. A row evaluates only the gates that it names, each at most once. If a gate
+//! has no value, the decision is `Fail(GateFailed)`: only a definite true or false leads to a write or a
+//! deletion.
 
 mod questions;
 
@@ -18,23 +18,23 @@ use crate::observation::Version;
 
 pub use questions::{Gate, GateAnswer, Questions, Rendered, Seen};
 
-/// A decision, and the row that it is from.
+/// A decision and its row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
-    /// The row that matched, or whose question had no answer.
+    /// The row that matched, or the row whose question failed.
     pub row: Row,
-    /// What is to be done.
+    /// What the adapter does with the resource.
     pub decision: Decision,
 }
 
-/// Decides. See the module's doc, and `docs/lifecycle.md` for the rows.
+/// Decides about one resource. `docs/lifecycle.md` describes the rows.
 pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
     let mut row = Row::Unknown;
     let decision = rows(seen, questions, &mut row).unwrap_or_else(Decision::Fail);
     Decided { row, decision }
 }
 
-/// Goes through the rows in order. `row` is the one that is looked at, so that a failure is told with its place.
+/// Tries the rows in order. `row` is always the row that is tried, so that a failure names its row.
 fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     let (versions, cause) = match seen {
         Seen::Unknown(cause) => (&[][..], Some(*cause)),
@@ -78,7 +78,7 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
 
 /// Rows 3 to 7, which disown and delete also after an earlier resource failed.
 fn disown_or_delete(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
-    // What is on its way out is not disowned: there is nothing left to keep.
+    // Kubernetes deletes a terminating object in any case, so the orphan gate is not evaluated for it.
     if state != State::Terminating {
         *row = if state == State::Live { Row::Disown } else { Row::NothingToDisown };
         if holds(questions, Gate::Orphan)? {
@@ -105,7 +105,7 @@ fn disown_or_delete(state: State, questions: &mut dyn Questions, row: &mut Row) 
     Ok(Some(pending.map_or(decision, |because| Decision::Wait(WaitReason::DisownPending(because)))))
 }
 
-/// Rows 10 to 12.
+/// Rows 10 to 12: the resource has no object.
 fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     *row = Row::CreateGateFalse;
     if !holds(questions, Gate::Create)? {
@@ -120,7 +120,7 @@ fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Fail
     Ok(Decision::Create)
 }
 
-/// Rows 13 to 19.
+/// Rows 13 to 19: the resource has a live object.
 fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
     *row = Row::Stale;
     let wanted = questions.rendered()?;
@@ -152,7 +152,8 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
     let is_current = from == Some(wanted.generation);
     let is_current = sees(questions, "has the current version the desired generation?", is_current);
     if let Some(current) = current.filter(|_| is_current) {
-        // The owner is set on what an update would be applied to, if that is not behind.
+        // Row 16 sets the owner on the version that an update would change, if that version has the desired
+        // generation.
         let is_settled = |version: &&Version| version.generation() == from && !version.is_terminating();
         if questions.has_its_owner(namesake.filter(is_settled).unwrap_or(current))? {
             return Ok(Decision::Skip(SkipReason::SameGeneration(wanted.generation)));
@@ -166,13 +167,14 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
     };
     *row = Row::Update;
     if sees(questions, "is the version of the rendered name terminating?", namesake.is_terminating()) {
-        // Its name is free only when it is gone: nothing is written into an object on its way out.
+        // The adapter never writes into a terminating object, and its name is free only after it is gone.
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
     Ok(Decision::Update { from: namesake.generation(), because })
 }
 
-/// Row 14: beside the former versions where they are kept, else in their place.
+/// Row 14: with `retention`, creates a version beside the former ones; without it, deletes the object and
+/// creates it again.
 fn recreate(
     from: Option<Generation>,
     namesake: Option<&Version>,
@@ -193,11 +195,12 @@ fn recreate(
             }
         };
     }
-    // What may not be created must not be deleted to make room for it.
+    // Do not delete an object whose successor may not be created.
     if !holds(questions, Gate::Create)? {
         return Ok(Decision::Skip(SkipReason::CreateGateFalse));
     }
-    // Nothing is created beside a terminating version, so what would be deleted now would be missing until that one is gone.
+    // The successor is created only after every version is gone, so a deletion now would leave the cluster
+    // without the object for as long as a version terminates.
     if sees(questions, "is a version terminating?", versions.iter().any(|version| version.is_terminating())) {
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
@@ -205,18 +208,18 @@ fn recreate(
     Ok(pending.map_or(Decision::Recreate { from }, |because| Decision::Wait(WaitReason::DisownPending(because))))
 }
 
-/// What is there of a resource, taken together.
+/// The state of all versions of a resource together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Absent,
     /// At least one version is not terminating.
     Live,
-    /// All versions are.
+    /// All versions are terminating.
     Terminating,
 }
 
 impl State {
-    /// What is there, in words.
+    /// The state as explanations print it.
     fn name(self) -> &'static str {
         match self {
             Self::Absent => "nothing",
@@ -240,8 +243,8 @@ fn has_namesake(questions: &mut dyn Questions, namesake: Option<&Version>) {
     sees(questions, "has a version the rendered name?", namesake.is_some());
 }
 
-/// Notes what the table sees for itself. Every branch that no gate decides goes through here or
-/// [`Questions::note_fact`], so that `check` can tell why.
+/// Records a fact that the table itself checks, and returns it. Every branch that depends on no gate calls this
+/// function or [`Questions::note_fact`], so that `check` can explain it.
 fn sees(questions: &mut dyn Questions, asks: &'static str, is_so: bool) -> bool {
     questions.note_fact(asks, if is_so { "yes" } else { "no" });
     is_so
@@ -255,8 +258,8 @@ fn holds(questions: &mut dyn Questions, gate: Gate) -> Result<bool, Failure> {
     }
 }
 
-/// Picks the current version: among those not terminating, the newest of the desired generation, else the
-/// newest; where all are terminating, the newest of those. Newest is by creation, then by name.
+/// Chooses the current version: of the live versions the newest one of the desired generation, or else the
+/// newest one; if all are terminating, the newest of them. "Newest" compares creation times, then names.
 #[must_use]
 pub fn current<'v>(versions: impl IntoIterator<Item = &'v Version>, desired: Generation) -> Option<&'v Version> {
     versions.into_iter().max_by_key(|version| {

@@ -1,4 +1,4 @@
-//! What is to become of one resource, each with its reason: the answers that [`decide`](super::decide::decide) gives.
+//! Decisions about one resource, each with its reason: the results of [`decide`](super::decide::decide).
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Decision {
         /// Why the object is updated.
         because: UpdateReason,
     },
-    /// Send these entries of `lifecycle.patch`, by their places in the list, in order.
+    /// Send these entries of `lifecycle.patch`, given by their indexes, in order.
     Patch(Vec<usize>),
     /// Delete every version, and create the object again.
     Recreate {
@@ -60,7 +60,7 @@ pub enum UpdateReason {
 pub enum DisownReason {
     /// The orphan gate holds.
     GateHolds,
-    /// Another version was disowned before.
+    /// Another version of the resource is disowned already.
     Disowned,
 }
 
@@ -85,11 +85,11 @@ pub enum SkipReason {
     NothingToDisown,
     /// The delete gate holds, and the object is absent.
     AlreadyAbsent,
-    /// `when` does not hold.
+    /// The gate `when` is false.
     WhenFalse,
-    /// `lifecycle.create.when` does not hold.
+    /// The gate `lifecycle.create.when` is false.
     CreateGateFalse,
-    /// `lifecycle.apply.when` does not hold.
+    /// The gate `lifecycle.apply.when` is false.
     ApplyGateFalse,
     /// A version has a higher generation than the event.
     StaleEvent {
@@ -122,40 +122,41 @@ pub enum FailReason {
     GateFailed,
     /// The manifest could not be rendered.
     RenderFailed,
-    /// The object as rendered or patched would not be found by its own discovery: the next event would take it for absent.
+    /// The resource's own discovery would not find the rendered or patched object: the next event would take it
+    /// for absent.
     SelectorMismatch,
-    /// A stamped label has no valid value.
+    /// A label that the adapter sets has no valid value.
     InvalidLabel,
     /// The manifest's generation annotation is not a number.
     InvalidGeneration,
-    /// An object that is not ours has the rendered name.
+    /// An object that the resource does not own has the rendered name.
     NameTaken,
-    /// A version to be created beside others has the name of one of them.
+    /// The new version has the name of an existing version.
     VersionNameTaken,
-    /// The object that it is to name as its owner is not there, is on its way out, or cannot own it.
+    /// The configured owner is absent or terminating, or cannot own the object.
     OwnerUnavailable,
-    /// The object changed, vanished or was replaced since it was looked at.
+    /// Another client changed, deleted or replaced the object after the pass had read it.
     Conflict,
-    /// The API server does not accept the object.
+    /// The API server rejected the object as invalid.
     Invalid,
-    /// The API server does not allow the call.
+    /// The API server forbids the call.
     Forbidden,
-    /// The kind or namespace is not there.
+    /// The kind or the namespace does not exist.
     NotFound,
-    /// The API server asks for fewer calls.
+    /// The API server limits the adapter's requests (HTTP 429).
     TooManyRequests,
-    /// The API server failed.
+    /// The API server answered with an error of its own (HTTP 5xx).
     Unavailable,
     /// The API server did not answer.
     Unreachable,
     /// The event's deadline passed.
     DeadlineExceeded,
-    /// A nested discovery has the name of something that is there already.
+    /// Another entry of `resources` has the name of a nested discovery.
     NestedNameTaken,
 }
 
 impl FailReason {
-    /// Every reason, for metrics that start at zero.
+    /// All reasons; metrics create a counter at zero for each.
     pub const ALL: [Self; 18] = [
         Self::DiscoveryFailed,
         Self::GateFailed,
@@ -204,7 +205,7 @@ impl FailReason {
 }
 
 impl Failure {
-    /// A failure with its reason and its words.
+    /// A failure of a kind, with its message.
     pub fn new(reason: FailReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
@@ -255,7 +256,7 @@ impl Decision {
         }
     }
 
-    /// Every pair of kind and reason, for metrics that start at zero.
+    /// All pairs of kind and reason; metrics create a counter at zero for each.
     #[must_use]
     pub fn labels() -> Vec<(&'static str, &'static str)> {
         let none = Generation(0);
@@ -287,7 +288,7 @@ impl Decision {
         decisions.iter().map(|decision| (decision.kind(), decision.reason())).chain(failures).collect()
     }
 
-    /// Why this was decided, in a sentence for logs and traces.
+    /// The reason of the decision as a sentence, for logs and traces.
     #[must_use]
     pub fn sentence(&self) -> String {
         let generation = |from: &Option<Generation>| from.map_or_else(|| "none".to_owned(), |from| from.to_string());

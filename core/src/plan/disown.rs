@@ -1,8 +1,9 @@
-//! What is sent to disown an object.
+//! Builds the patch that disowns an object.
 //!
-//! In: a version, and who disowns it. Out: a JSON merge patch that removes the management labels, the ownership proof and the
-//! owner references, except a controller's, and marks the object as disowned.
-//! The generation stays: it says what the object was last written for.
+//! In: a version, and the stamp of the event. Out: a JSON merge patch that removes the management labels, the
+//! ownership proof and the owner references except a controller's, and adds the label of disowned objects. The
+//! patch keeps the generation annotation: it records the generation for which the adapter last wrote the
+//! object.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +12,12 @@ use crate::keys;
 use crate::manifest::{Stamp, is_label_value};
 use crate::observation::Version;
 
-/// Refuses a resource id that cannot be the value of the mark's label.
+/// Returns an error if the resource id cannot be the value of the label `hyperfleet.io/disowned`.
 pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
     if let Some(fault) = &stamp.resource_id_fault {
         return Err(format!("the label `{}` has no value: {fault}", keys::DISOWNED));
     }
-    // A mark without an id would be that of every API resource that has none.
+    // With an empty id, the label would match every API resource without an id.
     if stamp.resource_id.is_empty() || !is_label_value(&stamp.resource_id) {
         let id = &stamp.resource_id;
         return Err(format!("the label `{}` cannot have the value {id:?}, the resource id", keys::DISOWNED));
@@ -40,7 +41,7 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
     metadata.insert("labels".to_owned(), labels);
     metadata.insert("annotations".to_owned(), annotations);
     if let Some(left) = kept_references(version) {
-        // An empty list would do, but null leaves the object as it would be without an owner.
+        // `null` removes the key, so that the object looks like one that never had an owner.
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);
     }

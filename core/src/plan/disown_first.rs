@@ -1,8 +1,9 @@
-//! Deletions wait until everything that is to be disowned is disowned.
+//! Makes deletions wait until every object that has to be disowned is disowned.
 //!
-//! Kubernetes' garbage collector deletes what an object owns, and what that owns in turn, through objects that the task never
-//! reads, and whoever wrote the references. So before any object is deleted, recreated or pruned, the planner evaluates the
-//! other resources' orphan gates. An object whose gate fails, or whose ownership is ambiguous, counts as one to disown.
+//! Kubernetes' garbage collector deletes the dependents of an object, and their dependents, including objects
+//! that the task never reads. So before the planner deletes, recreates or prunes any object, it evaluates the
+//! orphan gates of the other resources. An object whose gate fails, or whose ownership is ambiguous, counts as
+//! an object to disown.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,8 @@ impl Planner<'_> {
         PendingDisowning { because, gates }
     }
 
-    /// Why the resource at `index` has an object to disown, if it has; adds to `gates` what was evaluated.
+    /// Why the resource at `index` has an object to disown; `None` if it has none. Adds each evaluated gate to
+    /// `gates`.
     fn disowns_first(
         &self,
         index: usize,
@@ -66,7 +68,7 @@ impl Planner<'_> {
         let left = versions.iter().copied().filter(|version| !version.is_disowned() && !version.is_terminating());
         let object = ObjectRef::of(current(left, self.stamp.generation)?.object());
         if versions.iter().any(|version| version.is_disowned()) {
-            // Beside a disowned version, the others are disowned without a gate.
+            // Once one version is disowned, the planner disowns the other versions without evaluating a gate.
             return Some(format!(
                 "{object} of resource {name} has to be disowned first: another of its versions was disowned"
             ));

@@ -19,16 +19,16 @@ use crate::patch;
 use crate::scope::Scope;
 use crate::task::{Gates, Recreate, Resource};
 
-/// The gates that were asked, and what the author should know.
+/// The gates that were evaluated for one resource, and their warnings.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// Each gate that was asked, with its answer.
+    /// Each evaluated gate with its result, in order.
     pub(super) gates: Vec<GateRecord>,
-    /// Remarks that did not change the outcome.
+    /// Warnings that did not change the decision.
     pub(super) warnings: Vec<Warning>,
 }
 
-/// What a resource's questions are answered from.
+/// The values from which the questions about a resource are answered.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) resource: &'a Resource,
@@ -40,7 +40,7 @@ pub(super) struct Context<'a> {
     /// Finds the object of another resource that has to be disowned first. Called only by rows that delete, because it
     /// evaluates the other resources' orphan gates.
     pub(super) pending_disowning: &'a dyn Fn() -> PendingDisowning,
-    /// Whether what the gates read is kept for explanations.
+    /// Whether to record the values that each gate reads, for traces and dry runs.
     pub(super) keeps_readings: bool,
 }
 
@@ -58,7 +58,8 @@ impl Context<'_> {
         Identity::render(&manifest, self.scope)
     }
 
-    /// Refuses to evaluate what can read something that could not be read: an unread child is not an absent child.
+    /// Returns an error if an expression or template can read an entry of `resources` that could not be read:
+    /// an unread object is not an absent one.
     fn check_read<'r>(&self, reads: impl FnOnce() -> Reads<'r>) -> Result<(), String> {
         if self.unknown.is_empty() {
             return Ok(());
@@ -67,20 +68,20 @@ impl Context<'_> {
     }
 }
 
-/// The table's questions about one resource, answered at most once each.
+/// Answers the table's questions about one resource, and evaluates each gate at most once.
 pub(super) struct Examination<'a> {
     context: Context<'a>,
-    /// The versions that belong to the resource.
+    /// The versions that the resource owns.
     versions: &'a [&'a Version],
-    /// What this one's objects name as their owner; none if there is nothing to name.
+    /// The status of the owner that the resource's objects reference; `None` if the task names no owner.
     owner: Option<&'a OwnerStatus>,
     desired: Option<Result<Desired, Failure>>,
-    /// The documents of the patches whose gates hold.
+    /// The rendered documents of the patches whose gates are true.
     documents: Vec<Value>,
     record: Record,
 }
 
-/// What an examination leaves behind.
+/// What was rendered and recorded while the table decided.
 pub(super) struct Examined {
     /// The stamped object, if it was rendered.
     pub(super) desired: Option<Desired>,
@@ -90,7 +91,7 @@ pub(super) struct Examined {
 }
 
 impl<'a> Examination<'a> {
-    /// `desired` is the rendered manifest, if it was rendered already.
+    /// `desired` is the rendered manifest, if the caller rendered it already.
     pub(super) fn new(
         context: Context<'a>,
         versions: &'a [&'a Version],
@@ -100,7 +101,7 @@ impl<'a> Examination<'a> {
         Self { context, versions, owner, desired, documents: Vec::new(), record: Record::default() }
     }
 
-    /// The stamped object, rendered on first use.
+    /// The rendered and stamped manifest; rendered at the first call.
     fn desired(&mut self) -> Result<&Desired, Failure> {
         let context = self.context;
         self.desired.get_or_insert_with(|| context.render()).as_ref().map_err(Clone::clone)
@@ -123,7 +124,7 @@ impl<'a> Examination<'a> {
             return GateAnswer::Failed(cause);
         }
         match expression.evaluate_typed(self.context.scope) {
-            // A gate writes or destroys: no answer must not count as yes.
+            // A gate without a value counts as failed, never as true: gates decide about writes and deletions.
             Ok(None) => GateAnswer::Failed(format!("`{}` gave no value", expression.source())),
             Ok(Some(answer)) if answer.is_truthy() => GateAnswer::Holds,
             Ok(Some(_)) => GateAnswer::DoesNotHold,
@@ -136,12 +137,13 @@ impl<'a> Examination<'a> {
         }
     }
 
-    /// A fresh object has no status yet, so a gate about its conditions simply does not hold.
+    /// Whether a gate failed because its own object has no `status` yet. A new object has none, so the gate
+    /// counts as false.
     fn is_missing_own_status(&self, error: &EvaluationError) -> bool {
         error.is_missing_below(&["resources", &self.context.resource.name, "status"])
     }
 
-    /// Evaluates a gate and keeps what came of it.
+    /// Evaluates a gate, and records its result.
     fn ask(&mut self, name: String, expression: &Expression, lenient: bool) -> GateAnswer {
         let answer = self.evaluate(&name, expression, lenient);
         let readings = if self.context.keeps_readings { expression.readings(self.context.scope) } else { Vec::new() };
@@ -186,7 +188,8 @@ impl Questions for Examination<'_> {
             let document = &context.resource.gates.patches[place].document;
             context.check_read(|| reads::of_tree(document)).map_err(failed)?;
             let document = document.render(context.scope).map_err(|error| failed(error.to_string()))?;
-            // The load-time check could not judge keys that are templates.
+            // Loading a task checks the literal keys of a patch; keys that are templates can be checked only
+            // here.
             let fault = document.as_object().map(|document| patch::faults(document, context.resource.owner.is_some()));
             if let Some(fault) = fault.iter().flatten().next() {
                 return Err(failed(fault.to_string()));
@@ -234,15 +237,15 @@ impl Questions for Examination<'_> {
 
 /// How a task configures a gate.
 pub(crate) enum Configured<'g> {
-    /// Not at all: the gate always answers this.
+    /// The task does not configure the gate, which always has this result.
     Never(GateAnswer),
-    /// With an expression.
+    /// An expression, with the key that holds it.
     When(&'static str, &'g Expression),
-    /// With the comparison of generations: `recreate_on_change`.
+    /// The comparison of generations that `recreate_on_change` stands for, with the key's name.
     OnChange(&'static str),
 }
 
-/// How a gate is configured, and by what name it is told.
+/// How the task configures a gate, with the name by which traces call the gate.
 pub(crate) fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
     let (name, expression, unless_configured) = match gate {
         Gate::Orphan => ("orphan", gates.orphan.as_ref(), GateAnswer::DoesNotHold),
@@ -259,7 +262,8 @@ pub(crate) fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
     expression.map_or(Configured::Never(unless_configured), |expression| Configured::When(name, expression))
 }
 
-/// Whether the current version has an older generation than the desired one: the answer of `recreate_on_change`.
+/// The value of `recreate_on_change`: whether the current version was written for an older generation than the
+/// desired one.
 pub(crate) fn is_behind(versions: &[&Version], desired: Generation) -> bool {
     let live = current(versions.iter().copied(), desired).and_then(Version::generation);
     live.is_some_and(|live| live < desired)

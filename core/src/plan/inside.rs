@@ -1,8 +1,10 @@
-//! Objects inside of a resource's object (nested discoveries), visible as `resources.<name>`.
+//! Finds nested objects: what a resource's `nested_discoveries` find inside of its object, visible as
+//! `resources.<name>`.
 //!
-//! In: the object that is visible of a resource. Out: what is inside of that object is visible, or known to be absent, or as
-//! unknown as what could not be read. A task with a lifecycle key looks inside as soon as every object was read, so that no
-//! gate takes what is inside for absent; other tasks look when the object was applied, as the Go adapter does.
+//! In: the visible object of a resource. Out: each nested name shows its object, or is absent, or is unknown if
+//! its template failed or its parent was not read. In a task with a lifecycle key the planner looks for nested
+//! objects as soon as every object was read, so that no gate takes an unread nested object for an absent one.
+//! In other tasks it looks after the parent was applied, as the Go adapter does.
 
 use serde_json::Value;
 
@@ -14,28 +16,28 @@ use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 use crate::task::{Discovery, NestedDiscovery};
 
-/// What a look inside of one resource's object came to.
+/// The result of the search inside of one resource's object.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Discoveries that could not be rendered: nobody knows whether their objects are there.
+    /// Warnings of discoveries that could not be rendered, so that it is unknown whether their objects exist.
     pub(super) unreadable: Vec<Warning>,
-    /// Discoveries that found nothing, or that have their parent's name.
+    /// Warnings of discoveries that found nothing, or that have the name of their parent.
     pub(super) left_out: Vec<Warning>,
-    /// The first name that something else has in `resources`.
+    /// The failure for the first name that another entry of `resources` has already.
     pub(super) collision: Option<Failure>,
 }
 
-/// What a nested discovery finds.
+/// The result of one nested discovery.
 enum Found {
     Object(Value),
-    /// Nothing; what was looked for.
+    /// No object; with a description of the searched object.
     Nothing(String),
-    /// Nobody knows, and why.
+    /// Unknown, with the reason.
     Unreadable(String),
 }
 
 impl Planner<'_> {
-    /// Looks inside of every object that was read, in a task with a lifecycle key.
+    /// Looks for nested objects inside of every object that was read, if the task has a lifecycle key.
     pub(super) fn look_inside_all(&mut self, scope: &mut Scope) {
         if !self.task.has_lifecycle() {
             return;
@@ -43,11 +45,12 @@ impl Planner<'_> {
         self.look_inside_each(scope);
     }
 
-    /// Looks inside of every object that was read, until another look resolves no further nested discovery.
+    /// Looks for nested objects until one more search resolves no further nested discovery.
     ///
-    /// A nested discovery is unknown until it was looked for, so that one which reads a later one waits for it instead of
-    /// taking it for absent. Nested discoveries that read each other stay unknown. A template that can read everything would
-    /// wait for itself: it is looked for as soon as the others are known, and once more per such template.
+    /// A nested discovery is unknown until it was searched, so a discovery that reads a later one waits for it
+    /// instead of taking it for absent. Discoveries that read each other stay unknown. A template that can read
+    /// all of `resources` would wait for itself, so its discovery is searched as soon as all others are known,
+    /// and once more for each such template.
     pub(super) fn look_inside_each(&mut self, scope: &mut Scope) {
         let reads_all = |discovery: &Discovery| reads::of_discovery(discovery).is_any();
         self.mark_inside(|discovery| !reads_all(discovery), true);
@@ -70,7 +73,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Sets whether the nested discoveries of some kind are unknown. One that has its parent's name is never looked for.
+    /// Marks the nested discoveries that `is_meant` selects as unknown or as known. A discovery with its
+    /// parent's name is never searched and stays as it is.
     fn mark_inside(&mut self, is_meant: impl Fn(&Discovery) -> bool, is_unknown: bool) {
         for (resource, slot) in self.task.resources.iter().zip(&mut self.slots) {
             for (entry, unknown) in resource.nested.iter().zip(&mut slot.unknown_inside) {
@@ -81,7 +85,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Makes visible what is inside of the object that is visible of a resource; without that object, nothing is.
+    /// Shows the nested objects of a resource's visible object. If the resource has no visible object, its
+    /// nested names are absent.
     pub(super) fn look_inside(&mut self, index: usize, scope: &mut Scope) -> Look {
         let resource = &self.task.resources[index];
         let mut look = Look::default();
@@ -132,7 +137,8 @@ impl Planner<'_> {
         found.map_or_else(|| Found::Nothing(by.to_string()), Found::Object)
     }
 
-    /// Shows an object, or that there is none, under the name of a nested discovery; false if the name is taken.
+    /// Shows an object, or its absence, under the name of a nested discovery. Returns false if another entry
+    /// has the name.
     fn show_inside(&mut self, place: (usize, usize), name: &str, object: Option<Value>, scope: &mut Scope) -> bool {
         let holder = self.shown_inside.get(name).copied();
         let Some(object) = object else {
@@ -143,7 +149,8 @@ impl Planner<'_> {
             return true;
         };
         let is_visible = scope.get("resources").is_some_and(|resources| resources.get(name).is_some());
-        // The first entry in the list has the name, and a resource before any nested discovery.
+        // A name belongs to the first entry of the list that claims it; a resource's own name comes before any
+        // nested discovery.
         if is_visible && holder.is_none_or(|holder| holder < place) {
             return false;
         }
@@ -152,7 +159,7 @@ impl Planner<'_> {
         true
     }
 
-    /// Shows an object, or that there is none, as `resources.<name>` of a resource.
+    /// Shows an object, or its absence, as the `resources.<name>` of a resource.
     pub(super) fn show(&mut self, index: usize, object: Option<Value>, scope: &mut Scope) {
         let name = &self.task.resources[index].name;
         if object.is_none() && self.shown_inside.contains_key(name) {
@@ -167,8 +174,8 @@ fn left_out(message: String) -> Warning {
     Warning::new(WarningReason::NestedLeftOut, message)
 }
 
-/// Whether the object was applied, or needed no apply. A task without a lifecycle key looks inside then; in every task a
-/// collision of names, and what is not found, is told then.
+/// Whether the object was applied or needed no apply. A task without a lifecycle key then looks for nested
+/// objects; in every task, a collision of names and a discovery without an object are reported then.
 pub(super) fn is_applied(decision: &Decision, result: &OutcomeResult) -> bool {
     match result {
         OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Patched | OutcomeResult::Recreated => true,

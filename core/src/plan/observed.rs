@@ -1,4 +1,4 @@
-//! The reading half of the plan: which queries to send, and what their answers make visible.
+//! Plans the reads: which queries the caller sends, and which objects `resources` shows afterwards.
 
 use super::{Planner, Slot, query, reads};
 use crate::keys;
@@ -7,19 +7,19 @@ use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::ownership::Owned;
 use crate::scope::Scope;
 
-/// A read that the plan needs, and for which resource.
+/// A read for one resource of the task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
-    /// The resource's place in the task's list.
+    /// The resource's index in the task's list.
     pub resource: usize,
-    /// What to read.
+    /// The objects to read.
     pub query: Query,
 }
 
 impl Planner<'_> {
-    /// The reads that can be sent now, all at once; none when everything was observed.
+    /// The reads that the caller can send now, all at the same time; empty once every resource was read.
     ///
-    /// Discoveries that read `resources.…` wait until what they read was observed.
+    /// A discovery that reads `resources.…` waits until those resources were read.
     pub(super) fn reads(&mut self, scope: &mut Scope) -> Vec<Read> {
         self.look_inside_all(scope);
         let mut needed = Vec::new();
@@ -56,10 +56,12 @@ impl Planner<'_> {
         needed
     }
 
-    /// What was disowned is no longer found by the labels that the disowning took off. So where nothing was found that
-    /// belongs to a resource that can be disowned, the mark is looked for, once: what was disowned must not be created again.
+    /// Adds the second query of each resource that can be disowned and of which no owned object was found: by
+    /// the label `hyperfleet.io/disowned`. Disowning removes the labels of the first query, and a disowned
+    /// object must not be created again.
     fn reads_by_mark(&mut self, needed: &mut Vec<Read>) {
-        // Nothing can have been disowned for what cannot be the value of a label, and no server would look for it.
+        // If the resource id cannot be a label value, no object has it as its label `hyperfleet.io/disowned`,
+        // and the server would refuse the query.
         if !is_label_value(&self.stamp.resource_id) {
             return;
         }
@@ -76,7 +78,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the resource was read, and nothing found that is its own for certain.
+    /// Whether the resource was read, and none of the found objects is certain to be its own.
     fn finds_nothing(&self, index: usize) -> bool {
         let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
         else {
@@ -86,10 +88,10 @@ impl Planner<'_> {
         versions.iter().all(|version| criteria.classify(query, version) != Owned::Yes)
     }
 
-    /// Takes the answer to one read.
+    /// Receives the result of one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
         let observation = match (observation, self.slots[resource].observation.take()) {
-            // The second read: what it found comes to what the first one did.
+            // The second read: its objects are added to those of the first.
             (Observation::Found(marked), Some(Observation::Found(mut found))) => {
                 let criteria = self.criteria(resource, None);
                 for version in marked.into_iter().filter(|version| criteria.has_disowned(version)) {
@@ -107,7 +109,7 @@ impl Planner<'_> {
     }
 }
 
-/// Puts a version among those known, in place of what was known of the same object.
+/// Adds a version, or replaces the older one of the same object.
 pub(super) fn put(versions: &mut Vec<Version>, version: Version) {
     versions.retain(|known| (known.namespace(), known.name()) != (version.namespace(), version.name()));
     versions.push(version);

@@ -1,4 +1,5 @@
-//! Which of the objects found a resource owns, and what expressions see of them.
+//! Finds the objects that a resource owns among those that its discovery found, and shows the current one to
+//! expressions.
 
 use super::decide::current;
 use super::decision::Failure;
@@ -15,7 +16,7 @@ use crate::scope::Scope;
 pub(super) struct Ownership {
     /// Their indices among the objects found.
     pub(super) places: Vec<usize>,
-    /// The rendered manifest, where it says which version is current.
+    /// The rendered manifest, if ownership depends on it.
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
 
@@ -29,7 +30,8 @@ impl Planner<'_> {
         else {
             return Ok(Ownership::default());
         };
-        // Without the id, every label would look like another API resource's: the objects would count as absent and leak.
+        // Without the resource id, every object would look like another API resource's: it would count as
+        // absent, and nobody would delete it.
         if let (QueryBy::Labels(_), Some(fault)) = (&query.by, self.missing_id()) {
             return Err(format!("ownership is told by the label `{}`, which has no value: {fault}", keys::RESOURCE_ID));
         }
@@ -51,13 +53,14 @@ impl Planner<'_> {
         Ok(Ownership { places, desired })
     }
 
-    /// Why there is no resource id to tell ownership by. A task without lifecycle keys deletes nothing, and goes on as in Go.
+    /// Why the event has no resource id, by which ownership is decided. A task without lifecycle keys deletes
+    /// nothing, and continues without one, as the Go adapter does.
     fn missing_id(&self) -> Option<&str> {
         let is_empty = self.stamp.resource_id.is_empty() && self.task.has_lifecycle();
         self.stamp.resource_id_fault.as_deref().or_else(|| is_empty.then_some("the resource id is empty"))
     }
 
-    /// Those of a resource's versions that stand at these places.
+    /// The versions of a resource with these indexes.
     pub(super) fn versions(&self, index: usize, places: &[usize]) -> Vec<&Version> {
         match &self.slots[index].observation {
             Some(Observation::Found(versions)) => places.iter().filter_map(|&place| versions.get(place)).collect(),
@@ -71,14 +74,15 @@ impl Planner<'_> {
         self.show_owned(index, ownership.as_ref().ok(), scope);
     }
 
-    /// Makes what was observed of a resource visible, given what of it is known to be its own.
+    /// Shows a resource's observed object, given the objects that the resource owns.
     pub(super) fn show_owned(&mut self, index: usize, ownership: Option<&Ownership>, scope: &mut Scope) {
         let Some(Observation::Found(versions)) = &self.slots[index].observation else { return };
         let object = self.visible(index, versions, ownership).map(|version| version.object().clone());
         self.show(index, object, scope);
     }
 
-    /// The version that expressions see: the current one of those that belong, else the one that the Go adapter picks.
+    /// The version that expressions read: the current one of the owned objects, or else the one that the Go
+    /// adapter chooses.
     fn visible<'v>(
         &'v self,
         index: usize,

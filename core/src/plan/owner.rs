@@ -86,7 +86,7 @@ impl OwnerStatus {
         }
     }
 
-    /// The reference, for an object in `namespace`.
+    /// The `ownerReferences` entry for an object in `namespace`.
     pub(super) fn reference(&self, namespace: &str) -> Result<Value, String> {
         match (&self.object, &self.away) {
             (Some(owner), None) => owner.reference(namespace),
@@ -125,7 +125,7 @@ impl Owner {
     }
 }
 
-/// Adds the reference to an object that does not name that owner already.
+/// Adds the reference to an object, unless the object has it already.
 pub(super) fn add_reference(object: &mut Value, reference: Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let references = metadata.entry("ownerReferences").or_insert_with(|| Value::Array(Vec::new()));
@@ -138,10 +138,11 @@ pub(super) fn add_reference(object: &mut Value, reference: Value) {
     }
 }
 
-/// The references that a disowned object keeps; none if it keeps all it has.
+/// The owner references that a disowned object keeps; `None` if it keeps all of them.
 ///
-/// Those of controllers stay, because a controller would adopt the object again. Any other reference could take the object along,
-/// through owners that the task never reads. A reference that is removed without need only keeps the object alive.
+/// Controller references stay, because a controller would adopt the object again. Every other reference goes:
+/// through it the garbage collector could delete the disowned object. A missing reference has no such risk: the
+/// object merely stays.
 pub(super) fn kept_references(version: &Version) -> Option<Vec<Value>> {
     let is_controllers = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
     let references = version.owner_references();

@@ -1,8 +1,8 @@
-//! Renders a discovery to what is looked for, and where.
+//! Renders a resource's discovery to a query: where to look, and for which name or labels.
 //!
-//! In: a resource and the variables of the event. Out: a [`Query`] that some object could answer. It fails where a template
-//! fails, and where the result is nothing that an object can have, such as an empty name: a query that can find nothing would
-//! make a live object look absent, and its deletion look done.
+//! In: a resource and the variables of the event. Out: a [`Query`]. Rendering fails if a template fails, or if
+//! the result is something that no object can have, such as an empty name: such a query would find nothing, so
+//! that a live object would look absent and its deletion complete.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::task::kinds::{NameRule, is_namespaced, name_rule};
 use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 use crate::template::RenderError;
 
-/// A discovery that nothing can be looked for by.
+/// A discovery that cannot become a query.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum QueryError {
     /// A template failed.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// The result is nothing that an object can have.
+    /// No object can have the rendered name, namespace or labels.
     #[error("{0}")]
     Impossible(String),
 }
@@ -31,7 +31,8 @@ pub(super) fn of_resource(resource: &Resource, scope: &Scope) -> Result<Query, Q
     let destination = destination(&resource.transport, scope)?;
     let (namespace, by) = of_any_kind(&resource.discovery, scope)?;
     let kind = resource.kind.clone();
-    // Tasks of the Go adapter write `*` for kinds outside of namespaces, whose namespace is not asked for.
+    // Tasks of the Go adapter write `*` as the namespace of cluster-scoped kinds, so `*` is not checked as a
+    // name.
     let checked = namespace.as_ref().filter(|namespace| *namespace != "*");
     if let Some(namespace) = checked.filter(|_| is_namespaced(&kind) != Some(false)) {
         possible("namespace", namespace, NameRule::Label.fault(namespace))?;
@@ -42,7 +43,7 @@ pub(super) fn of_resource(resource: &Resource, scope: &Scope) -> Result<Query, Q
     Ok(Query { destination, kind, namespace, by })
 }
 
-/// Renders where a resource's objects live.
+/// Renders the destination of a resource's objects.
 fn destination(transport: &TransportKind, scope: &Scope) -> Result<Destination, QueryError> {
     Ok(match transport {
         TransportKind::Kubernetes => Destination::ThisCluster,
@@ -58,7 +59,7 @@ fn destination(transport: &TransportKind, scope: &Scope) -> Result<Destination, 
     })
 }
 
-/// Renders the discovery of objects whose kind is not known, and with it no rule for their names.
+/// Renders a nested discovery, whose objects can be of any kind, so that no kind's rules for names apply.
 pub(super) fn of_any_kind(discovery: &Discovery, scope: &Scope) -> Result<(Option<String>, QueryBy), QueryError> {
     let namespace = match &discovery.namespace {
         Some(namespace) => Some(namespace.render(scope)?.into_owned()).filter(|namespace| !namespace.is_empty()),

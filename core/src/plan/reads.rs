@@ -1,7 +1,7 @@
-//! What an expression or a template can read of `resources`.
+//! Finds which entries of `resources` an expression or a template can read.
 //!
-//! An unread child is not an absent child: whatever can read what could not be discovered has no value, also where it
-//! would do without.
+//! If one of these entries could not be discovered, the expression or template is not evaluated and fails: an
+//! unread object is not an absent one.
 
 use std::collections::BTreeSet;
 
@@ -9,27 +9,27 @@ use crate::cel::{Expression, ResourceReads};
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind};
 use crate::template::{Template, Tree};
 
-/// The names in `resources` that something can read.
+/// The names in `resources` that an expression or template can read.
 #[derive(Debug)]
 pub(super) enum Reads<'a> {
-    /// Any.
+    /// Any name: it uses `resources` as a whole, or indexes it by a computed value.
     Any,
-    /// Only these.
+    /// Only these names.
     Only(BTreeSet<&'a str>),
 }
 
 impl Reads<'_> {
-    /// Whether it reads nothing.
+    /// Whether no name can be read.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
-    /// Whether it can read everything.
+    /// Whether any name can be read.
     pub(super) fn is_any(&self) -> bool {
         matches!(self, Self::Any)
     }
 
-    /// Refuses if one of `unknown` is read, which could not be discovered.
+    /// Returns an error if one of the `unknown` names, which could not be discovered, can be read.
     pub(super) fn check(&self, unknown: &BTreeSet<&str>) -> Result<(), String> {
         let read = match self {
             Self::Any => unknown.first(),
@@ -42,7 +42,7 @@ impl Reads<'_> {
     }
 }
 
-/// What an expression can read.
+/// The names that an expression can read.
 pub(super) fn of_expression(expression: &Expression) -> Reads<'_> {
     match expression.resource_reads() {
         ResourceReads::Any => Reads::Any,
@@ -50,7 +50,7 @@ pub(super) fn of_expression(expression: &Expression) -> Reads<'_> {
     }
 }
 
-/// What a manifest can read.
+/// The names that a manifest's templates can read.
 pub(super) fn of_manifest(manifest: &Manifest) -> Reads<'_> {
     match manifest {
         Manifest::Inline(tree) => of_tree(tree),
@@ -58,12 +58,12 @@ pub(super) fn of_manifest(manifest: &Manifest) -> Reads<'_> {
     }
 }
 
-/// What a tree of templates can read.
+/// The names that a tree of templates can read.
 pub(super) fn of_tree(tree: &Tree) -> Reads<'_> {
     of_templates(tree.templates())
 }
 
-/// What the destination and the discovery of a resource can read.
+/// The names that a resource's destination and discovery can read.
 pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
     let destination = match &resource.transport {
         TransportKind::Kubernetes => None,
@@ -72,7 +72,7 @@ pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
     of_templates(destination.into_iter().chain(templates(&resource.discovery)))
 }
 
-/// What a discovery can read.
+/// The names that a discovery can read.
 pub(super) fn of_discovery(discovery: &Discovery) -> Reads<'_> {
     of_templates(templates(discovery))
 }

@@ -19,7 +19,7 @@ impl Planner<'_> {
             State::Writing(pending) => *pending,
             State::Pruning(outcome, _) => return self.pruned(*outcome, executed),
             state @ (State::Reading | State::Deciding(_) | State::Done) => {
-                // No write was asked for.
+                // The caller recorded a result without a write; the state stays.
                 self.state = state;
                 return;
             }
@@ -108,7 +108,7 @@ impl Planner<'_> {
         let holder = object.map(Version::new);
         let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
         match holder {
-            // Another replica was faster: what it made is this event's observation too.
+            // Another replica created the object first. Treat its object as observed, and decide again.
             Some(version) if is_creation && pending.attempt == Attempt::First && self.would_own(&version, scope) => {
                 self.add_version(version);
                 self.publish(self.position(), scope);
@@ -149,7 +149,7 @@ impl Planner<'_> {
             && self.criteria(self.position(), Some(&identity)).classify(query, version) == Owned::Yes
     }
 
-    /// Adds an object to what was observed of the current resource.
+    /// Adds an object to the observed versions of the current resource.
     fn add_version(&mut self, version: Version) {
         let position = self.position();
         let slot = &mut self.slots[position];
@@ -160,7 +160,7 @@ impl Planner<'_> {
     }
 }
 
-/// The failure that several refused writes are: the first one's reason, and all their words.
+/// One failure for several refused writes: the reason of the first, and the messages of all.
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     let failures: Vec<Failure> = refused.iter().map(|(_, error)| write_failure(error)).collect();
     let reason = failures.first().map_or(FailReason::Unavailable, |failure| failure.reason);
@@ -168,7 +168,7 @@ fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     Failure::new(reason, messages.join("; "))
 }
 
-/// The failure that a refused write is.
+/// The failure of a refused write.
 pub(super) fn write_failure(error: &WriteError) -> Failure {
     let reason = match error.kind {
         WriteErrorKind::NotFound => FailReason::NotFound,

@@ -1,8 +1,8 @@
-//! What a write requires beyond its decision.
+//! Checks what a write requires beyond its decision.
 //!
-//! In: a decision, the rendered object, its owner, and the patch documents. Out: the object as it is to be written, or the failure. Each
-//! [`Requirement`] has one reason to fail. The planner builds no command before every requirement of the decision is met,
-//! and `check` tells the reasons of the same list: a new requirement is named there, too.
+//! In: a decision, the rendered object, its owner, and the patch documents. Out: the object as it will be
+//! written, or the failure. The failure of each [`Requirement`] has one reason. The planner builds a command
+//! only if every requirement of the decision is met; `check` explains the same list.
 
 use serde_json::Value;
 
@@ -15,21 +15,22 @@ use crate::manifest::Desired;
 use crate::observation::could_find;
 use crate::observation::{Query, QueryBy, Version};
 
-/// What has to be so before a write is sent.
+/// A condition that must be true before the planner asks for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Requirement {
-    /// The object can name its owner: nothing would collect an object without its reference.
+    /// The object can reference its owner. Without the reference, no garbage collector would delete the object
+    /// with its owner.
     Owner,
-    /// The next event would find the object again, and take it for the resource's own.
+    /// The next event's discovery will find the object, and the resource will own it.
     Discovery,
-    /// The next event would find the patched object again.
+    /// The next event's label selector will still match the patched object.
     Selector,
     /// The resource id can be the value of the label that marks a disowned object.
     Mark,
 }
 
 impl Requirement {
-    /// What the write of a decision requires, in order.
+    /// The requirements of a decision's write, in the order in which the planner checks them.
     pub(crate) fn of(decision: &Decision) -> &'static [Self] {
         match decision {
             Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. } | Decision::Update { .. } => {
@@ -41,7 +42,7 @@ impl Requirement {
         }
     }
 
-    /// The reason of the failure where it is not met.
+    /// The failure's reason if the requirement is not met.
     pub(crate) fn reason(self) -> FailReason {
         match self {
             Self::Owner => FailReason::OwnerUnavailable,
@@ -61,8 +62,8 @@ impl Requirement {
     }
 }
 
-/// What a decision becomes when its write cannot be prepared. A disowning stays a disowning that failed: a failed decision
-/// would stand in the way of later resources.
+/// The decision to report if its write cannot be prepared. A disowning stays `disown`, with a failed result:
+/// the decision `fail` would keep later resources from being applied.
 pub(crate) fn refused(decision: Decision, failure: Failure) -> Decision {
     match decision {
         Decision::Disown(_) => decision,
@@ -79,7 +80,7 @@ pub(crate) fn refused(decision: Decision, failure: Failure) -> Decision {
 }
 
 impl Planner<'_> {
-    /// Meets what the write of a decision requires; the rendered object gets the reference to its owner.
+    /// Checks the requirements of a decision, and adds the owner reference to the rendered object.
     pub(super) fn meet(
         &self,
         decision: &Decision,
@@ -91,7 +92,7 @@ impl Planner<'_> {
             let met = match (requirement, &mut desired) {
                 (Requirement::Owner, Some(desired)) => owner.map_or(Ok(()), |owner| name_owner(desired, owner)),
                 (Requirement::Discovery, Some(desired)) => self.check_discoverable(desired),
-                // Without a rendered object there is no write that could lack something.
+                // The decision writes no manifest, so these two requirements do not apply.
                 (Requirement::Owner | Requirement::Discovery, None) => Ok(()),
                 (Requirement::Selector, _) => {
                     patches.map_or(Ok(()), |(version, documents)| self.check_still_found(version, documents))
@@ -103,8 +104,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Refuses patches of which any takes off a label by which discovery found the object: nothing would delete the object then,
-    /// even if a later patch that puts the label back were refused.
+    /// Returns an error if any patch removes or changes a label by which discovery found the object. A later
+    /// patch that restores the label does not help: the server could refuse it, and then no event would find
+    /// the object or delete it.
     fn check_still_found(&self, version: &Version, documents: &[Value]) -> Result<(), String> {
         let Some(Query { by: QueryBy::Labels(selector), .. }) = &self.slots[self.position()].query else {
             return Ok(());
@@ -122,7 +124,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Refuses to write what the next event would not find again, or not take for its own.
+    /// Returns an error if the next event's discovery would not find the object, or the resource would not own
+    /// it.
     fn check_discoverable(&self, desired: &Desired) -> Result<(), String> {
         let Some(query) = &self.slots[self.position()].query else { return Ok(()) };
         if desired.kind != query.kind {
@@ -150,7 +153,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a JSON merge patch makes of a label.
+/// The value of a label after a JSON merge patch (RFC 7396); `None` if the label is absent then.
 fn patched_label<'a>(live: Option<&'a str>, key: &str, document: &'a Value) -> Option<&'a str> {
     match document.pointer("/metadata/labels") {
         None => live,

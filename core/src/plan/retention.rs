@@ -57,10 +57,10 @@ impl Planner<'_> {
         self.end(outcome);
     }
 
-    /// The former versions that have to go. What was just written is spared, and so is the version that is current now,
-    /// which need not be the same.
+    /// The former versions to prune, without the version that was just written and without the version that is
+    /// current now, which can be another one.
     ///
-    /// Without the desired generation, which a manifest that does not render leaves open, nothing is former.
+    /// If the manifest does not render, the desired generation is unknown and no version counts as former.
     pub(super) fn expired(
         &self,
         pending: &Pending,
@@ -113,8 +113,8 @@ impl Planner<'_> {
     }
 }
 
-/// Whether former versions are pruned after this outcome: not when it failed, nor when the resource is deleted or disowned, nor on
-/// an event that knows less than what is live.
+/// Whether former versions are pruned after this outcome. The planner prunes nothing after a failure, when the
+/// resource is deleted or disowned, or on an event that is older than the live object.
 fn may_prune(decision: &Decision, result: &OutcomeResult) -> bool {
     let is_excluded = matches!(
         decision,
@@ -126,7 +126,8 @@ fn may_prune(decision: &Decision, result: &OutcomeResult) -> bool {
     !is_excluded && !matches!(result, OutcomeResult::Failed(_))
 }
 
-/// The versions to prune, newest first, each with the limits that it exceeds; `spared` are the UIDs of those that stay.
+/// The versions to prune, newest first, each with the limits that it exceeds. Versions whose UID is in `spared`
+/// stay.
 fn expired<'v>(
     retention: &Retention,
     versions: &[&'v Version],
@@ -162,7 +163,7 @@ fn expired<'v>(
         .collect()
 }
 
-/// A span of time in whole seconds, without the units at its end that are zero: `48h`, not `48h0m0s`.
+/// A duration in whole seconds, without zero units at the end: `48h`, not `48h0m0s`.
 fn text(span: SignedDuration) -> String {
     let mut text = duration::format(Duration::from_secs(span.as_secs().unsigned_abs()));
     for zero in ["m0s", "h0m"] {

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-/// Declares the rows: `Name, number, condition, what would have to differ for a later row to be looked at`.
+/// Declares the rows of the decision table. For each: variant, number, condition, and what would have to differ
+/// for the planner to try a later row.
 macro_rules! rows {
     ($($name:ident, $number:literal, $condition:literal, $otherwise:expr;)*) => {
-        /// The row of the decision table that matched: why a decision was made, where the decision itself is what is done.
+        /// The row of the decision table that matched. The row is the reason of a decision; the decision says
+        /// what to do.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Row {
             $(#[doc = $number] #[doc = ": "] #[doc = $condition] #[doc = "."] $name,)*
@@ -15,7 +17,7 @@ macro_rules! rows {
             /// Every row, in the table's order.
             pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
 
-            /// Its number in the table of `docs/lifecycle.md`.
+            /// The row's number in the table of `docs/lifecycle.md`.
             #[must_use]
             pub fn number(self) -> &'static str {
                 match self {
@@ -23,7 +25,7 @@ macro_rules! rows {
                 }
             }
 
-            /// When it matches, in the table's words.
+            /// The row's condition, as the table of `docs/lifecycle.md` states it.
             #[must_use]
             pub fn condition(self) -> &'static str {
                 match self {
@@ -31,7 +33,8 @@ macro_rules! rows {
                 }
             }
 
-            /// What would have to differ for a later row to be looked at; none if no row comes after what is the case.
+            /// What would have to differ for the planner to try a later row; `None` for a row that ends the
+            /// table for its situation.
             #[must_use]
             pub fn otherwise(self) -> Option<&'static str> {
                 match self {

@@ -13,8 +13,8 @@ use crate::scope::Scope;
 use crate::task::Resource;
 
 impl Planner<'_> {
-    /// The reads that are left, all at once, each to be [observed](Self::observe); none when everything is visible. A plan that
-    /// was surveyed is done: it decides nothing.
+    /// The reads that the caller has to send next, all at the same time, each to be passed to
+    /// [`Self::observe`]; `None` once every object is visible. The planner is then done and decides nothing.
     pub fn survey(&mut self, scope: &mut Scope) -> Option<Vec<Read>> {
         let reads = self.reads(scope);
         if !reads.is_empty() {
@@ -22,13 +22,15 @@ impl Planner<'_> {
         }
         self.state = State::Done;
         if !self.task.has_lifecycle() {
-            // In such a task a resource is otherwise visible from its own turn on, and no turn comes.
+            // In a task without lifecycle keys, a resource becomes visible at its own turn, and a survey has no
+            // turns.
             (0..self.slots.len()).for_each(|index| self.publish(index, scope));
         }
         self.hide_ambiguous(scope);
         self.look_inside_each(scope);
         for index in 0..self.slots.len() {
-            // A name that is taken stays what it is: the next plan fails for it, and a report needs no decision.
+            // A nested discovery whose name is already taken is skipped here: the next plan fails for it, and a
+            // report needs no decision.
             let look = self.look_inside(index, scope);
             let inside = look.unreadable.first().map(ToString::to_string);
             let outcome = self.unread(index, inside).or_else(|| self.leaves_terminating(index, scope));
@@ -37,8 +39,9 @@ impl Planner<'_> {
         None
     }
 
-    /// Treats a resource whose ownership is unclear as unread, and shows nothing of it: a report would otherwise tell another
-    /// resource's state as its own. What has read a hidden resource is unclear as well.
+    /// Treats a resource whose ownership is ambiguous as unread, and removes its object from `resources`:
+    /// otherwise a report could show the state of another resource's object. A resource whose discovery reads
+    /// such a resource is ambiguous as well.
     fn hide_ambiguous(&mut self, scope: &mut Scope) {
         let unclear = |planner: &Self, scope: &Scope| {
             (0..planner.slots.len()).find_map(|index| Some((index, planner.ownership(index, scope).err()?)))
@@ -47,11 +50,13 @@ impl Planner<'_> {
             self.slots[index].observation = Some(Observation::Unknown(cause));
             self.show(index, None, scope);
         }
-        // Identities that read other resources could not render while those were unread.
+        // Manifests that read other resources could not be rendered while those resources were unread, so
+        // publish all once more.
         (0..self.slots.len()).for_each(|index| self.publish(index, scope));
     }
 
-    /// The outcome of a resource that could not be read; `inside` says why something inside of its object could not.
+    /// The outcome of a resource that could not be read. `inside` is the reason why one of its nested
+    /// discoveries could not be read.
     fn unread(&self, index: usize, inside: Option<String>) -> Option<Outcome> {
         let resource = &self.task.resources[index];
         let cause = match &self.slots[index].observation {
@@ -64,7 +69,7 @@ impl Planner<'_> {
         Some(outcome(resource, (Row::Unknown, Decision::Fail(failure), result), 0))
     }
 
-    /// The outcome of a disowned resource one version of which is still terminating.
+    /// The outcome of a disowned resource of which one version is still terminating.
     fn leaves_terminating(&self, index: usize, scope: &Scope) -> Option<Outcome> {
         let owned = self.ownership(index, scope).ok()?;
         let versions = self.versions(index, &owned.places);
@@ -75,7 +80,7 @@ impl Planner<'_> {
     }
 }
 
-/// The outcome of a resource about which nothing was decided.
+/// The outcome of a resource about which the planner decided nothing.
 fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, OutcomeResult), versions: usize) -> Outcome {
     Outcome {
         resource: resource.name.clone(),

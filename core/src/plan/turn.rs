@@ -16,7 +16,8 @@ use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 
 impl Planner<'_> {
-    /// Asks the table about the current resource. A decision that needs no write is concluded at once.
+    /// Applies the decision table to the current resource. Returns the write of the decision; a decision
+    /// without a write ends the resource's turn at once.
     pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Write> {
         let owned = self.look(scope);
         let unknown = self.unknown();
@@ -71,7 +72,8 @@ impl Planner<'_> {
         if has_lifecycle {
             self.look_inside(index, scope);
         }
-        // A manifest that reads `resources` may name another object by what is visible now.
+        // The values in `resources` may have changed since the reads, so a manifest that reads them can now
+        // name another object.
         if !reads::of_manifest(&self.resource().manifest).is_empty() {
             ownership = self.ownership(index, scope);
         }
@@ -81,8 +83,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The namespace and name that a decision is about: the rendered ones where the manifest is to be written, else those
-    /// of the object that was looked at.
+    /// The namespace and name that a decision is about: those of the rendered manifest if the manifest is
+    /// written, otherwise those of the current version.
     fn place(&self, decision: &Decision, desired: Option<&Desired>, versions: &[&Version]) -> Place {
         let generation = desired.map_or(self.stamp.generation, |desired| desired.generation);
         let rendered = desired.map(|desired| (desired.namespace.clone().unwrap_or_default(), desired.name.clone()));
@@ -100,7 +102,7 @@ impl Planner<'_> {
         place.unwrap_or_default()
     }
 
-    /// What the current resource's objects have to name as their owner.
+    /// The owner that the current resource's objects must reference, if the task names one.
     fn owner(&self) -> Option<OwnerStatus> {
         let index = self.resource().owner?;
         let name = &self.task.resources[index].name;

@@ -1,35 +1,36 @@
-//! What a task's author should look at, although nothing failed.
+//! Warnings of a pass: what the author of a task should look at, although nothing failed.
 
 use std::fmt;
 
-/// A remark about one resource that did not change what was decided.
+/// A warning about one resource. It does not change the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about, from a closed set.
+    /// The kind of warning, a label value in metrics.
     pub reason: WarningReason,
-    /// The words.
+    /// The text for logs and traces.
     pub message: String,
 }
 
-/// The reasons of warnings: label values in metrics.
+/// The kinds of warnings. Metrics have them as label values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningReason {
-    /// A recreate or patch gate read a status that is not there yet, and was taken as false.
+    /// A recreate or patch gate read a status that the object does not have yet, so the planner took the gate
+    /// as false.
     StatusMissing,
-    /// The orphan gate won, and the delete gate held or failed.
+    /// The orphan gate was true, and the delete gate was true as well or failed; the object was disowned.
     GateConflict,
-    /// A former version could not be pruned.
+    /// The API server refused to delete a former version that exceeds `retention`.
     PruneFailed,
     /// Former versions are not pruned yet, because an object of another resource has to be disowned first.
     PrunePending,
-    /// A nested discovery was left out.
+    /// A nested discovery was left out of `resources`.
     NestedLeftOut,
-    /// A nested discovery could not be rendered: nobody knows whether its object is there.
+    /// A nested discovery could not be rendered, so it is unknown whether its object exists.
     NestedUnread,
 }
 
 impl WarningReason {
-    /// Every reason, for metrics that start at zero.
+    /// All reasons; metrics create a counter at zero for each.
     pub const ALL: [Self; 6] = [
         Self::StatusMissing,
         Self::GateConflict,
@@ -39,7 +40,7 @@ impl WarningReason {
         Self::NestedUnread,
     ];
 
-    /// The reason as metrics spell it.
+    /// The reason's label value in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +55,7 @@ impl WarningReason {
 }
 
 impl Warning {
-    /// A warning with its reason and its words.
+    /// A warning of a kind, with its text.
     pub fn new(reason: WarningReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }

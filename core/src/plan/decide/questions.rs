@@ -1,52 +1,52 @@
-//! What the table asks, and of what.
+//! The inputs of the decision table.
 //!
-//! [`decide`](super::decide) is pure: what it has to know is either [`Seen`], or one of [`Questions`] that whoever asks for the
-//! decision answers when a row needs it.
+//! [`decide`](super::decide) does no I/O. What it needs is either known before ([`Seen`]), or a method of
+//! [`Questions`], which it calls when a row needs the value.
 
 use crate::id::Generation;
 use crate::id::is_same_namespace;
 use crate::observation::Version;
 use crate::plan::decision::Failure;
 
-/// What is known of the live objects that belong to a resource.
+/// The versions that a resource owns, as far as they are known.
 #[derive(Debug, Clone)]
 pub enum Seen<'a> {
-    /// They could not be read, and this is why.
+    /// The objects could not be read, for this reason.
     Unknown(&'a str),
-    /// These; none means absent.
+    /// The owned versions; empty if the resource has no object.
     Versions(Vec<&'a Version>),
 }
 
-/// The gates that the table asks. Those of patches are asked together ([`Questions::patches`]).
+/// The gates of the table, except those of patches, which [`Questions::patches`] evaluates together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Shall it be disowned? Does not hold where not configured.
+    /// Disown the object? False if not configured.
     Orphan,
-    /// Shall it be deleted? Does not hold where not configured.
+    /// Delete the object? False if not configured.
     Delete,
-    /// May it be written at all? Holds where not configured.
+    /// May the adapter create or change the object at all? True if not configured.
     When,
-    /// May it be created? Holds where not configured.
+    /// May the adapter create the object? True if not configured.
     Create,
-    /// May it be created or updated? Holds where not configured.
+    /// May the adapter create or update the object? True if not configured.
     Apply,
-    /// Shall it be replaced by a new object? Does not hold where not configured.
+    /// Replace the object by a new one? False if not configured.
     Recreate,
 }
 
-/// A gate's answer.
+/// The result of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateAnswer {
-    /// Yes.
+    /// The gate is true.
     Holds,
-    /// No.
+    /// The gate is false.
     DoesNotHold,
-    /// There is no answer, and this is why.
+    /// The gate could not be evaluated, for this reason.
     Failed(String),
 }
 
 impl Gate {
-    /// Whether a status that is missing counts as "does not hold": a fresh object has none yet.
+    /// Whether the gate is false, instead of failed, if it reads the `status` of an object that has none yet.
     pub(crate) fn is_lenient(self) -> bool {
         match self {
             Self::Recreate => true,
@@ -56,7 +56,7 @@ impl Gate {
 }
 
 impl GateAnswer {
-    /// The answer of a gate that has one.
+    /// The result of a gate with this value.
     pub(crate) fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::DoesNotHold }
     }
@@ -74,50 +74,47 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// Whether a version is the one of the rendered name.
+    /// Whether a version has the rendered name and namespace.
     pub(super) fn names(&self, version: &Version) -> bool {
         version.name() == self.name && is_same_namespace(version.namespace(), &self.namespace)
     }
 }
 
-/// Answers that are worked out only when a row needs them.
+/// Questions of the table. Each is answered only if a row needs it.
 pub trait Questions {
     /// Evaluates a gate.
     fn gate(&mut self, gate: Gate) -> GateAnswer;
 
-    /// Evaluates the gate of every entry of `lifecycle.patch`, and gives the places of those that hold. What they
-    /// would send is rendered, too, so that nothing is written if one of them cannot be.
+    /// Evaluates the gates of all entries of `lifecycle.patch`, and returns the indexes of those that are true.
+    /// Their documents are rendered as well, so that a document that cannot be rendered prevents every write.
     ///
-    /// # Errors
-    /// A gate failed, or a document cannot be rendered.
+    /// # Errors A gate failed, or a document cannot be rendered.
     fn patches(&mut self) -> Result<Vec<usize>, Failure>;
 
     /// Renders and stamps the manifest.
     ///
-    /// # Errors
-    /// It cannot be rendered, or must not be applied as it is.
+    /// # Errors The manifest cannot be rendered, or must not be applied as it is.
     fn rendered(&mut self) -> Result<Rendered, Failure>;
 
-    /// Whether a live version names the owner that it should; true where none is configured.
+    /// Whether a live version references the configured owner; true if none is configured.
     ///
-    /// # Errors
-    /// The owner is not available.
+    /// # Errors The owner is not available.
     fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure>;
 
-    /// Why a deletion has to wait: an object of another resource at the same destination is still to be disowned, and the
-    /// deletion might delete that object, too. None if nothing has to be disowned first.
+    /// Why a deletion has to wait: an object of another resource at the same destination has to be disowned
+    /// first, because the deletion could delete that object, too. `None` if no object has to be disowned.
     fn pending_disowning(&mut self) -> Option<String>;
 
-    /// Whether former versions are kept, so that a recreation deletes nothing.
+    /// Whether the resource keeps former versions (`retention`), so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;
 
-    /// Whether an earlier resource of this event failed, so that nothing more is applied.
+    /// Whether an earlier resource failed in this pass, so that this one is not applied.
     fn failed_earlier(&mut self) -> bool;
 
-    /// Notes that the orphan gate won over this answer of the delete gate: a mistake in the configuration.
+    /// Records the warning that the orphan gate was true although the delete gate was true or failed.
     fn note_conflict(&mut self, delete: GateAnswer);
 
-    /// Notes what the table saw for itself, as a question and its answer: an explanation has to name all that a decision
-    /// depends on.
+    /// Records a fact that the table checked itself, as a question and its answer, so that an explanation names
+    /// everything on which the decision depends.
     fn note_fact(&mut self, _asks: &'static str, _answer: &'static str) {}
 }
