@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_core::decision::{Decision, SkipReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
-use lifecycle_core::plan::decision::{Decision, SkipReason};
 use lifecycle_core::plan::warning::WarningReason;
 use lifecycle_core::post::ActionEnd;
 use lifecycle_core::precondition::Verdict;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::decision::{Decision, SkipReason};
 use crate::host::Host;
 use crate::outcome::Outcome;
-use crate::plan::decision::{Decision, SkipReason};
 use crate::precondition::Verdict;
 use crate::scope::Scope;
 use crate::stage::{Phase, PhaseError};

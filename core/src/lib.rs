@@ -15,6 +15,7 @@
 pub mod api_call;
 pub mod cel;
 pub mod condition;
+pub mod decision;
 pub mod destination;
 pub mod event;
 pub mod execution;

@@ -10,11 +10,11 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Document;
 use serde_json::{Map, Value};
 
+use crate::decision::{FailReason, Failure};
 use crate::id::is_same_namespace;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
 use crate::observation::Version;
-use crate::plan::decision::{FailReason, Failure};
 use crate::proof::{Claim, Signer};
 use crate::scope::Scope;
 use crate::task::{Manifest, Resource, kinds};

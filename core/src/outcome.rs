@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::cel::Reading;
+use crate::decision::{Decision, FailReason, Failure};
 use crate::id::GroupVersionKind;
 use crate::plan::decide::GateAnswer;
-use crate::plan::decision::{Decision, FailReason, Failure};
 use crate::plan::row::Row;
 use crate::plan::warning::Warning;
 

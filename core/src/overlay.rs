@@ -18,8 +18,8 @@ mod status;
 
 use self::status::{Condition, Element, Status};
 pub(crate) use self::status::{is_key, status_fault};
+use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::plan::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::plan::row::Row;
 use crate::plan::warning::WarningReason;
 use crate::precondition::Verdict;

@@ -27,7 +27,6 @@
 mod commands;
 mod conclude;
 pub mod decide;
-pub mod decision;
 mod disown;
 mod disown_first;
 pub(crate) mod gates;
@@ -55,8 +54,8 @@ use crate::scope::Scope;
 use crate::task::{PropagationPolicy, Resource, Task};
 use crate::write::{Command, Target};
 
+use crate::decision::Decision;
 use decide::Decided;
-use decision::Decision;
 use disown_first::PendingDisowning;
 use gates::{Context, Record};
 pub use observed::Read;

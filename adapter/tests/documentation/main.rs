@@ -18,7 +18,7 @@ use hyperfleet_adapter::config::{self, Flags, broker};
 use hyperfleet_adapter::handler;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::settings::tables;
-use lifecycle_core::plan::decision::{Decision, FailReason};
+use lifecycle_core::decision::{Decision, FailReason};
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::Value;

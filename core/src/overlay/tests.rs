@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::decision::UpdateReason;
 use crate::id::GroupVersionKind;
 use crate::outcome::OutcomeResult;
-use crate::plan::decision::UpdateReason;
 use crate::plan::warning::Warning;
 use crate::stage::Phase;
 

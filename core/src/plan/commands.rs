@@ -5,10 +5,10 @@
 
 use super::Planner;
 use super::decide::current;
-use super::decision::{Decision, FailReason, Failure};
 use super::disown;
 use super::gates::Examined;
 use super::owner::OwnerStatus;
+use crate::decision::{Decision, FailReason, Failure};
 use crate::id::Generation;
 use crate::manifest::Desired;
 use crate::observation::{Query, Version};

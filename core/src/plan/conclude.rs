@@ -1,10 +1,10 @@
 //! The end of a resource's turn: updates `resources`, records the outcome, and keeps what dependents need to know.
 
 use super::decide::current;
-use super::decision::{Decision, SkipReason};
 use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
+use crate::decision::{Decision, SkipReason};
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::scope::Scope;

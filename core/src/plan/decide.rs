@@ -9,10 +9,10 @@
 
 mod questions;
 
-use super::decision::{
+use super::row::Row;
+use crate::decision::{
     Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
-use super::row::Row;
 use crate::id::Generation;
 use crate::observation::Version;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::decide::{Gate, GateAnswer, Questions, Rendered, current};
-use super::decision::{FailReason, Failure};
 use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads::{self, Reads};
 use super::warning::{Warning, WarningReason};
 use crate::cel::{EvaluationError, Expression, Reading};
+use crate::decision::{FailReason, Failure};
 use crate::id::Generation;
 use crate::manifest::{self, Desired, Identity, Stamp};
 use crate::observation::Version;

@@ -8,9 +8,9 @@
 
 use serde_json::Value;
 
-use super::decision::{Decision, FailReason, Failure, SkipReason};
 use super::warning::{Warning, WarningReason};
 use super::{Planner, query, reads};
+use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;

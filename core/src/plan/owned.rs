@@ -2,8 +2,8 @@
 //! expressions.
 
 use super::decide::current;
-use super::decision::Failure;
 use super::{Planner, Slot};
+use crate::decision::Failure;
 use crate::id::is_same_kind;
 use crate::keys;
 use crate::manifest::{Desired, Identity};

@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-use super::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
+use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::id::GroupVersionKind;
 use crate::observation::Version;
 use crate::outcome::OutcomeResult;

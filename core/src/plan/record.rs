@@ -1,9 +1,9 @@
 //! The writing half of the plan: what an executed write means for its resource and for those after it.
 
 use super::decide::current;
-use super::decision::{Decision, FailReason, Failure};
 use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
+use crate::decision::{Decision, FailReason, Failure};
 use crate::observation::could_find;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;

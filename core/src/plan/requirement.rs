@@ -7,9 +7,9 @@
 use serde_json::Value;
 
 use super::Planner;
-use super::decision::{Decision, FailReason, Failure};
 use super::disown;
 use super::owner::{OwnerStatus, add_reference};
+use crate::decision::{Decision, FailReason, Failure};
 use crate::keys;
 use crate::manifest::Desired;
 use crate::observation::could_find;

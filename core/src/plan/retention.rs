@@ -14,10 +14,10 @@ use lifecycle_config::duration;
 
 use super::commands::target;
 use super::decide::current;
-use super::decision::{Decision, SkipReason};
 use super::record::write_failure;
 use super::warning::{Warning, WarningReason};
 use super::{After, Pending, Planner};
+use crate::decision::{Decision, SkipReason};
 use crate::id::Generation;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};

@@ -3,13 +3,13 @@
 //! In: what was observed. Out: a write that is ready, or the resource's end. What fails here is an outcome of the resource.
 
 use super::decide::{Seen, current, decide};
-use super::decision::Decision;
 use super::gates::{Context, Examination};
 use super::owned::Ownership;
 use super::owner::OwnerStatus;
 use super::reads;
 use super::requirement::refused;
 use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Write, place};
+use crate::decision::Decision;
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;

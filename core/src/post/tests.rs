@@ -4,9 +4,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::decision::{Decision, FailReason, Failure};
 use crate::id::GroupVersionKind;
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::plan::decision::{Decision, FailReason, Failure};
 use crate::plan::row::Row;
 use crate::task::compile::{Surroundings, compile};
 

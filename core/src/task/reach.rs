@@ -19,7 +19,7 @@ use self::explore::Explored;
 use self::situations::Situation;
 use self::tree::Tree;
 use super::{Resource, Task};
-use crate::plan::decision::Decision;
+use crate::decision::Decision;
 use crate::plan::row::Row;
 
 /// The rows and decisions that one resource can reach.

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use lifecycle_core::cel::one_line;
+use lifecycle_core::decision::{Decision, SkipReason, WaitReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
-use lifecycle_core::plan::decision::{Decision, SkipReason, WaitReason};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;

@@ -3,10 +3,10 @@
 //! [`decide`](super::decide) does no I/O. What it needs is either known before ([`Seen`]), or a method of
 //! [`Questions`], which it calls when a row needs the value.
 
+use crate::decision::Failure;
 use crate::id::Generation;
 use crate::id::is_same_namespace;
 use crate::observation::Version;
-use crate::plan::decision::Failure;
 
 /// The versions that a resource owns, as far as they are known.
 #[derive(Debug, Clone)]

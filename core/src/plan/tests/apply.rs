@@ -6,9 +6,9 @@ use super::passes::{
     assert_settled, config_map, first_step, gated, live, pass, scope, selecting, task, version, with, yes,
 };
 use super::store::Store;
+use crate::decision::FailReason;
 use crate::execution::Execution;
 use crate::plan::Next;
-use crate::plan::decision::FailReason;
 
 #[test]
 fn absent_object_is_created_once() {

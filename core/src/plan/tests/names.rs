@@ -6,8 +6,8 @@ use super::passes::{
     Pass, config_map, first_step, gated, labels, live, next_step, pass, scope, selecting, task, version, with, yes,
 };
 use super::store::Store;
+use crate::decision::FailReason;
 use crate::outcome::Outcome;
-use crate::plan::decision::FailReason;
 use crate::plan::{Next, Write};
 use crate::write::{Command, Executed, NotCreated};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::gates::unanswered;
-use crate::plan::decision::Decision;
+use crate::decision::Decision;
 use crate::plan::row::Row;
 
 const PAGE: &str = include_str!("../../../../../docs/lifecycle.md");

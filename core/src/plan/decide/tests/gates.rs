@@ -1,8 +1,8 @@
 //! A gate without an answer: whoever asks it fails, and nothing is written.
 
 use super::situation::{LIVE, Situation, found, gate_failed, no_answer, nothing};
+use crate::decision::{Decision, FailReason, Failure};
 use crate::plan::decide::GateAnswer::Holds;
-use crate::plan::decision::{Decision, FailReason, Failure};
 
 /// Every row that asks a gate, with a situation in which that one has no answer.
 pub(super) fn unanswered() -> Vec<(&'static str, &'static str, Situation)> {

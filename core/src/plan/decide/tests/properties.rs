@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::situation::{Live, Situation, gate_failed, no_answer};
+use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::id::Generation;
 use crate::plan::decide::{GateAnswer, Rendered};
-use crate::plan::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::plan::row::Row;
 
 /// Whether a row's condition holds, as the table's text puts it and whatever the rows before it say; none if it

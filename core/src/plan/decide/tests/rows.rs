@@ -1,11 +1,11 @@
 //! Each row by its number: what is decided, and what is asked to get there.
 
 use super::situation::{LIVE, Situation, found, no_answer, nothing};
-use crate::id::Generation;
-use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
-use crate::plan::decision::{
+use crate::decision::{
     Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
+use crate::id::Generation;
+use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
 
 /// What any live version, and what any absent one, is asked before it may be written.
 const LIVE_BEFORE_WRITES: [&str; 3] = ["orphan", "delete", "when"];

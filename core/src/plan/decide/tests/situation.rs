@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
+use crate::decision::{Decision, FailReason, Failure};
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
 use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, Seen, decide};
-use crate::plan::decision::{Decision, FailReason, Failure};
 
 /// A live version, as far as the table looks at it.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Decisions about one resource, each with its reason: the results of [`decide`](super::decide::decide).
+//! Decisions about one resource, each with its reason: the results of [`decide`](crate::plan::decide::decide).
 
 use std::fmt;
 
