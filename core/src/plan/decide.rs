@@ -258,8 +258,10 @@ fn holds(questions: &mut dyn Questions, gate: Gate) -> Result<bool, Failure> {
     }
 }
 
-/// Chooses the current version: of the live versions the newest one of the desired generation, or else the
-/// newest one; if all are terminating, the newest of them. "Newest" compares creation times, then names.
+/// Chooses the current version.
+///
+/// Of the live versions it is the newest one of the desired generation, or else the newest one. If all versions are
+/// terminating, it is the newest of them. "Newest" compares creation times, then names.
 #[must_use]
 pub fn current<'v>(versions: impl IntoIterator<Item = &'v Version>, desired: Generation) -> Option<&'v Version> {
     versions.into_iter().max_by_key(|version| {
