@@ -33,12 +33,12 @@ impl Method {
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RetryBackoff {
-    /// `base`, `2·base`, `4·base`, …
+    /// The delay doubles with each attempt: `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
-    /// `base`, `2·base`, `3·base`, …
+    /// The delay grows by `base` with each attempt: `base`, `2·base`, `3·base`, …
     Linear,
-    /// `base`, `base`, …
+    /// The delay is the same after each attempt: `base`, `base`, …
     Constant,
 }
 
@@ -52,7 +52,7 @@ pub fn attempts(written: i64) -> Option<u32> {
 /// A call, before its templates are rendered.
 #[derive(Debug, Clone)]
 pub struct ApiCall {
-    /// The method.
+    /// The HTTP method of the call.
     pub method: Method,
     /// The URL: absolute, or relative to the base URL of the HyperFleet API.
     pub url: UrlTemplate,
@@ -64,24 +64,24 @@ pub struct ApiCall {
     pub retry_backoff: Option<RetryBackoff>,
     /// The body. GET and DELETE requests are sent without it.
     pub body: Option<Template>,
-    /// The headers, in order.
+    /// The templates of the HTTP headers by name, in the order in which they are sent.
     pub headers: Vec<(String, Template)>,
 }
 
 /// A call with every template rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiRequest {
-    /// The method.
+    /// The HTTP method of the call.
     pub method: Method,
-    /// The rendered URL.
+    /// The call's URL after its template was rendered.
     pub url: String,
-    /// See [`ApiCall::timeout`].
+    /// The time limit of one attempt; see [`ApiCall::timeout`].
     pub timeout: Option<Duration>,
-    /// See [`ApiCall::retry_attempts`].
+    /// How often the client may try the call in total; see [`ApiCall::retry_attempts`].
     pub retry_attempts: Option<u32>,
-    /// See [`ApiCall::retry_backoff`].
+    /// How the delay between attempts grows; see [`ApiCall::retry_backoff`].
     pub retry_backoff: Option<RetryBackoff>,
-    /// The rendered body.
+    /// The request body after its template was rendered; none if the call has no body.
     pub body: Option<String>,
     /// The rendered headers, in order.
     pub headers: Vec<(String, String)>,
@@ -90,11 +90,11 @@ pub struct ApiRequest {
 /// The response to a call, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiResponse {
-    /// The HTTP status code.
+    /// The HTTP status code of the response.
     pub status: u16,
-    /// The body.
+    /// The text of the response body.
     pub body: String,
-    /// Attempts made.
+    /// How many attempts the client made, the one with this response included.
     pub attempts: u32,
 }
 
@@ -102,7 +102,7 @@ pub struct ApiResponse {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no response after {attempts} attempt(s): {message}")]
 pub struct ApiFailure {
-    /// Attempts made.
+    /// How many attempts the client made before it gave up.
     pub attempts: u32,
     /// Why the last attempt failed.
     pub message: String,

@@ -56,9 +56,9 @@ pub struct Expression {
 
 struct Parsed {
     source: String,
-    /// As it was written.
+    /// The syntax tree of the expression as its author wrote it, for lints and abstract values.
     tree: IdedExpr,
-    /// As it is evaluated.
+    /// The program that an evaluation runs, with the adapter's checks and limits built in.
     program: evaluation::Program,
     names: Vec<Name>,
     resources: ResourceReads,
@@ -66,21 +66,22 @@ struct Parsed {
     paths: OnceLock<Vec<readings::Path>>,
 }
 
-/// What an expression yielded.
+/// The result of an expression that was evaluated without an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// `optional.none()`.
+    /// The expression came to an optional without a value, `optional.none()`.
     Absent,
     /// A value; CEL's null is [`Value::Null`].
     Value(Value),
 }
 
-/// What of the top-level object `resources` an expression can read.
+/// The entries of the variable `resources` that an expression can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceReads {
-    /// Only entries of these names (possibly none).
+    /// Only the entries of these names; none if the set is empty.
     Only(BTreeSet<String>),
-    /// Any entry: `resources` is passed on whole, or indexed by something that is not a constant.
+    /// Any entry: the expression passes `resources` on as a whole, or indexes it by something that is not a
+    /// constant.
     Any,
 }
 
@@ -96,19 +97,19 @@ pub enum UnknownName {
 /// An expression that cannot be loaded.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ExpressionError {
-    /// It does not parse; `line` and `column` are 1-based within the expression.
+    /// The expression does not parse; `line` and `column` are 1-based within the expression.
     #[error("CEL parse error: {message}")]
     Parse {
-        /// What was found.
+        /// The parser's fault in plain words.
         message: String,
-        /// What to write instead.
+        /// The text or syntax to write instead, if there is one to name.
         help: Option<String>,
         /// 1-based line within the expression.
         line: usize,
         /// 1-based column within the line.
         column: usize,
     },
-    /// It exceeds a limit that protects the process.
+    /// The expression exceeds a limit that protects the process; the text names the limit.
     #[error("{0}")]
     Limit(String),
 }
@@ -117,11 +118,11 @@ pub enum ExpressionError {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("CEL evaluation error for expression \"{}\": {message}", one_line(expression))]
 pub struct EvaluationError {
-    /// The expression's text.
+    /// The source text of the expression.
     pub expression: String,
-    /// What kind of failure it was.
+    /// The kind of failure, for code that decides by it.
     pub kind: EvaluationErrorKind,
-    /// What went wrong.
+    /// The cause of the failure, for the task's author.
     pub message: String,
 }
 
@@ -134,7 +135,7 @@ pub enum EvaluationErrorKind {
         /// the key itself if the map is no part of the scope but was made by the expression.
         path: Vec<String>,
     },
-    /// Nothing provides a variable or function of this name.
+    /// The expression reads a variable or calls a function of this name, which nothing provides.
     Undeclared(String),
     /// Anything else: overloads, conversions, functions that failed.
     Other,
@@ -193,7 +194,8 @@ impl Expression {
         unknown.collect()
     }
 
-    /// What is wrong with the patterns that it holds for `matches`: a call of one fails.
+    /// The errors of the constant patterns that the expression passes to `matches`; a call with such a pattern
+    /// fails.
     pub fn pattern_errors(&self) -> impl Iterator<Item = &PatternError> {
         self.parsed.program.patterns.iter().filter_map(|Internal(pattern)| pattern.as_ref().err())
     }

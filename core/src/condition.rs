@@ -20,7 +20,7 @@ use crate::value;
 /// The result of an evaluated condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConditionResult {
-    /// Whether it is met.
+    /// Whether the condition is met.
     pub matched: bool,
     /// The field's value; null if the field is missing.
     pub actual: Value,
@@ -32,27 +32,27 @@ pub enum ConditionError {
     /// `greaterThan` or `lessThan` has an operand that is not a number.
     #[error("`{field}` {operator}: cannot compare {side} {value} as a number")]
     NotANumber {
-        /// The field.
+        /// The path of the compared field, as written in the task file.
         field: String,
-        /// The operator.
+        /// The condition's operator, as written in the task file.
         operator: &'static str,
         /// Which operand is not a number: `field` or `expected`.
         side: &'static str,
-        /// The operand's text.
+        /// The text of the operand that is not a number.
         value: String,
     },
     /// `contains` searches a text or a mapping for a value that is not text.
     #[error("`{field}` contains: needle {value} is not a string")]
     NeedleNotText {
-        /// The field.
+        /// The path of the searched field, as written in the task file.
         field: String,
-        /// The searched value's text.
+        /// The text of the value that the condition searches for.
         value: String,
     },
     /// `contains` is applied to a field that is no text, list or mapping.
     #[error("`{field}` contains: {value} is neither a string, a list nor a map")]
     NotAContainer {
-        /// The field.
+        /// The path of the searched field, as written in the task file.
         field: String,
         /// The text of the field's value.
         value: String,
@@ -60,7 +60,7 @@ pub enum ConditionError {
     /// The field is not a valid path.
     #[error("`{field}`: {fault}")]
     Malformed {
-        /// The field.
+        /// The text in the task file that is not a valid path.
         field: String,
         /// Why the path does not parse.
         fault: FieldPathError,
@@ -68,11 +68,11 @@ pub enum ConditionError {
     /// The expected value of `in` or `notIn` is not a list.
     #[error("`{field}` {operator}: expected value {value} is not a list")]
     NotAList {
-        /// The field.
+        /// The path of the compared field, as written in the task file.
         field: String,
-        /// The operator.
+        /// The condition's operator, `in` or `notIn`.
         operator: &'static str,
-        /// The expected value's text.
+        /// The text of the expected value, which is not a list.
         value: String,
     },
 }

@@ -55,16 +55,16 @@ pub enum UpdateReason {
     OwnerChanged,
 }
 
-/// Why objects are disowned.
+/// Why the adapter disowns the objects of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisownReason {
-    /// The orphan gate holds.
+    /// The resource's orphan gate holds.
     GateHolds,
     /// Another version of the resource is disowned already.
     Disowned,
 }
 
-/// What a resource waits for.
+/// Why the adapter does nothing with a resource until a later event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     /// The delete gate holds, and every version is terminating.
@@ -95,7 +95,7 @@ pub enum SkipReason {
     StaleEvent {
         /// The highest generation of a version.
         live: Generation,
-        /// The desired generation.
+        /// The generation of the rendered manifest, lower than `live`.
         desired: Generation,
     },
     /// The live object was written for this generation.
@@ -149,14 +149,14 @@ pub enum FailReason {
     Unavailable,
     /// The API server did not answer.
     Unreachable,
-    /// The event's deadline passed.
+    /// The event's deadline passed before the adapter finished the resource.
     DeadlineExceeded,
     /// Another entry of `resources` has the name of a nested discovery.
     NestedNameTaken,
 }
 
 impl FailReason {
-    /// All reasons; metrics create a counter at zero for each.
+    /// Every reason, so that the metrics can create a counter at zero for each.
     pub const ALL: [Self; 18] = [
         Self::DiscoveryFailed,
         Self::GateFailed,
@@ -256,7 +256,8 @@ impl Decision {
         }
     }
 
-    /// All pairs of kind and reason; metrics create a counter at zero for each.
+    /// Returns every pair of a decision's kind and reason, so that the metrics can create a counter at zero for
+    /// each.
     #[must_use]
     pub fn labels() -> Vec<(&'static str, &'static str)> {
         let none = Generation(0);

@@ -17,14 +17,14 @@ use crate::id::Generation;
 /// exhaust the memory.
 pub const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// One validated event.
+/// One CloudEvent about an API resource, after its attributes and `data` were validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleEvent {
-    /// The CloudEvent's `id`.
+    /// The CloudEvent's `id` attribute.
     pub event_id: String,
-    /// The CloudEvent's `source`.
+    /// The CloudEvent's `source` attribute.
     pub source: String,
-    /// The CloudEvent's `type`.
+    /// The CloudEvent's `type` attribute.
     pub event_type: String,
     /// The CloudEvent's `time`, as sent, if it has one.
     pub time: Option<String>,
@@ -36,11 +36,11 @@ pub struct LifecycleEvent {
     pub resource_id: String,
     /// `data.kind`: the API resource's kind; empty if absent.
     pub kind: String,
-    /// `data.href`; empty if absent.
+    /// `data.href`: the API resource's URL; empty if absent.
     pub href: String,
-    /// `data.generation`; zero if absent.
+    /// `data.generation`: the API resource's generation; zero if absent.
     pub generation: Generation,
-    /// `data.owner_references`, if present.
+    /// `data.owner_references`: the API resource that owns this one, if the event names it.
     pub owner: Option<OwnerReference>,
     /// All of `data`, the only part that a task can read. Every number is a double, as in the Go adapter's
     /// decoding of JSON.
@@ -62,9 +62,9 @@ pub enum EventError {
     /// The event exceeds the size limit.
     #[error("event of {bytes} bytes exceeds the limit of {limit} bytes; send what is large by reference")]
     TooLarge {
-        /// The event's size.
+        /// The size of the rejected event, in bytes.
         bytes: usize,
-        /// The limit.
+        /// The size limit that the event exceeds, in bytes.
         limit: usize,
     },
     /// The body of a structured event is not JSON.
@@ -79,13 +79,13 @@ pub enum EventError {
     /// A required attribute is absent or empty.
     #[error("CloudEvent attribute `{attribute}` is missing or empty; it must be a non-empty string")]
     MissingAttribute {
-        /// The attribute's name.
+        /// The name of the missing or empty CloudEvents attribute.
         attribute: &'static str,
     },
     /// An attribute has another type than the CloudEvents specification gives it.
     #[error("CloudEvent attribute `{attribute}` is {found}; it must be a string")]
     AttributeType {
-        /// The attribute's name.
+        /// The name of the CloudEvents attribute that has the wrong type.
         attribute: &'static str,
         /// The type that was found, with its article: `a list`.
         found: &'static str,
@@ -93,7 +93,7 @@ pub enum EventError {
     /// The event names an unknown version of CloudEvents.
     #[error("CloudEvents version {found:?} is not supported; send `specversion` \"1.0\" (or \"0.3\")")]
     SpecVersion {
-        /// The version in `specversion`.
+        /// The version that the event gives in `specversion`.
         found: String,
     },
     /// The event has both `data` and `data_base64`; CloudEvents does not say which one counts.
@@ -110,10 +110,10 @@ pub enum EventError {
 /// Why an event's `data` is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum EventDataError {
-    /// It is not JSON.
+    /// The event's `data` is not JSON.
     #[error("data is not valid JSON")]
     NotJson(#[source] serde_json::Error),
-    /// It is JSON, but not an object.
+    /// The event's `data` is JSON, but not an object.
     #[error("data is {found}; it must be an object, or absent")]
     NotAnObject {
         /// The type that was found, with its article: `a list`.
@@ -126,7 +126,7 @@ pub enum EventDataError {
         path: &'static str,
         /// The type that was found, with its article: `a list`.
         found: &'static str,
-        /// The accepted type.
+        /// The type that the adapter accepts for the member.
         expected: &'static str,
     },
 }

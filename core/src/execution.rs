@@ -23,7 +23,7 @@ pub struct Execution {
     pub skip_reason: String,
     /// The failures of resources, by the resource's name in the task.
     pub resource_errors: BTreeMap<String, PhaseError>,
-    /// The value of `adapter.outcomes`.
+    /// The value of the task variable `adapter.outcomes`: what the adapter did with each resource.
     pub outcomes: Map<String, Value>,
 }
 

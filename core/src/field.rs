@@ -27,9 +27,9 @@ pub struct FieldPath {
 
 #[derive(Debug, Clone)]
 enum Plan {
-    /// Keys only.
+    /// A path that consists of keys only, which a lookup follows without the query engine.
     Keys(Vec<String>),
-    /// Any other path.
+    /// A path with any other step, such as a filter, a wildcard or a range.
     Query(Vec<Block>),
     /// The text does not parse. Lookups find nothing, so callers must check [`fault`](FieldPath::fault)
     /// first.
@@ -39,7 +39,7 @@ enum Plan {
 /// A part of a path outside of any other: text, braces, or a range.
 #[derive(Debug, Clone, PartialEq)]
 enum Block {
-    /// Text outside braces.
+    /// Literal text outside braces, which the result contains as it is.
     Text(String),
     /// The steps in one pair of braces.
     Steps(Vec<Step>),
@@ -47,7 +47,7 @@ enum Block {
     Range(Vec<Step>, Vec<Block>),
 }
 
-/// One step, which selects the next values from those found so far.
+/// One step of a path, which selects the next values from those that the steps before found.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Field(String),
@@ -56,7 +56,7 @@ enum Step {
     Recursive,
     Filter(Filter),
     Union(Vec<Vec<Step>>),
-    /// A quoted string.
+    /// A quoted string inside braces.
     Text(String),
     /// A number or a boolean.
     Literal(Value),

@@ -8,7 +8,7 @@ use crate::scope::{Scope, Variable};
 /// The process as its task sees it. Built once, at load; the scopes of all events share its variables.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
-    /// `adapter.name`.
+    /// The adapter's name: the task variable `adapter.name`.
     pub name: String,
     /// `adapter.version`: the version in the deployment file, or empty. Metrics and logs carry the version of
     /// the program instead.

@@ -23,13 +23,13 @@ use crate::template::Tree;
 /// The labels and the annotation that every object gets, unless its author wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// The adapter's name.
+    /// The name of the adapter that stamps the objects.
     pub adapter: String,
     /// The id of the API resource; empty if it could not be rendered.
     pub resource_id: String,
     /// Why the id could not be rendered, if so.
     pub resource_id_fault: Option<String>,
-    /// The event's generation.
+    /// The generation of the event, which the adapter writes into the generation annotation.
     pub generation: Generation,
     /// Signs the ownership labels, if a signing key is configured.
     pub signer: Option<Signer>,
@@ -46,13 +46,13 @@ impl Stamp {
 /// A rendered and stamped object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
-    /// The stamped object.
+    /// The rendered manifest with the adapter's labels and annotation, as the adapter sends it.
     pub object: Value,
-    /// Its kind.
+    /// The object's API group, version and kind.
     pub kind: GroupVersionKind,
-    /// Its name.
+    /// The object's name, from `metadata.name`.
     pub name: String,
-    /// Its namespace, if it names one.
+    /// The object's namespace, if the manifest names one.
     pub namespace: Option<String>,
     /// The generation in its annotation: the author's if there is one, else the event's.
     pub generation: Generation,

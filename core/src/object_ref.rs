@@ -12,11 +12,12 @@ use crate::write::Target;
 /// The kind, namespace and name of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectRef {
-    /// Its kind.
+    /// The object's API group, version and kind.
     pub kind: GroupVersionKind,
-    /// Its namespace; `None` for a cluster-scoped object and for a list over all namespaces. Never empty.
+    /// The object's namespace; `None` for a cluster-scoped object and for a list over all namespaces. Never
+    /// empty.
     pub namespace: Option<String>,
-    /// Its name; empty for a list, and for an object whose name the API server will generate.
+    /// The object's name; empty for a list, and for an object whose name the API server will generate.
     pub name: String,
 }
 

@@ -28,9 +28,9 @@ pub struct Query {
 /// The two ways to find live objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueryBy {
-    /// One object, by name.
+    /// Selects the one object of this name.
     Name(String),
-    /// Any number of objects, by equality of every label.
+    /// Selects any number of objects: those that have all of these labels with exactly these values.
     Labels(BTreeMap<String, String>),
 }
 
@@ -61,7 +61,7 @@ pub trait Described {
     fn name(&self) -> &str;
     /// `metadata.namespace`; empty for a cluster-scoped object.
     fn namespace(&self) -> &str;
-    /// A label's value.
+    /// The value of the object's label `key`; none if the object lacks the label.
     fn label(&self, key: &str) -> Option<&str>;
 }
 

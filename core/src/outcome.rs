@@ -24,7 +24,7 @@ pub struct Outcome {
     pub versions: usize,
     /// The row of the decision table that matched.
     pub row: Row,
-    /// The decision.
+    /// The decision of that row: what the adapter should do with the resource.
     pub decision: Decision,
     /// The result of carrying the decision out.
     pub result: OutcomeResult,
@@ -45,13 +45,13 @@ pub struct Outcome {
 /// A former version that retention deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruned {
-    /// Its name.
+    /// The name of the deleted object.
     pub name: String,
     /// The retention limits that the version exceeded, in words.
     pub because: String,
 }
 
-/// One evaluated gate.
+/// One gate that the decision evaluated, with its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateRecord {
     /// The other resource that the gate belongs to: a deletion evaluates the orphan gates of all others.
@@ -59,7 +59,7 @@ pub struct GateRecord {
     pub resource: Option<String>,
     /// The gate's name: `when`, a key below `lifecycle`, or `patch[0]` and so on.
     pub name: String,
-    /// The gate's answer.
+    /// What the gate's expression came to: it holds, does not hold, or failed.
     pub answer: GateAnswer,
     /// The variables that the gate read, with their values; empty unless a trace was asked for.
     pub readings: Vec<Reading>,
@@ -90,13 +90,13 @@ pub enum OutcomeResult {
     Recreated,
     /// The adapter disowned every version.
     Disowned,
-    /// Every version is gone.
+    /// Every version of the resource is gone.
     Deleted,
     /// The API server accepted the deletion, but at least one version still exists.
     Deleting,
-    /// Nothing was done, because nothing has to be done.
+    /// The adapter did nothing, because the resource needs no change.
     Skipped,
-    /// Nothing was done yet; the next event decides again.
+    /// The adapter did nothing yet; the next event decides about the resource again.
     Waiting,
     /// The decision could not be made or carried out.
     Failed(Failure),

@@ -112,7 +112,7 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
 /// A text after its correction.
 #[derive(Debug)]
 pub struct Corrected {
-    /// The text.
+    /// The report's body to send: corrected, or unchanged if nothing had to be corrected.
     pub text: String,
     /// Whether the API would find a status without `observed_generation` in the text.
     pub lacks_generation: bool,

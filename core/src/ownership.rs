@@ -43,9 +43,9 @@ pub enum CompetingSelector<'a> {
 pub enum Owned {
     /// The resource owns the object.
     Yes,
-    /// The object is foreign.
+    /// The resource does not own the object; the adapter must not change it.
     No,
-    /// Only the rendered manifest can tell, and it was not rendered.
+    /// Ownership depends on the rendered manifest, which was not rendered.
     Ambiguous,
 }
 

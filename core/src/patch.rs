@@ -27,7 +27,7 @@ const MANAGED: [&str; 7] = [
 pub(crate) struct Fault {
     /// The keys from the document's root to the field.
     pub(crate) path: Vec<&'static str>,
-    /// What is wrong.
+    /// Why a patch must not write the field.
     pub(crate) message: String,
     /// The cure, if there is one to name.
     pub(crate) help: Option<&'static str>,

@@ -31,7 +31,7 @@ pub fn build(node: &PayloadNode, scope: &Scope, warnings: &mut Vec<String>) -> R
 /// The position of a node in a payload, as far as statuses are treated differently there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The payload itself.
+    /// The root of the payload.
     Root,
     /// The `conditions` of a status.
     Conditions,
@@ -39,7 +39,7 @@ enum Place {
     Condition,
     /// A member without which the API rejects a status.
     Required,
-    /// Anywhere else.
+    /// A position at which the payload is built as any other value.
     Elsewhere,
 }
 

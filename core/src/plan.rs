@@ -64,9 +64,9 @@ use owner::OwnerStatus;
 /// A write that the caller has to execute before the planner continues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// The resource's name.
+    /// The name of the written resource in the task.
     pub resource: String,
-    /// Why it is written.
+    /// The reason of the write: the decision, or retention.
     pub purpose: Purpose,
     /// The command for the executor.
     pub command: Command,
@@ -77,18 +77,18 @@ pub struct Write {
 pub enum Purpose {
     /// The decision about the resource.
     Decided(Decision),
-    /// Retention deletes former versions.
+    /// Retention deletes former versions that exceed its limits.
     Prune,
 }
 
-/// What the caller has to do before the planner can continue.
+/// The step that the caller has to take before the planner can continue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Send these reads, all at the same time, and pass each result to [`Planner::observe`].
     Read(Vec<Read>),
     /// Execute this write, and pass its result to [`Planner::record`].
     Write(Box<Write>),
-    /// Nothing: every resource has an outcome.
+    /// The caller has nothing left to do: every resource has an outcome.
     Done,
 }
 
@@ -106,10 +106,10 @@ pub struct Planner<'t> {
     outcomes: Vec<Outcome>,
 }
 
-/// What the plan does next. The current resource is the first one without an outcome.
+/// The planner's current step. The current resource is the first one without an outcome.
 #[derive(Debug)]
 enum State {
-    /// The caller reads objects.
+    /// The planner waits for the objects that the caller reads.
     Reading,
     /// The next step applies the decision table to the current resource.
     Deciding(Attempt),
@@ -134,7 +134,7 @@ enum Attempt {
 /// The namespace (empty for a cluster-scoped object) and the name of an object.
 type Place = (String, String);
 
-/// What the plan knows of one resource.
+/// The planner's knowledge about one resource: its query, the observed objects, and its status as an owner.
 #[derive(Debug, Default)]
 struct Slot {
     query: Option<Query>,
@@ -143,7 +143,8 @@ struct Slot {
     observation: Option<Observation>,
     /// For each nested discovery, whether its object is unread.
     unknown_inside: Vec<bool>,
-    /// What later resources that name this one as their owner need to know of it; set when its turn is over.
+    /// The status that resources which name this one as their owner look at; set when the turn of this resource
+    /// is over.
     owner_status: Option<OwnerStatus>,
 }
 
@@ -172,7 +173,7 @@ struct Pending {
 enum After {
     /// The object that was observed; `resources` shows it already.
     AsObserved,
-    /// This object, or none.
+    /// This object instead of the observed one; none if `resources` should show no object.
     Now(Option<Version>),
 }
 

@@ -35,16 +35,16 @@ pub struct PostReport {
 /// The result of one action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionResult {
-    /// The action's name.
+    /// The post action's name in the task.
     pub name: String,
-    /// How the action ended.
+    /// How the post action ended: executed, skipped or failed.
     pub end: ActionEnd,
 }
 
 /// How an action ended: executed, skipped or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionEnd {
-    /// The action ran.
+    /// The post action ran, and its API call succeeded if it has one.
     Executed,
     /// The action did not run, for this reason.
     Skipped(String),

@@ -18,7 +18,7 @@ use crate::value::{self, Typed};
 /// The result of all preconditions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Every precondition is met.
+    /// Every precondition of the task is met.
     Met,
     /// A precondition is not met; the text names it and says why.
     NotMet(String),
@@ -31,9 +31,9 @@ pub enum Verdict {
 /// The result of one precondition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreconditionResult {
-    /// The precondition's name.
+    /// The precondition's name in the task.
     pub name: String,
-    /// Whether it is met.
+    /// Whether the precondition is met; false also if it could not be evaluated.
     pub met: bool,
     /// The error, if the precondition could not be evaluated.
     pub error: Option<String>,

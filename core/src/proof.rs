@@ -37,11 +37,11 @@ pub struct Claim<'a> {
     /// The API group of the object; empty for the core group. The version is left out, because the API server
     /// serves one object in several.
     pub group: &'a str,
-    /// The object's kind.
+    /// The Kubernetes kind of the object.
     pub kind: &'a str,
     /// The object's namespace; empty if it is cluster-scoped.
     pub namespace: &'a str,
-    /// The object's name.
+    /// The name of the object.
     pub name: &'a str,
 }
 

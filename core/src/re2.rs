@@ -14,7 +14,7 @@ use regex::Regex;
 /// several times over.
 pub const MAX_SIZE: usize = 50_000;
 
-/// A compiled pattern.
+/// A compiled regular expression in RE2's syntax.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     regex: Regex,
@@ -27,9 +27,9 @@ pub enum PatternError {
     /// A part of the pattern is not RE2 syntax.
     #[error("`{part}` in the pattern: {reason}")]
     Syntax {
-        /// The part.
+        /// The text of the part that is not RE2 syntax.
         part: String,
-        /// What is wrong with the part.
+        /// Why that part is not RE2 syntax.
         reason: &'static str,
     },
     /// The compiled pattern would be too large.

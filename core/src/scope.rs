@@ -76,7 +76,7 @@ impl Scope {
         }
     }
 
-    /// Removes a top-level variable.
+    /// Removes the top-level variable `name`; does nothing if it is not set.
     pub fn unset(&mut self, name: &str) {
         self.template_data.take();
         self.variables.remove(name);
@@ -93,7 +93,7 @@ impl Scope {
         }
     }
 
-    /// Returns a top-level variable.
+    /// Returns the value of the top-level variable `name`; none if it is not set.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.variables.get(name).map(Variable::value)

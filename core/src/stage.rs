@@ -11,19 +11,19 @@ use crate::task::LogLevel;
 
 /// A part of a pass that may need I/O.
 pub trait Stage {
-    /// The stage's result.
+    /// The type of the stage's result.
     type Done;
 
     /// Continues the stage: first without an answer, then with the answer to the last need.
     fn resume(&mut self, scope: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done>;
 }
 
-/// What a stage returned: a need, or its result.
+/// What a stage returns to its caller: a need for I/O, or the stage's result.
 #[derive(Debug)]
 pub enum Progress<T> {
     /// The stage needs I/O: the caller does it, then resumes the stage with the answer.
     Needs(Need),
-    /// The stage has ended.
+    /// The stage has ended with this result.
     Done(T),
 }
 
@@ -36,7 +36,7 @@ pub enum Need {
     File(String),
     /// Log a line of the task's `log`. Answered by [`Answer::Logged`].
     Log {
-        /// The level.
+        /// The level at which to log the line.
         level: LogLevel,
         /// The rendered text, or why it could not be rendered.
         message: Result<String, String>,
@@ -50,7 +50,7 @@ pub enum Answer {
     Called(Result<String, CallError>),
     /// The file's content, or the error.
     Read(Result<String, String>),
-    /// The line was logged.
+    /// The caller logged the line.
     Logged,
 }
 
@@ -63,7 +63,7 @@ pub enum CallError {
     /// A server answered that another resource does not exist. (A 404 for a wrong URL is a plain failure.)
     #[error("{0}")]
     ResourceNotFound(String),
-    /// Any other failure.
+    /// The call failed for any other reason; the text says why.
     #[error("{0}")]
     Failed(String),
 }
@@ -79,10 +79,10 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Every phase, in order.
+    /// Every phase, in the order in which a pass runs them.
     pub const ALL: [Self; 4] = [Self::ParamExtraction, Self::Preconditions, Self::Resources, Self::PostActions];
 
-    /// The phase's identifier.
+    /// The phase's identifier in errors, metrics and traces.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,11 +97,11 @@ impl Phase {
 /// A failure of one step of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct PhaseError {
-    /// The phase.
+    /// The phase that failed.
     pub phase: Phase,
     /// The name of the failed param, precondition, resource, payload or action.
     pub step: String,
-    /// What went wrong.
+    /// Why the step failed.
     pub message: String,
 }
 

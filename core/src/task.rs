@@ -20,12 +20,12 @@ use crate::cel::Expression;
 use crate::id::GroupVersionKind;
 use crate::template::{Template, Tree};
 
-/// The compiled task file.
+/// The compiled task file: what the adapter does for each event.
 #[derive(Debug)]
 pub struct Task {
-    /// Phase 1, in order.
+    /// The params (phase 1), in the order in which the adapter reads them.
     pub params: Vec<Param>,
-    /// Phase 2, in order.
+    /// The preconditions (phase 2), in the order in which the adapter evaluates them.
     pub preconditions: Vec<Precondition>,
     /// When the adapter reads live objects.
     pub discover: Discover,
@@ -42,14 +42,14 @@ pub struct Task {
 /// When the adapter reads live objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Discover {
-    /// Only if every precondition is met.
+    /// The adapter reads live objects only if every precondition is met.
     #[default]
     WhenMet,
     /// For every event, so that a report can include live objects although a precondition is not met.
     Always,
 }
 
-/// One entry of `params`.
+/// One entry of the task's `params`: a variable that is set for each event.
 #[derive(Debug)]
 pub struct Param {
     /// The variable that the param sets. Not unique: the last param of a name that succeeds wins.
@@ -68,13 +68,13 @@ pub struct Param {
 /// The source of a param's value.
 #[derive(Debug)]
 pub enum ParamSource {
-    /// `env.NAME`.
+    /// The environment variable `NAME`, written `env.NAME`.
     Environment(String),
-    /// `event.a.b`.
+    /// A path into the event's `data`, written `event.a.b`.
     Event(String),
-    /// `config.a.b`.
+    /// A path into the adapter's configuration, written `config.a.b`.
     Config(String),
-    /// Any other text: a path into an earlier param if its first segment is one, else into the event.
+    /// Any other text: a path into an earlier param if the first segment names one, else into the event.
     Path(String),
     /// A JSON object from the API.
     ApiCall(ApiCall),
@@ -82,14 +82,14 @@ pub enum ParamSource {
     Expression(Expression),
     /// A file, read for every event.
     File {
-        /// The file's path.
+        /// The path of the file in the adapter's file system.
         path: String,
         /// Whether to drop white space around the content.
         trim: bool,
     },
 }
 
-/// One entry of `preconditions`.
+/// One entry of the task's `preconditions`.
 #[derive(Debug)]
 pub struct Precondition {
     /// The precondition's name; with an API call also the variable of the response.
@@ -107,9 +107,9 @@ pub struct Precondition {
 /// A log line that a task asks for.
 #[derive(Debug)]
 pub struct LogLine {
-    /// Its text.
+    /// The template of the text to log.
     pub message: Template,
-    /// Its level.
+    /// The level at which the adapter logs the line.
     pub level: LogLevel,
 }
 
@@ -127,20 +127,20 @@ pub enum LogLevel {
 /// The check of a precondition.
 #[derive(Debug)]
 pub enum Check {
-    /// Its API call succeeds.
+    /// The precondition is met if its API call succeeds.
     CallSucceeds,
-    /// Every condition is met.
+    /// The precondition is met if every one of these conditions is met.
     Conditions(Vec<Condition>),
-    /// The expression is true.
+    /// The precondition is met if this expression is true.
     Expression(Expression),
 }
 
-/// One structured condition.
+/// One structured condition of a precondition: a field, an operator and an expected value.
 #[derive(Debug)]
 pub struct Condition {
     /// The path of the value to compare.
     pub field: FieldPath,
-    /// The comparison.
+    /// How the condition compares the field's value with the expected value.
     pub operator: Operator,
     /// The value to compare with; null for [`Operator::Exists`].
     pub value: Value,
@@ -174,7 +174,7 @@ pub struct Capture {
 /// How a capture reads the response.
 #[derive(Debug)]
 pub enum CaptureSource {
-    /// By a path.
+    /// The capture reads a path into the response.
     Field(FieldPath),
     /// By an expression, which reads the response's keys, and the response itself under the precondition's
     /// name.
@@ -184,7 +184,7 @@ pub enum CaptureSource {
 pub use self::kinds::is_namespaced;
 pub use crate::field::FieldPath;
 
-/// One entry of `resources`.
+/// One entry of the task's `resources`: the objects to reconcile.
 #[derive(Debug)]
 pub struct Resource {
     /// The resource's name, unique in the task; `resources.<name>` in expressions.
@@ -199,7 +199,8 @@ pub struct Resource {
     pub discovery: Discovery,
     /// Objects inside the discovered one that become `resources.<name>` too.
     pub nested: Vec<NestedDiscovery>,
-    /// The resource's gates.
+    /// The conditions under which the adapter creates, updates, patches, recreates, disowns or deletes the
+    /// objects.
     pub gates: Gates,
     /// The resource that the objects name in their `ownerReferences`: its index in the task's list, lower
     /// than this one's.
@@ -211,11 +212,11 @@ pub struct Resource {
 /// How the adapter reaches the cluster in which a resource lives.
 #[derive(Debug)]
 pub enum TransportKind {
-    /// The Kubernetes API.
+    /// The adapter writes through the Kubernetes API of its own cluster.
     Kubernetes,
-    /// A Maestro consumer.
+    /// The adapter writes through Maestro, for the cluster of one consumer.
     Maestro {
-        /// The consumer's name.
+        /// The template of the Maestro consumer's name.
         target_cluster: Template,
     },
 }
@@ -258,9 +259,10 @@ pub struct Discovery {
 /// The two ways to find live objects.
 #[derive(Debug)]
 pub enum DiscoverBy {
-    /// One object, by name.
+    /// Searches for the one object of this name.
     Name(Template),
-    /// Any number of objects, by labels and their exact values; keys and values are templates.
+    /// Searches for all objects that have these labels with exactly these values. Keys and values are
+    /// templates.
     Labels(Vec<(Template, Template)>),
 }
 
@@ -282,17 +284,17 @@ pub struct Gates {
     pub create: Option<Expression>,
     /// `lifecycle.apply.when`: asked before every creation and update.
     pub apply: Option<Expression>,
-    /// `lifecycle.patch`, in order.
+    /// `lifecycle.patch`: the partial writes, in the order in which they are sent.
     pub patches: Vec<Patch>,
-    /// `lifecycle.recreate.when`, or `recreate_on_change`.
+    /// `lifecycle.recreate.when` or `recreate_on_change`: when to replace the object by a new one.
     pub recreate: Option<Recreate>,
-    /// `lifecycle.orphan.when`, or `lifecycle.detach.when`.
+    /// `lifecycle.orphan.when` or `lifecycle.detach.when`: when to disown the objects.
     pub orphan: Option<Expression>,
-    /// `lifecycle.delete`.
+    /// `lifecycle.delete`: when and how to delete the objects.
     pub delete: Option<DeleteGate>,
 }
 
-/// One entry of `lifecycle.patch`.
+/// One entry of `lifecycle.patch`: a partial write and its gate.
 #[derive(Debug)]
 pub struct Patch {
     /// Whether to send the patch.
@@ -337,7 +339,7 @@ impl Gates {
 /// When a new object replaces the live one.
 #[derive(Debug)]
 pub enum Recreate {
-    /// When the expression holds.
+    /// A new object replaces the live one when this expression is true.
     When(Expression),
     /// When the live object has a generation, and a lower one than desired: `recreate_on_change: true`.
     OnChange,
@@ -346,13 +348,13 @@ pub enum Recreate {
 /// The gate of a deletion, and how to delete.
 #[derive(Debug)]
 pub struct DeleteGate {
-    /// The gate.
+    /// The expression that decides whether the adapter deletes the objects.
     pub when: Expression,
-    /// What the API server does with dependents.
+    /// What the API server does with the dependents of the deleted objects.
     pub propagation: PropagationPolicy,
 }
 
-/// Kubernetes' deletion propagation policies.
+/// Kubernetes' deletion propagation policies: what becomes of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PropagationPolicy {
     /// The API server deletes the object at once, and the dependents afterwards.
@@ -364,7 +366,7 @@ pub enum PropagationPolicy {
     Orphan,
 }
 
-/// One entry of `post.payloads`.
+/// One entry of `post.payloads`: a JSON text for the bodies of post actions.
 #[derive(Debug)]
 pub struct Payload {
     /// The variable of the payload's JSON text.
@@ -378,11 +380,11 @@ pub struct Payload {
 /// A node of a payload's `build` tree.
 #[derive(Debug)]
 pub enum PayloadNode {
-    /// A value without templates.
+    /// A value without templates, which the payload contains as it is.
     Literal(Value),
     /// A template; its result is always a string.
     Text(Template),
-    /// A list.
+    /// A list whose elements are built one by one.
     List(Vec<PayloadNode>),
     /// A mapping whose keys are templates.
     Map(Vec<(Template, PayloadNode)>),
@@ -400,18 +402,18 @@ pub enum PayloadNode {
 pub enum PayloadSource {
     /// A path into the variables.
     Field(FieldPath),
-    /// An expression.
+    /// A CEL expression, whose result is the value.
     Expression(Expression),
 }
 
-/// One entry of `post.post_actions`.
+/// One entry of `post.post_actions`: a step after the resources, such as a report to the API.
 #[derive(Debug)]
 pub struct Action {
-    /// The action's name.
+    /// The name of the post action.
     pub name: String,
     /// Whether to run the action; always, if none.
     pub when: Option<Expression>,
-    /// The line to log.
+    /// The line to log when the action runs.
     pub log: Option<LogLine>,
     /// The API call to make.
     pub api_call: Option<ApiCall>,

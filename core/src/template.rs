@@ -98,12 +98,12 @@ pub struct Tree {
     root: tree::Node,
 }
 
-/// What is known of a value in a [`Tree`] before it is rendered.
+/// How much is known about a value in a [`Tree`] before an event renders it.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'tree> {
     /// The tree has no such value.
     Absent,
-    /// A value without templates.
+    /// A value without templates, which is the same for every event.
     Literal(&'tree Value),
     /// A string template, whose value only an event decides.
     Template(&'tree Template),
@@ -116,7 +116,7 @@ pub enum Part<'tree> {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("template parse error{}: {message}", at(*position))]
 pub struct TemplateError {
-    /// The parser's message.
+    /// The parser's message about the mistake.
     pub message: String,
     /// The line and the column of the mistake, both from 1, if the parser reports them.
     pub position: Option<(usize, usize)>,

@@ -39,9 +39,9 @@ pub enum LookupError {
     /// A mapping on the path lacks the next key.
     #[error("field `{key}` not found in path `{path}`")]
     Missing {
-        /// The key.
+        /// The key that the mapping lacks.
         key: String,
-        /// The whole path.
+        /// The whole path that was looked up.
         path: String,
     },
     /// A value on the path is not a mapping.
@@ -49,7 +49,7 @@ pub enum LookupError {
     NotAMap {
         /// The path to that value; empty for the root.
         parent: String,
-        /// The whole path.
+        /// The whole path that was looked up.
         path: String,
     },
 }

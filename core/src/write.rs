@@ -17,14 +17,14 @@ pub enum Command {
     Create {
         /// The destination in which the object is created.
         destination: Destination,
-        /// The stamped object.
+        /// The rendered manifest with the adapter's labels and annotation: the object to send.
         desired: Value,
     },
     /// Forced server-side apply to the object with the target's UID.
     Update {
         /// The stamped object, without `metadata.uid`.
         desired: Value,
-        /// The fence.
+        /// The live object to update. The API server refuses the write if another object took its place.
         target: Target,
         /// The live object, because a transport may have to migrate its managed fields first.
         live: Version,
@@ -34,16 +34,16 @@ pub enum Command {
     Recreate {
         /// The destination in which the object is created.
         destination: Destination,
-        /// The stamped object.
+        /// The rendered manifest with the adapter's labels and annotation: the object to create.
         desired: Value,
         /// The objects to delete before the creation.
         targets: Vec<Target>,
     },
     /// Delete every target, each with its fence. A target that is already gone counts as deleted.
     Delete {
-        /// The objects to delete.
+        /// The live objects to delete, all of the same resource.
         targets: Vec<Target>,
-        /// What the API server does with dependents.
+        /// What the API server does with the dependents of the deleted objects.
         propagation: PropagationPolicy,
     },
     /// Send the JSON merge patches (RFC 7396) in order, each fenced by the resource version that the one
@@ -64,10 +64,10 @@ pub enum Command {
     },
 }
 
-/// One object to disown.
+/// One live object to disown, with the patch that disowns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disowning {
-    /// The fence.
+    /// The live object to disown. The API server refuses the patch if another object took its place.
     pub target: Target,
     /// The JSON merge patch that removes the adapter's labels and adds the label `disowned`.
     pub patch: Value,
@@ -76,15 +76,15 @@ pub struct Disowning {
 /// The fenced reference to one live object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The object's destination.
+    /// The destination in which the object lives: this cluster, or a Maestro consumer.
     pub destination: Destination,
-    /// The object's kind.
+    /// The object's API group, version and kind.
     pub kind: GroupVersionKind,
     /// The object's namespace; none for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// The object's name.
+    /// The name of the object.
     pub name: String,
-    /// Its UID: the API server refuses the write if another object has the same name by now.
+    /// The object's UID: the API server refuses the write if another object has the same name by now.
     pub uid: String,
     /// Its resource version when it was read; empty if unknown. The API server refuses a write or deletion if
     /// the object changed since, because the decision was made about an older state.
@@ -106,7 +106,7 @@ pub enum Executed {
     DeletedNotCreated(NotCreated),
     /// Deletion began, but these targets still exist.
     Deleting(Vec<Version>),
-    /// Every target is gone.
+    /// Every target of the deletion is gone.
     Deleted,
     /// Some targets were not deleted. Deletions of other targets are not undone.
     DeleteFailed {
@@ -121,7 +121,7 @@ pub enum Executed {
     PatchFailed {
         /// The object as the patch before returned it, if there was one.
         object: Option<Value>,
-        /// Why the patch failed.
+        /// Why the API server did not accept the failed patch.
         error: WriteError,
     },
     /// Every object that still existed was disowned; the objects as the server returned them, the last one at
@@ -132,7 +132,7 @@ pub enum Executed {
         /// The targets that were not disowned, with the errors; at least one.
         failures: Vec<(Target, WriteError)>,
     },
-    /// The write failed.
+    /// The command failed at its first request, so no later one was sent.
     Failed(WriteError),
 }
 
@@ -141,7 +141,7 @@ pub enum Executed {
 pub enum NotCreated {
     /// The name is taken by this object, or by one that was gone when read back.
     NameTaken(Option<Value>),
-    /// The creation failed.
+    /// The API server did not accept the creation.
     Failed(WriteError),
 }
 
@@ -149,7 +149,7 @@ pub enum NotCreated {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to {call}: {message}")]
 pub struct WriteError {
-    /// The kind of refusal.
+    /// The kind of refusal, on which the adapter's next decision or report depends.
     pub kind: WriteErrorKind,
     /// The request: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
     pub call: String,
@@ -164,20 +164,20 @@ pub struct WriteError {
 pub enum WriteErrorKind {
     /// 404 or 410: the object, its kind or its namespace does not exist.
     NotFound,
-    /// 409 `AlreadyExists`.
+    /// 409 `AlreadyExists`: an object of this name exists.
     AlreadyExists,
     /// 409 Conflict, or 422 that names `metadata.uid`: the object is no longer the one that was read.
     Conflict,
     /// 400 and 422: the server does not accept the object.
     Invalid,
-    /// 401 and 403.
+    /// 401 and 403: the server does not allow the adapter to make the request.
     Forbidden,
-    /// 429.
+    /// 429: the server limits the adapter's requests.
     TooManyRequests,
-    /// 5xx: the server failed.
+    /// 5xx: the server failed, or is not ready to answer.
     Unavailable,
     /// No answer: connection refused, reset, or cut.
     Unreachable,
-    /// The event's deadline passed.
+    /// The event's deadline passed before the server answered.
     DeadlineExceeded,
 }

@@ -132,7 +132,7 @@ impl Questions for ConstantAnswers {
     fn note_conflict(&mut self, _: GateAnswer) {}
 }
 
-/// All input of a pass.
+/// The compiled task, event and live objects that one benchmarked reconcile pass takes as input.
 struct Fixture {
     task: Task,
     host: Host,

@@ -22,14 +22,14 @@ use self::results::Results;
 pub use super::readings::Key;
 use super::{Expression, lint, readings};
 
-/// What is certain of an entry of `resources` when an expression is evaluated.
+/// Whether an entry of `resources` exists when an expression is evaluated, as far as the load can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// The entry is not there.
     Absent,
     /// The entry is there, an object.
     Present,
-    /// Nothing is certain.
+    /// The entry may exist or not.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub struct Possible {
     pub holds: bool,
     /// A result that counts as false.
     pub does_not_hold: bool,
-    /// An error.
+    /// The expression can fail with an error.
     pub fails: bool,
     /// An optional without a value: a gate fails then, another condition holds.
     pub has_no_value: bool,
@@ -59,19 +59,19 @@ pub enum Relation {
     Around,
     /// The two need the same answer to one test, and nothing keeps them from holding together.
     Overlapping,
-    /// Nothing is certain.
+    /// No relation is certain.
     Unrelated,
 }
 
-/// What is known at load.
+/// The facts about entries and variables that are known when the task is loaded.
 pub(super) struct Context<'c> {
-    /// What is certain of an entry of `resources`.
+    /// Says of an entry of `resources`, by its name, whether it exists at the evaluation.
     pub(super) entries: &'c dyn Fn(&str) -> Presence,
     /// The expression that a variable stands for.
     pub(super) definitions: &'c dyn Fn(&str) -> Option<Expression>,
 }
 
-/// What is certain of the result of an expression.
+/// The possible results of an expression, as far as they are certain when the task is loaded.
 #[derive(Debug, Clone)]
 pub struct AbstractValue {
     /// The expression with what is known in it.

@@ -28,7 +28,7 @@ fn string<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     text.map(|text| CowVal::owned(CelString::from(text))).ok_or_else(|| no_overload("string", &arguments))
 }
 
-/// `bool(x)`.
+/// Converts a value to a boolean: the CEL function `bool(x)`.
 fn boolean<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("bool", arguments)?;
     if value.downcast_ref::<CelBool>().is_some() {

@@ -29,7 +29,7 @@ pub(super) const MAX_BYTES: usize = 32 << 20;
 /// The variable that holds the budget; no author can write its name.
 pub(super) const BUDGET: &str = "@budget";
 
-/// What one evaluation has cost so far. Clones share the counters.
+/// The iterations and bytes that one evaluation has spent so far. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Budget(Arc<Spent>);
 

@@ -23,10 +23,10 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
 /// Longest path of `dig`, in bytes: each dot costs a lookup of the remaining path.
 const MAX_PATH: usize = 1024;
 
-/// What the interpreter gives to a function.
+/// The arguments that the interpreter passes to a function of the adapter.
 pub(super) type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
 
-/// What a function gives back.
+/// The result that a function of the adapter returns to the interpreter.
 pub(super) type Resolved<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// The arguments of a function, as an array.

@@ -146,7 +146,7 @@ fn holds(value: &dyn Val, field: &dyn Val) -> Result<bool, ExecutionError> {
     value.as_container().filter(|_| kind == Kind::Map).map_or(Ok(false), |map| map.contains(field))
 }
 
-/// `[?value]`, `{?key: value}`.
+/// Reads the optional of an optional element `[?value]` or entry `{?key: value}`.
 fn optional<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take(OPTIONAL, arguments)?;
     if value.downcast_ref::<CelOptional<'v>>().is_some() {
@@ -185,7 +185,7 @@ fn matches<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     is_match(&compiled)
 }
 
-/// `text.indexOf(part, from)`.
+/// Finds the first position of a part from an index on: `text.indexOf(part, from)`.
 fn index_of<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     position("indexOf", arguments, |text, part, from| {
         let (start, _) = text.char_indices().nth(from)?;

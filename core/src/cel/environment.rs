@@ -15,7 +15,7 @@ use super::{answer, conditions, conversions, cost, data, dialect, limits, lists,
 /// The variable that holds the time of the event; no author can write its name.
 pub(super) const NOW: &str = "@now";
 
-/// The environment.
+/// The variables and functions that every expression is evaluated with.
 #[expect(clippy::expect_used, reason = "the declarations are constants, and every test runs them")]
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(build().expect("declarations conflict")));
 
@@ -93,7 +93,7 @@ pub(super) fn is_member_function(name: &str) -> bool {
     MEMBER_FUNCTIONS.iter().any(|group| group.contains(&name))
 }
 
-/// All functions. The interpreter does not list its own, so a test calls each of these.
+/// The names of all functions, in groups. The interpreter does not list its own, so a test calls each of these.
 pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["bool", "bytes", "double", "duration", "dyn", "int", "matches", "size", "string", "timestamp", "type", "uint"],
     &["optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "lists.range", "strings.quote"],
@@ -102,7 +102,7 @@ pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["has"],
 ];
 
-/// All functions that are called on a value.
+/// The names of all functions that are called on a value, such as `text.size()`, in groups.
 pub(super) const MEMBER_FUNCTIONS: &[&[&str]] = &[
     &["contains", "endsWith", "matches", "size", "startsWith"],
     &["getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"],

@@ -67,7 +67,7 @@ impl VariableResolver for Resolver<'_> {
 /// The result of an evaluation; none is `optional.none()`.
 type Resolved = Result<Option<Typed>, ExecutionError>;
 
-/// Evaluates a program.
+/// Evaluates a compiled expression with the variables of a scope and a new budget.
 pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
     evaluate_within(&Budget::default(), program, scope)
 }

@@ -13,7 +13,7 @@ use super::walk::{self, Node};
 /// A name that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    /// A variable.
+    /// A variable, which may or may not exist.
     Variable(String),
     /// A function that does not exist.
     UnknownFunction(String),

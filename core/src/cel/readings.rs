@@ -166,7 +166,7 @@ fn quoted(text: &str) -> String {
 /// A key of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// One key.
+    /// Exactly this key, dots included.
     Exact(String),
     /// The dotted path of a call of `dig`: one key with dots, or several keys.
     Dotted(String),

@@ -14,21 +14,21 @@ const REDACTED: &str = "[redacted]";
 /// The annotation with the whole manifest that `kubectl apply` sent last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A value, and what it is a part of.
+/// A value, and the kind of container that it is in.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'v> {
     value: &'v Value,
     within: Within,
 }
 
-/// What a value is a part of.
+/// The kind of container that a value is in, which decides whether a summary may show the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// Neither a Secret nor `env`.
+    /// The value is in no container with confidential data: neither a Secret nor `env`.
     Anything,
-    /// It is the metadata of a Secret.
+    /// The value is the `metadata` of a Secret.
     SecretMetadata,
-    /// It is the annotations of a Secret.
+    /// The value is the `annotations` of a Secret.
     SecretAnnotations,
     /// Data that nobody may see.
     Confidential,
@@ -61,7 +61,7 @@ impl<'v> Place<'v> {
         self.value.as_array()?.get(index).map(|value| self.same(value))
     }
 
-    /// The text.
+    /// Writes the value as a short text for logs, with confidential parts redacted.
     pub(super) fn summary(self) -> String {
         if self.within == Within::Confidential {
             return REDACTED.to_owned();

@@ -3,12 +3,12 @@
 //! In goes the parser's message, out come what was found and what to write. A message that is not known here goes out as it
 //! came: the words help, nothing is decided by them.
 
-/// What is wrong with an expression.
+/// The fault of an expression that does not parse, and its cure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// What was found.
+    /// The fault in plain words, such as an unexpected character.
     pub(super) found: String,
-    /// What to write instead.
+    /// The text or syntax to write instead, if there is one to name.
     pub(super) cure: Option<&'static str>,
 }
 
@@ -156,7 +156,7 @@ fn unquoted(token: &str) -> &str {
 mod tests {
     use crate::cel::{Expression, ExpressionError};
 
-    /// What is found and what to write, with line and column.
+    /// Returns an expression's fault and cure, with line and column.
     fn fault(source: &str) -> String {
         match Expression::parse(source) {
             Err(ExpressionError::Parse { message, help, line, column }) => {

@@ -1,4 +1,4 @@
-//! What expressions mean, from the outside.
+//! Tests of expressions through the public functions of `cel`: for each source text, the expected result.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -99,7 +99,7 @@ fn check(scope: &Scope, cases: Vec<(&str, Expected)>) {
     }
 }
 
-/// What the case expects.
+/// The result that a test case expects of its expression.
 #[derive(Debug)]
 enum Expected {
     Is(Value),

@@ -39,13 +39,13 @@ pub(super) fn grouped(nanoseconds: u32) -> String {
     }
 }
 
-/// RFC 3339 in UTC.
+/// Writes a timestamp as RFC 3339 text in UTC; `fraction` writes the nanoseconds.
 pub(super) fn timestamp_text(value: &DateTime<FixedOffset>, fraction: fn(u32) -> String) -> String {
     let time = value.naive_utc();
     format!("{}{}Z", time.format("%Y-%m-%dT%H:%M:%S"), fraction(value.timestamp_subsec_nanos()))
 }
 
-/// Seconds with an `s`.
+/// Writes a duration as seconds with an `s`; `fraction` writes the nanoseconds.
 pub(super) fn duration_text(value: &TimeDelta, fraction: fn(u32) -> String) -> String {
     let (seconds, nanoseconds) = (value.num_seconds(), value.subsec_nanos());
     let sign = if seconds < 0 || nanoseconds < 0 { "-" } else { "" };
@@ -103,7 +103,7 @@ fn duration<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     Ok(CowVal::owned(CelDuration::from(TimeDelta::nanoseconds(nanoseconds))))
 }
 
-/// `-x`.
+/// Negates a duration or number: the operator `-x`.
 fn negate<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take(operators::NEGATE, arguments)?;
     if let Some(duration) = value.downcast_ref::<CelDuration>() {
@@ -118,7 +118,7 @@ fn negate<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     }
 }
 
-/// `int(duration)`.
+/// Converts a duration to its nanoseconds: the CEL function `int(duration)`.
 fn nanoseconds<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("int", arguments)?;
     let span = value.downcast_ref::<CelDuration>().and_then(|span| span.inner().num_nanoseconds());

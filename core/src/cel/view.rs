@@ -151,7 +151,7 @@ struct View<'a> {
     made: OnceLock<Made<'a>>,
 }
 
-/// One level of a view as CEL's own list or map.
+/// One level of a view, converted to CEL's own list or map.
 #[derive(Debug)]
 enum Made<'a> {
     List(CelList<'a>),

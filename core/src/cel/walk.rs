@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, operators};
 
-/// A node, and where it stands.
+/// A node of a syntax tree, and its position there.
 #[derive(Clone)]
 pub(super) struct Node<'e> {
     pub(super) expr: &'e Expr,
-    /// 1 for the root.
+    /// The depth of the node in the tree; 1 for the root.
     pub(super) depth: usize,
-    /// How many loop bodies enclose it.
+    /// How many loop bodies enclose the node.
     pub(super) loops: usize,
     bound: Option<Rc<Bound<'e>>>,
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-/// One path per line, and its result in client-go v0.35: JSON, `MISSING`, or `PARSE` for a parse error.
+/// Paths and their results in client-go v0.35, one pair per line. A result is JSON, `MISSING`, or `PARSE` for a
+/// parse error.
 const GOLDEN: &str = include_str!("golden.tsv");
 
 fn document() -> Value {

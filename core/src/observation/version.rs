@@ -1,4 +1,4 @@
-//! One live object.
+//! One live object of a resource, as the adapter read it, and access to the metadata on which decisions depend.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::id::Generation;
 use crate::keys;
 use crate::observation::Described;
 
-/// One live object.
+/// One live object of a resource, as the adapter read it. A resource with retention has several versions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     object: Value,
@@ -26,25 +26,25 @@ impl Version {
         Self { object, managed_fields }
     }
 
-    /// The object, without `metadata.managedFields`.
+    /// Returns the live object as JSON, without `metadata.managedFields`.
     #[must_use]
     pub fn into_object(self) -> Value {
         self.object
     }
 
-    /// The object, without `metadata.managedFields`.
+    /// The live object as JSON, without `metadata.managedFields`.
     #[must_use]
     pub fn object(&self) -> &Value {
         &self.object
     }
 
-    /// `metadata.managedFields`.
+    /// The object's `metadata.managedFields`, which [`Version::new`] took out of the object.
     #[must_use]
     pub fn managed_fields(&self) -> Option<&Value> {
         self.managed_fields.as_ref()
     }
 
-    /// `metadata.name`.
+    /// The object's `metadata.name`; empty if the object has none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.text("name")
@@ -68,19 +68,19 @@ impl Version {
         self.text("resourceVersion")
     }
 
-    /// A label's value.
+    /// The value of the object's label `key`; none if the object lacks the label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.member("labels", key)
     }
 
-    /// An annotation's value.
+    /// The value of the object's annotation `key`; none if the object lacks the annotation.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.member("annotations", key)
     }
 
-    /// `metadata.ownerReferences`.
+    /// The object's `metadata.ownerReferences`; empty if the object has none.
     #[must_use]
     pub fn owner_references(&self) -> &[Value] {
         self.metadata("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -106,7 +106,7 @@ impl Version {
         self.metadata("deletionTimestamp").is_some_and(|at| !at.is_null())
     }
 
-    /// `metadata.creationTimestamp`.
+    /// The object's `metadata.creationTimestamp`; none if it is absent or not a timestamp.
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {
         self.text("creationTimestamp").parse().ok()

@@ -36,16 +36,16 @@ pub(super) struct Status<'t> {
     pub(super) has_repeated_keys: bool,
 }
 
-/// An element of `conditions`.
+/// An element of the status's list `conditions`.
 #[derive(Debug)]
 pub(super) enum Element<'t> {
-    /// A condition.
+    /// An object, which the API reads as a condition.
     Condition(Condition<'t>),
     /// An element that is no object; the API rejects a status that has one.
     Other(&'t str),
 }
 
-/// One condition.
+/// One condition of a status, by its members.
 #[derive(Debug)]
 pub(super) struct Condition<'t>(Object<'t>);
 
@@ -77,7 +77,7 @@ impl<'t> Status<'t> {
         self.each().filter(move |condition| condition.text("type").as_deref() == Some(kind))
     }
 
-    /// Every condition.
+    /// Iterates over the conditions of every type; skips elements that are no objects.
     pub(super) fn each<'s>(&'s mut self) -> impl Iterator<Item = &'s mut Condition<'t>> {
         self.conditions.iter_mut().filter_map(|element| match element {
             Element::Condition(condition) => Some(condition),
@@ -220,7 +220,7 @@ fn list(text: &str) -> Option<Vec<&str>> {
     }
 }
 
-/// JSON's white space.
+/// The characters that JSON allows as white space between tokens.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Why the text does not begin with a JSON value: the fault and its position, without quoting the text, which

@@ -1,4 +1,4 @@
-//! What a status says after the corrections, whatever its author wrote.
+//! Tests of the adapter's corrections to a status, for payloads that a task's author may write.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod decoding;
@@ -23,7 +23,7 @@ fn sent(text: &str, outcomes: &[Outcome]) -> String {
     super::apply(text.to_owned(), Account { outcomes, unread: None }).text
 }
 
-/// What became of a resource without gates.
+/// Builds the outcome of a resource that evaluated no gate.
 fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome {
     let needs_nothing = matches!(
         decision,
@@ -71,7 +71,7 @@ fn condition(kind: &str, status: &str) -> Value {
     json!({ "type": kind, "status": status, "reason": "Mine", "message": "mine", "more": 1 })
 }
 
-/// What a status says of a condition: every mention of it.
+/// Returns the status and reason of every condition of type `kind` in a payload.
 fn mentions(payload: &Value, kind: &str) -> Vec<(String, String)> {
     let text = |condition: &Value, key: &str| condition[key].as_str().unwrap_or_default().to_owned();
     let conditions = payload["conditions"].as_array().into_iter().flatten();

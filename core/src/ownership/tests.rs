@@ -1,4 +1,4 @@
-//! What makes an object a resource's own, label by label.
+//! Tests of ownership: which labels make a resource the owner of an object.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::Timestamp;

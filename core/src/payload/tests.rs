@@ -1,4 +1,5 @@
-//! What a payload holds where a value is missing, and which mappings are value definitions.
+//! Tests of payloads: what the adapter builds for a missing value, and which mappings count as value
+//! definitions.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::json;

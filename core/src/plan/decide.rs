@@ -23,7 +23,7 @@ pub use questions::{Gate, GateAnswer, Questions, Rendered, Seen};
 pub struct Decided {
     /// The row that matched, or the row whose question failed.
     pub row: Row,
-    /// What the adapter does with the resource.
+    /// The decision: what the adapter should do with the resource.
     pub decision: Decision,
 }
 
@@ -214,7 +214,7 @@ enum State {
     Absent,
     /// At least one version is not terminating.
     Live,
-    /// All versions are terminating.
+    /// There are versions, and all of them are terminating.
     Terminating,
 }
 

@@ -81,7 +81,7 @@ pub(super) struct Examination<'a> {
     record: Record,
 }
 
-/// What was rendered and recorded while the table decided.
+/// The manifest and patches that were rendered while the table decided, and the record of the gates.
 pub(super) struct Examined {
     /// The stamped object, if it was rendered.
     pub(super) desired: Option<Desired>,

@@ -32,7 +32,7 @@ enum Found {
     Object(Value),
     /// No object; with a description of the searched object.
     Nothing(String),
-    /// Unknown, with the reason.
+    /// The object could not be looked for, for this reason; it may exist.
     Unreadable(String),
 }
 

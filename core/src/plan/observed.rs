@@ -12,7 +12,7 @@ use crate::scope::Scope;
 pub struct Read {
     /// The resource's index in the task's list.
     pub resource: usize,
-    /// The objects to read.
+    /// The query that selects the objects to read.
     pub query: Query,
 }
 

@@ -14,7 +14,7 @@ use crate::scope::Scope;
 /// The objects that a resource owns, among those that were found.
 #[derive(Debug, Default)]
 pub(super) struct Ownership {
-    /// Their indices among the objects found.
+    /// The indices of the owned objects among the objects found.
     pub(super) places: Vec<usize>,
     /// The rendered manifest, if ownership depends on it.
     pub(super) desired: Option<Result<Desired, Failure>>,

@@ -18,7 +18,7 @@ use crate::template::RenderError;
 /// A discovery that cannot become a query.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum QueryError {
-    /// A template failed.
+    /// A template of the discovery or the destination could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
     /// No object can have the rendered name, namespace or labels.

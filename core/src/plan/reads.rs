@@ -12,9 +12,9 @@ use crate::template::{Template, Tree};
 /// The names in `resources` that an expression or template can read.
 #[derive(Debug)]
 pub(super) enum Reads<'a> {
-    /// Any name: it uses `resources` as a whole, or indexes it by a computed value.
+    /// Any name: the expression or template uses `resources` as a whole, or indexes it by a computed value.
     Any,
-    /// Only these names.
+    /// Only the entries of these names; none if the set is empty.
     Only(BTreeSet<&'a str>),
 }
 

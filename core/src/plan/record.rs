@@ -160,7 +160,7 @@ impl Planner<'_> {
     }
 }
 
-/// One failure for several refused writes: the reason of the first, and the messages of all.
+/// Combines several refused writes into one failure: the reason of the first, and the messages of all.
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     let failures: Vec<Failure> = refused.iter().map(|(_, error)| write_failure(error)).collect();
     let reason = failures.first().map_or(FailReason::Unavailable, |failure| failure.reason);

@@ -30,7 +30,7 @@ pub enum WarningReason {
 }
 
 impl WarningReason {
-    /// All reasons; metrics create a counter at zero for each.
+    /// Every reason, so that the metrics can create a counter at zero for each.
     pub const ALL: [Self; 6] = [
         Self::StatusMissing,
         Self::GateConflict,

@@ -15,7 +15,7 @@ const MAX_COUNT: usize = 1000;
 /// The limit of nested groups, because the compiler recurses into each.
 const MAX_GROUPS: usize = 100;
 
-/// A translated pattern.
+/// A pattern in the syntax of the crate `regex`, translated from RE2's.
 pub(super) struct Translation {
     pub(super) text: String,
     /// The approximate number of states of the pattern.
@@ -126,7 +126,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Translates a pattern.
+/// Translates a pattern from RE2's syntax to that of the crate `regex`.
 pub(super) fn translate(pattern: &str) -> Result<Translation, PatternError> {
     let mut translator = Translator {
         reader: Reader::new(pattern),
@@ -356,7 +356,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// Writes a literal character.
+/// Appends a literal character to a pattern, escaped if the syntax needs it.
 pub(super) fn write_character(character: char, text: &mut String) {
     if character.is_ascii_alphanumeric() || !character.is_ascii() {
         text.push(character);

@@ -25,7 +25,7 @@ struct Parts {
 }
 
 impl Variable {
-    /// Returns the value.
+    /// Returns the variable's value as JSON.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.0.value
@@ -60,7 +60,7 @@ impl Variable {
 }
 
 impl Default for Variable {
-    /// An object without keys.
+    /// A variable whose value is an object without keys.
     fn default() -> Self {
         Value::Object(Map::new()).into()
     }

@@ -33,7 +33,7 @@ use self::names::Known;
 use super::spec::{DiscoverSpec, TaskSpec};
 use super::{Discover, Task};
 
-/// What compilation reads besides the task file.
+/// The files and environment variables that compilation reads besides the task file.
 pub struct Surroundings<'s> {
     /// Reads a file by the path that the task gives; fails with a message for the task's author.
     pub read: &'s dyn Fn(&str) -> Result<String, String>,

@@ -5,7 +5,7 @@
 use crate::id::GroupVersionKind;
 use crate::task::compile::labels::is_subdomain;
 
-/// Cluster-scoped kinds, by group.
+/// The cluster-scoped kinds of Kubernetes, by API group.
 const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
     ("", &["ComponentStatus", "Namespace", "Node", "PersistentVolume"]),
     (

@@ -25,7 +25,7 @@ use crate::plan::row::Row;
 /// The rows and decisions that one resource can reach.
 #[derive(Debug)]
 pub struct Reach<'t> {
-    /// The resource.
+    /// The resource of the task that was explored.
     pub resource: &'t Resource,
     /// The rows that the resource can reach, in the table's order.
     pub rows: Vec<Reached>,
@@ -33,12 +33,12 @@ pub struct Reach<'t> {
     pub root: Step,
 }
 
-/// One step through the table.
+/// One step on the way through the decision table: a question, or the row that decides.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// The table asks a question; each answer leads to another step.
     Question(Question),
-    /// A row matches.
+    /// A row matches, which ends the way through the table.
     End(End),
 }
 
@@ -66,7 +66,7 @@ pub enum Asks {
 /// A row that matches, with its decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// The row.
+    /// The row of the decision table that matches.
     pub row: Row,
     /// The decision's kind, as in logs and metrics.
     pub decision: &'static str,
@@ -77,7 +77,7 @@ pub struct End {
 /// A row that can be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// The row.
+    /// The row of the decision table that the resource can reach.
     pub row: Row,
     /// The decisions of the row, each with its reason; failures stand last.
     pub decisions: Vec<(&'static str, &'static str)>,

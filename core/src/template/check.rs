@@ -16,7 +16,7 @@ pub(super) struct Parsed {
     pub(super) defines: Vec<DefineNode>,
 }
 
-/// What a template reads, and warnings.
+/// The variables that a template reads, and the warnings about it.
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,

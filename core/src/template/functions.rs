@@ -35,7 +35,7 @@ pub(super) const TESTED: &str = "\u{0}tested";
 pub(super) const COLLECTION: &str = "\u{0}collection";
 /// Prints the value of an action; the first argument is its [`Origin`](super::origin::Origin).
 pub(super) const SHOW: &str = "\u{0}show";
-/// Returns null.
+/// Returns null, Go's `nil`.
 pub(super) const NIL: &str = "\u{0}nil";
 
 type Result = gotmpl::Result<Value>;

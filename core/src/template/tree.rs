@@ -13,7 +13,7 @@ use crate::scope::Scope;
 /// A node of a tree.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// A value without templates.
+    /// A value without templates, which rendering copies.
     Literal(Value),
     Text(Scalar),
     List(Vec<Node>),
@@ -190,7 +190,7 @@ pub(super) fn keep(node: &Node, paths: &[&[&str]]) -> Node {
     }
 }
 
-/// Renders a tree.
+/// Renders every template of a tree with the variables of the scope.
 pub(super) fn render(node: &Node, scope: &Scope) -> Result<Value, RenderError> {
     let mut place = Vec::new();
     walk(node, scope, &mut place)

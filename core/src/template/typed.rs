@@ -16,11 +16,11 @@ use super::time;
 /// A value of a Go type that the engine lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// `time.Time`, in UTC.
+    /// A point in time: Go's `time.Time`, in UTC.
     Time(Timestamp),
-    /// `time.Duration`, in nanoseconds.
+    /// A span of time: Go's `time.Duration`, in nanoseconds.
     Duration(i64),
-    /// `time.Month`, from 1.
+    /// A month: Go's `time.Month`, where 1 is January.
     Month(i64),
     /// `time.Weekday`, from 0, which is Sunday.
     Weekday(i64),
@@ -113,7 +113,8 @@ impl Typed {
     }
 }
 
-/// All methods: the type, the method's name, and the type of its result, empty if that has no methods.
+/// All methods that templates may call: the type, the method's name, and the type of its result, empty if that
+/// has no methods.
 const METHODS: &[(&str, &str, &str)] = &[
     ("time.Time", "Add", "time.Time"),
     ("time.Time", "AddDate", "time.Time"),

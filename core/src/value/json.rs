@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use lifecycle_config::go::float_json;
 use serde_json::Value;
 
-/// Writes compact JSON.
+/// Writes a value as compact JSON, without white space between tokens.
 #[must_use]
 pub fn to_string(value: &Value) -> String {
     let mut writer = Writer { out: String::new(), indent: None };

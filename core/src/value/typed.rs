@@ -32,7 +32,7 @@ pub type Kinds = BTreeMap<String, Kind>;
 /// A JSON value, and the types that JSON lacks of its parts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Typed {
-    /// The value as JSON.
+    /// The value as JSON; parts of a type that JSON lacks are converted as [`Kind`] says.
     pub value: Value,
     /// The types of its parts.
     pub kinds: Kinds,

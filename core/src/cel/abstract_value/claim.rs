@@ -16,7 +16,7 @@ use crate::cel::walk;
 /// The condition that an expression states.
 #[derive(Debug, Clone)]
 pub(super) enum Claim {
-    /// A constant.
+    /// A part without a test, whose possible results are known.
     Known(Results),
     /// A test, and the results that it can have.
     Test(Test, Results),

@@ -12,14 +12,14 @@ pub(super) struct Combinations<'a> {
     tests: Vec<&'a Test>,
 }
 
-/// One answer for each test.
+/// One combination of answers: yes or no for each test.
 pub(super) struct Answers<'a> {
     tests: &'a [&'a Test],
     bits: u32,
 }
 
 impl<'a> Combinations<'a> {
-    /// None if there are too many.
+    /// Collects the tests of the claims; none if they are more than [`MAX_TESTS`].
     pub(super) fn of(claims: &[&'a Claim]) -> Option<Self> {
         let mut tests = BTreeSet::new();
         claims.iter().for_each(|claim| claim.tests(&mut tests));
@@ -47,7 +47,8 @@ impl Answers<'_> {
         self.tests.binary_search(&test).is_ok_and(|place| self.bits >> place & 1 == 1)
     }
 
-    /// Nothing equals two constants, and of two parts only one is less than the other.
+    /// Whether the answers can be true together: no part equals two constants, and no two parts are each less
+    /// than the other.
     fn are_consistent(&self) -> bool {
         let yes: Vec<&Test> = self.tests.iter().copied().filter(|test| self.is_true(test)).collect();
         yes.iter().enumerate().all(|(place, test)| {

@@ -1,6 +1,6 @@
 //! Sets of results, and what the operators make of them: the results of an operator for every result of its operands.
 
-/// A set of results.
+/// A set of results that an expression can have, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Results(u8);
 

@@ -27,7 +27,7 @@ fn value(source: &str) -> AbstractValue {
     parse(source).abstract_value(&presence, &|_| None)
 }
 
-/// What is certain of the results.
+/// The certain statement about an expression's results that a test expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certain {
     Nothing,

@@ -135,7 +135,7 @@ fn replace<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     Ok(CowVal::owned(CelString::from(text.replacen(from, to, most))))
 }
 
-/// `list.join()`, `list.join(separator)`.
+/// Joins a list of texts to one: `list.join()` and `list.join(separator)`.
 fn join<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let budget = Budget::of(arguments.last())?;
     let arguments = &arguments[..arguments.len() - 1];

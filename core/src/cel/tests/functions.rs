@@ -1,4 +1,4 @@
-//! What holds for every function.
+//! Tests of properties that every CEL function has.
 
 use std::collections::BTreeSet;
 
@@ -89,7 +89,8 @@ fn functions_are_pure_and_errors_hide_their_arguments() {
     }
 }
 
-/// What engines of CEL elsewhere offer, or an author could hope for: nothing that reaches out, nothing that is chance.
+/// Tries functions of other CEL engines, and names that an author might expect: none exists, above all none
+/// that does I/O or returns random values.
 #[test]
 fn library_has_no_function_that_does_io() {
     for call in [

@@ -1,4 +1,4 @@
-//! What an expression refers to.
+//! Tests of the variables and functions that an expression is found to name.
 
 use super::*;
 use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};

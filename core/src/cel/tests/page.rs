@@ -1,4 +1,4 @@
-//! What `docs/cel.md` says, evaluated: every example comes to what stands beside it, and every function is there.
+//! Tests of `docs/cel.md`: every example evaluates to the result beside it, and every function is listed.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn rows(column: &str) -> Vec<(usize, Vec<String>)> {
     rows
 }
 
-/// What stands between backticks, one or two.
+/// Returns the text of a table cell without its backticks, one or two on each side.
 fn code(cell: &str) -> &str {
     let two = cell.strip_prefix("``").and_then(|cell| cell.strip_suffix("``"));
     two.map_or_else(|| cell.trim_matches('`'), str::trim)

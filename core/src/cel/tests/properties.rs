@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Tests of properties that hold for any expression and any data.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

@@ -37,9 +37,9 @@ pub enum Gate {
 /// The result of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateAnswer {
-    /// The gate is true.
+    /// The gate's expression is true.
     Holds,
-    /// The gate is false.
+    /// The gate's expression is false.
     DoesNotHold,
     /// The gate could not be evaluated, for this reason.
     Failed(String),
@@ -62,14 +62,14 @@ impl GateAnswer {
     }
 }
 
-/// What the table needs to know about the rendered manifest.
+/// The identity and generation of the rendered manifest, as far as the decision table asks for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// The desired generation.
+    /// The generation in the rendered manifest, which the table compares with those of the live versions.
     pub generation: Generation,
     /// The rendered namespace; empty if there is none.
     pub namespace: String,
-    /// The rendered name.
+    /// The name in the rendered manifest.
     pub name: String,
 }
 
@@ -82,7 +82,7 @@ impl Rendered {
 
 /// Questions of the table. Each is answered only if a row needs it.
 pub trait Questions {
-    /// Evaluates a gate.
+    /// Evaluates one gate of the resource.
     fn gate(&mut self, gate: Gate) -> GateAnswer;
 
     /// Evaluates the gates of all entries of `lifecycle.patch`, and returns the indexes of those that are true.

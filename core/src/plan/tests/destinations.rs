@@ -19,7 +19,7 @@ use crate::write::{Command, Executed, Target};
 struct Stores {
     here: Store,
     there: Store,
-    /// All queries, in order.
+    /// All queries that the planner sent to either store, in order.
     asked: Vec<Query>,
 }
 

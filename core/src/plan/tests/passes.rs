@@ -17,7 +17,7 @@ use crate::task::compile::{Surroundings, compile};
 const VARIABLES: [(&str, bool); 5] =
     [("deleting", false), ("disowning", false), ("replacing", false), ("writing", true), ("creating", true)];
 
-/// A gate.
+/// Returns the value of a gate's key with this expression.
 pub(super) fn when(expression: &str) -> Value {
     json!({ "when": { "expression": expression } })
 }
@@ -160,7 +160,7 @@ pub(super) fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &
     Pass { outcomes: planner.into_outcomes(), scope, calls }
 }
 
-/// Returns a live object.
+/// Returns a live object for a store, with these labels and this generation annotation.
 pub(super) fn live(kind: &str, name: &str, labels: Value, generation: Option<i64>) -> Value {
     let mut object = json!({
         "apiVersion": "v1", "kind": kind,

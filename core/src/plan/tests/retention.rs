@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::passes::{assert_settled, gated, pass, selecting, task, version, with, yes};
 use super::store::Store;
 
-/// An entry with `retention`.
+/// Returns an entry of `resources` that finds its objects by labels and has this `retention`.
 pub(super) fn keeping(retention: Value) -> Value {
     with(selecting("job"), json!({ "retention": retention }))
 }

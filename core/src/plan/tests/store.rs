@@ -25,7 +25,7 @@ pub(super) struct Store {
     pub(super) unreadable: Vec<String>,
     /// The calls to refuse, in the form of [`log`](Self::log).
     pub(super) refuse: Vec<String>,
-    /// All writing calls, in order: verb and name.
+    /// All writing calls that the store received, in order: verb and name.
     pub(super) log: Vec<String>,
     /// The time of events and of `creationTimestamp`.
     pub(super) now: Timestamp,

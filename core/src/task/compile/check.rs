@@ -317,7 +317,7 @@ impl<'c> Checker<'c> {
         self.report(severity, place, Some(position), message, help);
     }
 
-    /// Compiles a `field:` path.
+    /// Compiles the text of a `field:` key to a path; reports a diagnostic if it does not parse.
     pub(super) fn field(&mut self, place: &Place<'_>, text: &str) -> FieldPath {
         match FieldPath::parse(text) {
             Ok(path) => {
@@ -355,7 +355,7 @@ impl<'c> Checker<'c> {
         path
     }
 
-    /// Compiles an API call.
+    /// Compiles an API call of a param, precondition or post action, with all of its templates.
     pub(super) fn api_call(&mut self, place: &Place<'_>, spec: &ApiCallSpec, known: &Known) -> Option<ApiCall> {
         let url = self.template(&place.key("url"), &spec.url, known);
         let timeout = spec.timeout.as_deref().and_then(|text| self.timeout(&place.key("timeout"), text));

@@ -8,7 +8,7 @@ use lifecycle_config::decode::suggest;
 
 use super::names::Known;
 
-/// The members of `adapter`.
+/// The members of the task variable `adapter`.
 const ADAPTER: [&str; 10] = [
     "errorMessage",
     "errorReason",

@@ -77,7 +77,7 @@ impl Known {
         Self { variables: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(), ..Self::default() }
     }
 
-    /// Adds a variable.
+    /// Adds a variable, which later expressions and templates may read.
     pub(super) fn declare(&mut self, name: &str) {
         self.variables.insert(name.to_owned());
     }
@@ -87,7 +87,7 @@ impl Known {
         (name == "resources" && !self.later.contains_key(name)) || self.variables.contains(name)
     }
 
-    /// Whether `resources.<name>` can exist.
+    /// Whether `resources.<name>` can exist where these names are known.
     pub(super) fn has_resource(&self, name: &str) -> bool {
         self.resources.contains(name)
     }

@@ -177,7 +177,7 @@ struct Place<'r> {
 }
 
 impl<'r> Place<'r> {
-    /// None if the manifest's name or namespace is not known before an event.
+    /// The place of a resource's object; none if the manifest's name or namespace is not known before an event.
     fn of(resource: &'r Resource) -> Option<Self> {
         if !matches!(resource.transport, TransportKind::Kubernetes) {
             return None;

@@ -152,7 +152,8 @@ fn templates_of(discovery: &Discovery) -> Vec<&Template> {
     templates
 }
 
-/// The entries of `resources` without which a template fails; none if a branch may skip the reads.
+/// The names of the entries of `resources` that a template reads at every rendering. Rendering fails while one of them
+/// is absent, so the lint warns of reads that come too early. Empty if a branch such as `if` may skip a read.
 fn certain_reads(template: &Template) -> BTreeSet<&str> {
     let names = template.variables().iter().filter_map(|path| path.strip_prefix("resources"));
     let names: Option<BTreeSet<&str>> = names

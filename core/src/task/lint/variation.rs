@@ -11,7 +11,7 @@ use crate::template::Template;
 pub(super) enum Variation {
     /// Another deployment: the adapter's configuration and environment.
     Deployment,
-    /// Another API resource.
+    /// Another API resource, whose id or other fields the template reads.
     Resource,
     /// Another event: its data, the time, and answers of the API and the cluster.
     Event,

@@ -20,18 +20,18 @@ use crate::plan::requirement::{Requirement, refused};
 use crate::task::gate_values::Own;
 use crate::task::{Resource, Task};
 
-/// One run of the table.
+/// One run of the decision table for an explored resource: the questions, their answers and the decision.
 pub(super) struct Run {
     /// The questions and their answers, in order.
     pub(super) asked: Vec<(Asks, Reply)>,
-    /// The decision.
+    /// The row that matched in this run, with its decision.
     pub(super) end: End,
 }
 
 /// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// An answer in words.
+    /// The answer in words, as explanations print it.
     Answer(&'static str),
     /// No answer, for this reason.
     Failure(FailReason),
@@ -40,7 +40,7 @@ pub(super) enum Reply {
 /// The possible results of each gate, by the gate's name and whether the resource has an object.
 type Answers = BTreeMap<(String, bool), Possible>;
 
-/// A resource to explore.
+/// One resource of the task whose reachable rows are explored.
 pub(super) struct Explored<'t> {
     own: Own<'t>,
     resource: &'t Resource,

@@ -77,8 +77,9 @@ fn takes_its_own_label(resource: &Resource) -> bool {
     }
 }
 
-/// Whether a template renders to no empty text on any event that the adapter processes. It drops events without a
-/// required param before it renders.
+/// Whether the source of a template shows that it renders to a non-empty text for every event: it has text outside
+/// of its actions, or reads a required param. The adapter drops an event without a value for a required param before
+/// it renders templates, so a template of nothing but required params counts.
 fn is_never_empty(task: &Task, template: &Template) -> bool {
     let mut parts = template.source().split("{{");
     let mut has_text = parts.next().is_some_and(|text| !text.is_empty());

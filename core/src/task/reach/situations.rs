@@ -43,7 +43,8 @@ fn version(name: &str, generation: Option<i64>, is_terminating: bool, is_disowne
 }
 
 impl Situation {
-    /// Every situation.
+    /// Returns every situation to explore: unread, absent, and each combination of live versions that the table
+    /// tells apart.
     pub(super) fn all() -> Vec<Self> {
         let generations = [Some(DESIRED - 1), Some(DESIRED), Some(DESIRED + 1), None];
         let live = |name: &str, generation: Option<i64>| version(name, generation, false, false);

@@ -12,12 +12,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree without questions.
+    /// A tree that ends at its root, without a question.
     pub(super) fn new(end: End) -> Self {
         Self { asks: None, replies: Vec::new(), end }
     }
 
-    /// Adds one run.
+    /// Adds the questions and answers of one run to the tree.
     pub(super) fn insert(&mut self, run: Run) {
         let mut tree = self;
         for (asks, reply) in run.asked {

@@ -17,7 +17,7 @@ fn rows() -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks in a table cell.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }

@@ -4,7 +4,8 @@ use super::situation::{LIVE, Situation, found, nothing};
 use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
 use crate::plan::row::Row;
 
-/// What each pair needs: its rows, why both match, and the situation.
+/// Pairs of rows that match in one situation: the earlier row, the later row, the reason why both match, and
+/// the situation.
 fn pairs() -> Vec<(Row, Row, &'static str, Situation)> {
     let live = || found([LIVE.generation(1)]);
     let same = || found([LIVE]);

@@ -1,4 +1,4 @@
-//! What must hold for any input: the table as its text puts it, against the code.
+//! Tests that the decision function agrees with the text of the decision table for any input.
 
 use proptest::prelude::*;
 
@@ -128,7 +128,7 @@ fn situations() -> impl Strategy<Value = Situation> {
     )
 }
 
-/// What a decision would send, in a word; none if nothing.
+/// Returns the kind of write that a decision leads to, in a word; none if it leads to no write.
 fn sends(decision: &Decision) -> Option<&'static str> {
     match decision {
         Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,

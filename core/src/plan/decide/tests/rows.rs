@@ -7,7 +7,7 @@ use crate::decision::{
 use crate::id::Generation;
 use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
 
-/// What any live version, and what any absent one, is asked before it may be written.
+/// The gates that the table evaluates for a live version before it may be written.
 const LIVE_BEFORE_WRITES: [&str; 3] = ["orphan", "delete", "when"];
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! What a case is made of: live versions, and answers that are ready before they are asked for.
+//! Situations for tests of the decision table: live versions, and prepared answers to the table's questions.
 
 use serde_json::json;
 
@@ -64,10 +64,10 @@ impl Live {
     }
 }
 
-/// What is live, and what every question would be answered.
+/// The live versions of a resource, and the answer to each question that the table may ask.
 #[derive(Debug, Clone)]
 pub(super) struct Situation {
-    /// None: it could not be read.
+    /// The live versions; none if they could not be read.
     pub(super) versions: Option<Vec<Live>>,
     pub(super) orphan: GateAnswer,
     pub(super) delete: GateAnswer,
@@ -83,7 +83,8 @@ pub(super) struct Situation {
     pub(super) failed_earlier: bool,
 }
 
-/// Nothing is there, no gate is configured, generation 3 of the name `a` is wanted.
+/// A situation without a live version and without gates, in which the manifest renders to generation 3 of the
+/// name `a`.
 pub(super) fn nothing() -> Situation {
     Situation {
         versions: Some(Vec::new()),
@@ -117,13 +118,13 @@ pub(super) fn gate_failed() -> Failure {
     Failure::new(FailReason::GateFailed, "no such key")
 }
 
-/// What the table came to.
+/// The decision of the table in a situation, and the questions that it asked.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) decided: Decided,
-    /// What was asked, in order.
+    /// The gates and other questions that the table asked, in order.
     pub(super) asked: Vec<&'static str>,
-    /// What was told about orphan and delete together.
+    /// The delete gate's answer in each conflict that the table noted between the orphan and the delete gate.
     pub(super) conflicts: Vec<GateAnswer>,
 }
 

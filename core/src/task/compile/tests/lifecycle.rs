@@ -74,7 +74,7 @@ pub(super) const RETENTION: &[(&str, &str)] = &[
     ("a misspelt limit", "    retention: {history_limit: 3}\n"),
 ];
 
-/// Lists of resources.
+/// Cases for the key `owner`: the case's name, and the entries of `resources`.
 pub(super) const OWNERS: &[(&str, &str)] = &[
     ("nobody", "  - {name: a, owner: {}, manifest: {apiVersion: v1, kind: Pod}, discovery: {by_name: x}}\n"),
     ("itself", "  - {name: a, owner: {resource: a}, manifest: {apiVersion: v1, kind: Pod}, discovery: {by_name: x}}\n"),

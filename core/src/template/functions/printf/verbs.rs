@@ -41,7 +41,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Prints an argument.
+    /// Prints one argument of `printf` for the verb, with the flags of the verb.
     pub(super) fn argument(&mut self, value: &Value, verb: char) -> gotmpl::Result<()> {
         match (value, verb) {
             (Value::Nil, 'v' | 'T') => self.pad("<nil>"),
