@@ -43,7 +43,7 @@ pub use lifecycle_config::settings::{Environment, Flags};
 /// The resolved deployment file: every default is filled in. The task is separate, in [`Loaded`].
 #[derive(Debug)]
 pub struct AdapterConfig {
-    /// The adapter's name.
+    /// The adapter's name, which reports, metrics and the labels of written objects carry.
     pub name: String,
     /// The version of the program that the configuration was written for; may be empty.
     pub version: String,
@@ -105,7 +105,7 @@ pub struct ApiConfig {
 /// A bearer token that is read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// The token's file.
+    /// The path of the file that contains the bearer token.
     pub token_path: PathBuf,
     /// How long the client keeps a token before it reads the file again; zero reads the file for every attempt.
     pub token_cache_ttl: Duration,
@@ -125,9 +125,9 @@ pub struct KubernetesConfig {
 /// The result of [`load`]: a configuration without errors.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The resolved deployment file.
+    /// The deployment file with defaults, environment variables and flags applied.
     pub adapter: AdapterConfig,
-    /// The compiled task.
+    /// The task of the task file, compiled for the pipeline.
     pub task: Task,
     /// The task file as written, which [`dump`] prints.
     document: Document,
@@ -157,7 +157,7 @@ pub fn load(
     }
 }
 
-/// The result of [`check()`].
+/// The result of [`check()`]: what it found in the two configuration files.
 #[derive(Debug)]
 pub struct Checked {
     /// Every error, warning and note of both files.

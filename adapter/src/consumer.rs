@@ -46,7 +46,7 @@ pub enum InputState {
 pub struct Incoming {
     /// The message, not parsed yet.
     pub message: Message,
-    /// The time of arrival.
+    /// The time at which the adapter received the message, from which the waiting time of its event counts.
     pub received_at: Instant,
     /// Settles the message. Dropping the settlement requeues the message.
     pub settlement: Settlement,
@@ -70,7 +70,7 @@ pub enum Message {
     Binary {
         /// Pairs of attribute name, without the transport's prefix, and value.
         attributes: Vec<(String, String)>,
-        /// The event's data.
+        /// The message's body: the `data` of the event.
         body: Bytes,
     },
 }

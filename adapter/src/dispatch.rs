@@ -44,19 +44,20 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(&self, event: LifecycleEvent, deadline: Instant) -> impl Future<Output = Handled> + Send;
 }
 
-/// How a pass ended.
+/// The end of a pass, by which the dispatcher settles the event's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handled {
     /// The pass ended and sent its report, if it had any.
     Done,
     /// The event lacks a value that the task needs, so that no redelivery can succeed.
     Malformed {
-        /// The missing value.
+        /// A description of the value that the event lacks.
         reason: String,
     },
 }
 
-/// The dispatcher's limits.
+/// The limits of the dispatcher: how many passes run at once, how long one may take, and how long a shutdown
+/// waits.
 #[derive(Debug, Clone, Copy)]
 pub struct DispatchOptions {
     /// The largest number of passes at a time.
@@ -96,7 +97,8 @@ struct Ticket {
     settlement: Settlement,
 }
 
-/// What the dispatcher needs at the end of a pass, also of one that panicked or was cancelled.
+/// A running pass as the dispatcher remembers it, to settle its message also if the pass panics or is
+/// cancelled.
 struct Running {
     key: Key,
     event_id: String,

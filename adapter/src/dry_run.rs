@@ -33,9 +33,9 @@ use world::World;
 /// The output streams of a dry run.
 #[derive(Debug)]
 pub struct Streams<O, E> {
-    /// Gets traces and differences.
+    /// The stream for traces and differences from the expected trace, usually standard output.
     pub out: O,
-    /// Gets warnings and errors.
+    /// The stream for warnings and errors, usually standard error.
     pub err: E,
     /// Whether text traces have colours.
     pub colour: bool,
@@ -46,14 +46,14 @@ pub struct Streams<O, E> {
 pub enum Ending {
     /// The pass succeeded or, with `--check`, the trace equals the expected one.
     Good,
-    /// The pass failed.
+    /// The pass failed, in a dry run without `--check`.
     Failed,
     /// The trace differs from the expected one.
     Unexpected,
 }
 
 impl Ending {
-    /// The process's exit code.
+    /// Returns the exit code with which the program reports this ending.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -69,15 +69,15 @@ pub enum DryRunError {
     /// An input file cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The configuration has errors.
+    /// The configuration files that the dry run loads have errors.
     #[error("the configuration has errors")]
     Configuration(#[source] Diagnostics),
     /// The folder contains no scenario.
     #[error("{} is not a scenario: {missing} is missing; see examples/README.md for the files of a scenario", folder.display())]
     NoScenario {
-        /// The folder.
+        /// The folder that was given as the scenario.
         folder: PathBuf,
-        /// The first missing file.
+        /// The name of the first file that a scenario needs and the folder lacks.
         missing: &'static str,
     },
     /// The flags name API answers, but no event.
@@ -89,9 +89,9 @@ pub enum DryRunError {
     /// An expected trace could not be written.
     #[error("failed to write {}", path.display())]
     Write {
-        /// The file's path.
+        /// The path of the file with the expected trace.
         path: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },

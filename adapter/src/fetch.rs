@@ -18,12 +18,12 @@ use crate::trace::TraceContext;
 /// The largest file that a `file` source reads, in bytes.
 const FILE_LIMIT: u64 = 1024 * 1024;
 
-/// One HTTP call of a pass, for traces.
+/// An HTTP call that a pass made, as traces print it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
     /// The phase that made the call.
     pub phase: Phase,
-    /// The HTTP method.
+    /// The HTTP method of the call, such as `GET`.
     pub method: &'static str,
     /// The resolved URL, without credentials.
     pub url: String,

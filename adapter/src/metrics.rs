@@ -49,7 +49,7 @@ type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 pub struct MetricIdentity {
     /// The configured name of the adapter.
     pub adapter: String,
-    /// The program's version.
+    /// The version of the program, which every series carries as a label.
     pub version: String,
     /// The commit that the program was built from.
     pub commit: String,
@@ -295,7 +295,7 @@ impl Metrics {
         self.events_coalesced.inc();
     }
 
-    /// Counts a refused event.
+    /// Counts a message that was refused because it is not a usable event, by the reason.
     pub fn event_invalid(&self, reason: InvalidEvent) {
         self.events_invalid.get_or_create(&InvalidLabels { reason }).inc();
     }
@@ -310,7 +310,7 @@ impl Metrics {
         self.decisions.get_or_create(&DecisionLabels { decision, reason }).inc();
     }
 
-    /// Counts a failed resource.
+    /// Counts a resource of the task that failed, in its decision or in a call, by the reason.
     pub fn resource_failed(&self, reason: &'static str) {
         self.resource_failures.get_or_create(&FailureLabels { reason }).inc();
     }
@@ -372,12 +372,12 @@ impl Metrics {
         self.broker_errors.get_or_create(&TopicErrorLabels::new(topic, error_type)).inc();
     }
 
-    /// Sets `up` to 0.
+    /// Sets the metric `up` to 0, because the adapter no longer takes events.
     pub fn shutting_down(&self) {
         self.up.set(0);
     }
 
-    /// Formats every series.
+    /// Writes every metric in the requested text format, for `/metrics`.
     #[must_use]
     pub fn expose(&self, format: Exposition) -> String {
         write(&self.registry, format)

@@ -8,7 +8,7 @@ use lifecycle_core::stage::{Phase, PhaseError};
 
 use crate::fetch::CallRecord;
 
-/// What one pass did.
+/// The report of one pass: what it evaluated, decided, wrote and called.
 #[derive(Debug)]
 pub struct PassReport {
     /// The variables at the end of the pass.
@@ -21,7 +21,7 @@ pub struct PassReport {
     pub verdict: Option<Verdict>,
     /// The result of each precondition.
     pub preconditions: Vec<PreconditionResult>,
-    /// What the pass decided and did about each resource.
+    /// The decision about each resource of the task, with the result of its writes.
     pub outcomes: Vec<Outcome>,
     /// The result of phase 4; `None` if phase 1 failed.
     pub post: Option<PostReport>,
@@ -32,7 +32,7 @@ pub struct PassReport {
 /// The result of a pass, as a label of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PassStatus {
-    /// No phase failed.
+    /// Every phase that ran has succeeded, and the preconditions are met.
     Success,
     /// At least one step failed.
     Failed,

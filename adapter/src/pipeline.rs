@@ -39,7 +39,7 @@ const REPORTING_SHARE: u32 = 6;
 /// Everything that is loaded once and used for every event.
 #[derive(Debug)]
 pub struct Pipeline<T, A> {
-    /// The compiled task.
+    /// The compiled task, whose phases run for each event.
     pub task: Arc<Task>,
     /// The host values that the task's params can read: configuration, environment variables, and version.
     pub host: Host,
@@ -49,7 +49,7 @@ pub struct Pipeline<T, A> {
     pub signer: Option<Signer>,
     /// Reads and writes the objects.
     pub transport: T,
-    /// Sends API calls.
+    /// Sends the API calls of preconditions, params and post actions.
     pub api: A,
     /// Whether reports contain the HTTP calls of a pass and the values that its gates read, for traces.
     pub keep_account: bool,

@@ -51,18 +51,18 @@ use crate::transport::router::Router;
 /// The time that the listeners and the trace exporter get to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Everything that [`serve()`] needs.
+/// The loaded configuration and the process's surroundings, from which [`serve()`] starts.
 #[derive(Debug)]
 pub struct Setup {
-    /// Both configuration files, loaded.
+    /// The deployment file and the task file, loaded and checked.
     pub loaded: Loaded,
     /// The broker's file; `None` if events come over HTTP only.
     pub broker: Option<BrokerConfig>,
-    /// The process's environment variables.
+    /// The environment variables of the process, which params can read.
     pub environment: Environment,
     /// Whether outgoing calls carry the trace context.
     pub propagate: bool,
-    /// The program's version.
+    /// The version of the program, for logs, metrics and the `User-Agent`.
     pub version: Version,
 }
 

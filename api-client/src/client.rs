@@ -27,7 +27,7 @@ const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// How many redirects are followed: the limit of Go's client.
 const REDIRECT_LIMIT: usize = 10;
 
-/// Settings of a [`Client`].
+/// The settings with which a [`Client`] is built.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The URL of the API, such as `http://hyperfleet-api:8000`.
@@ -72,10 +72,10 @@ pub enum SettingsError {
     Http(#[source] reqwest::Error),
 }
 
-/// One request; the client adds its default headers, token and `User-Agent`.
+/// A request to the API; the client adds its default headers, token and `User-Agent`.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The method.
+    /// The HTTP method of the request.
     pub method: Method,
     /// A path of the API, or an absolute URL.
     pub url: String,
@@ -92,7 +92,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Builds a GET request.
+    /// Builds a GET request without headers, body or settings of its own.
     #[must_use]
     pub fn get(url: impl Into<String>) -> Self {
         Self { url: url.into(), ..Self::default() }
@@ -102,13 +102,13 @@ impl Request {
 /// A complete answer, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
+    /// The HTTP status of the answer; any status counts as an answer.
     pub status: StatusCode,
     /// The body's media type, from the header `Content-Type`.
     pub content_type: Option<String>,
     /// Whether a redirect was followed, so that the answer comes from another URL than the requested one.
     pub redirected: bool,
-    /// The body.
+    /// The body of the answer, as text.
     pub body: String,
     /// The number of attempts made.
     pub attempts: u32,

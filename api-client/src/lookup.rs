@@ -23,7 +23,7 @@ use crate::problem::{self, Code, Problem};
 use crate::url::segment;
 use crate::watch::Watch;
 
-/// Whether a resource exists.
+/// The result of looking up one resource in the API.
 #[derive(Debug)]
 pub enum Lookup {
     /// The resource exists; holds the API's document.
@@ -40,7 +40,7 @@ pub enum Unknown {
     /// The id cannot be a segment of a URL path.
     #[error("the id cannot stand in a path")]
     Id,
-    /// No complete answer arrived.
+    /// The call failed before a complete answer arrived.
     #[error(transparent)]
     NoAnswer(Failure),
     /// A redirect was followed, so another URL answered.

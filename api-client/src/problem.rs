@@ -26,7 +26,7 @@ pub enum Code {
     AlreadyExists,
     /// `CNF-003`: the resource's state does not allow the request.
     Conflict,
-    /// `LMT-001`: too many requests.
+    /// `LMT-001`: the client has sent too many requests.
     RateLimit,
     /// `INT-…`: an internal error of the API.
     Internal,
@@ -72,7 +72,7 @@ impl Code {
 /// A problem document of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Problem {
-    /// The API's error code.
+    /// The API's own code of the error, such as `CNF-001`.
     pub code: Code,
     /// The HTTP status, repeated in the document.
     pub status: u16,
@@ -81,7 +81,7 @@ pub struct Problem {
     /// A short description of the problem.
     #[serde(default)]
     pub title: String,
-    /// What happened in this request. An internal error may quote the database's message.
+    /// The cause in this request. An internal error may quote the database's message.
     #[serde(default)]
     pub detail: String,
     /// The id of the request in the API's logs.

@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep};
 /// How the delay between attempts grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DelayGrowth {
-    /// `base`, `2·base`, `4·base`, …
+    /// The delay doubles with each attempt: `base`, `2·base`, `4·base`, …
     #[default]
     Exponential,
-    /// `base`, `2·base`, `3·base`, …
+    /// The delay grows by `base` with each attempt: `base`, `2·base`, `3·base`, …
     Linear,
-    /// `base`, `base`, …
+    /// The delay stays the same: `base`, `base`, …
     Constant,
 }
 
@@ -34,7 +34,7 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// How the delay grows with each attempt.
     pub backoff: DelayGrowth,
-    /// The first delay.
+    /// The delay between the first and the second attempt of a call to the HyperFleet API.
     pub base_delay: Duration,
     /// The upper limit of a delay, also of one that the server requests.
     pub max_delay: Duration,

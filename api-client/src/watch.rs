@@ -8,10 +8,10 @@ use reqwest::Url;
 
 use crate::client::CallError;
 
-/// What every attempt of a call sends.
+/// The request of a call, which every attempt sends again.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The method.
+    /// The HTTP method of the request.
     pub method: Method,
     /// The URL that is called; it may hold credentials.
     pub url: Url,
@@ -39,7 +39,7 @@ pub trait WatchAttempt: Send {
     fn ended(self, outcome: Result<StatusCode, &CallError>);
 }
 
-/// Observes nothing.
+/// `()` observes nothing, for programs that neither measure nor trace their calls.
 impl Watch for () {
     type Attempt = ();
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The configuration is refused.
+    /// The loader refuses the configuration.
     Error,
     /// The configuration loads, but something in it will fail, or will not do what its author probably means;
     /// `check --strict` refuses the configuration.
@@ -21,7 +21,7 @@ pub enum Severity {
     Note,
 }
 
-/// One mistake in a file, a variable or a flag, with its place and cure.
+/// A mistake in a file, a variable or a flag, with its place and cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// Whether it is an error, a warning or a note.
@@ -33,12 +33,12 @@ pub struct Diagnostic {
     /// The line, from 1; none for variables and flags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// The column, from 1.
+    /// The column, from 1; none for variables and flags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// What is wrong.
+    /// The mistake, as a sentence for the author of the configuration.
     pub message: String,
-    /// How to correct it.
+    /// The cure: what the author can write instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The line of the file; none if the file may hold secrets.
@@ -120,7 +120,8 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Adds a diagnostic.
+    /// Adds a diagnostic. A full list only counts it, unless it is the first error, which replaces the last
+    /// entry.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.list.len() < MAX_DIAGNOSTICS {
             self.list.push(diagnostic);

@@ -29,7 +29,7 @@ pub const QUOTES: &str = "put it in quotes, as in `expression: \"…\"`, or writ
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// The column, in characters from 1.
     pub column: usize,
@@ -40,7 +40,7 @@ pub struct Position {
 pub struct Node {
     /// The first character of the value; for the value of an alias, the position of the anchored value.
     pub position: Position,
-    /// The value.
+    /// The value itself: a scalar, a sequence or a mapping.
     pub content: Content,
 }
 
@@ -49,7 +49,7 @@ pub struct Node {
 pub enum Content {
     /// A scalar: its text, before its type is resolved.
     Scalar(Scalar),
-    /// A sequence.
+    /// A sequence: its values, in the order of the file.
     List(Vec<Node>),
     /// A mapping, in the order of the file. Keys are unique.
     Map(Vec<Entry>),
@@ -58,13 +58,13 @@ pub enum Content {
 /// A key of a mapping with its value.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The key's text.
+    /// The text of the key.
     pub key: String,
     /// The key as a scalar: an unquoted key may be a number, which Go writes in another notation.
     pub key_scalar: Scalar,
     /// The first character of the key.
     pub key_position: Position,
-    /// The value.
+    /// The value of the key.
     pub value: Node,
 }
 
@@ -76,7 +76,7 @@ struct Source {
     quotable: bool,
 }
 
-/// One parsed file.
+/// A YAML file, parsed into a tree of values with their positions.
 #[derive(Debug, Clone)]
 pub struct Document {
     source: Arc<Source>,
@@ -128,7 +128,7 @@ impl Document {
         &self.source.file
     }
 
-    /// The document's value.
+    /// Returns the value at the root of the document.
     #[must_use]
     pub fn root(&self) -> &Node {
         &self.root

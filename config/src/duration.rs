@@ -14,12 +14,12 @@ pub enum DurationError {
     /// A number has no unit.
     #[error("missing unit in duration {0:?}")]
     MissingUnit(String),
-    /// A unit is unknown.
+    /// A number is followed by an unknown unit.
     #[error("unknown unit {unit:?} in duration {text:?}")]
     UnknownUnit {
-        /// The unit.
+        /// The unknown unit.
         unit: String,
-        /// The whole text.
+        /// The whole text of the duration.
         text: String,
     },
     /// The duration is beyond ±292 years.
@@ -30,7 +30,7 @@ pub enum DurationError {
     Negative(String),
 }
 
-/// The accepted units.
+/// The units that a duration may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Units {
     /// Go's: `ns`, `us`, `ms`, `s`, `m`, `h`.

@@ -35,7 +35,7 @@ pub type Flags = BTreeMap<&'static str, String>;
 /// The argument of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A text: `--name value`.
+    /// The flag takes a text: `--name value`.
     Text,
     /// A boolean: `--name`, `--name=true` or `--name=false`.
     Switch,
@@ -85,7 +85,7 @@ impl Setting {
 /// Variables whose names are derived from keys. The variables that a [`Setting`] lists take precedence over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
-    /// No derived variables.
+    /// The program derives no variables from keys.
     None,
     /// The prefix and the key, for each key with a scalar value in the file: `PREFIX_LOG_LEVEL`.
     OfKeysInFile(&'static str),
@@ -117,11 +117,11 @@ impl Table {
 /// The flag and the variable that name a configuration file; the flag takes precedence.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
-    /// The flag's long name.
+    /// The long name of the flag, without its hyphens.
     pub flag: &'static str,
-    /// The flag's short name.
+    /// The short name of the flag, without its hyphen.
     pub short: char,
-    /// The variable.
+    /// The name of the environment variable.
     pub variable: &'static str,
 }
 
@@ -137,13 +137,13 @@ impl FileName {
 /// The source of a key's value; later variants take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// The program's default.
+    /// The value is the program's default.
     Default,
-    /// The file.
+    /// The value is in the configuration file.
     File,
-    /// An environment variable.
+    /// The value comes from an environment variable.
     Environment,
-    /// The command line.
+    /// The value comes from a flag on the command line.
     Flag,
 }
 
@@ -213,7 +213,7 @@ impl Settings {
         }
     }
 
-    /// The merged value.
+    /// Returns the configuration with all settings merged into the file's values.
     #[must_use]
     pub fn values(&self) -> &Value {
         &self.values

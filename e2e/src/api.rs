@@ -108,7 +108,8 @@ impl FakeApi {
         self.store.respond(method, path, status, body);
     }
 
-    /// All reports about a resource in the order of arrival, including those that were not stored.
+    /// Returns all status reports about a resource in the order of arrival, including those that were not
+    /// stored.
     #[must_use]
     pub fn reports(&self, path: &str) -> Vec<Report> {
         self.store.reports(path)

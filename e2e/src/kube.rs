@@ -50,7 +50,7 @@ impl ControlPlane {
         Ok(Self { access: access.clone() })
     }
 
-    /// Access as an administrator.
+    /// Returns the address and the credentials of a cluster administrator.
     #[must_use]
     pub fn access(&self) -> &Access {
         &self.access
@@ -73,7 +73,7 @@ impl ControlPlane {
         &self.access.token
     }
 
-    /// The administrator's kubeconfig file.
+    /// Returns the path of a kubeconfig file with an administrator's credentials.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         &self.access.kubeconfig

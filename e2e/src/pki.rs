@@ -8,7 +8,7 @@ use rcgen::{
 /// A new certificate authority, so that a client which trusts it trusts only certificates of this test.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// The authority's certificate, PEM.
+    /// The certificate of the authority as PEM, for clients to trust.
     pub(crate) certificate: String,
 }
 

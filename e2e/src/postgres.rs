@@ -48,7 +48,7 @@ impl Server {
         Ok(server.clone())
     }
 
-    /// Creates a database.
+    /// Creates an empty database with a unique name for one test.
     pub async fn database(&self) -> anyhow::Result<Database> {
         let name = crate::unique("test").replace('-', "_");
         // template0 accepts no connections, so copying it never fails because of another session; template1 may.
@@ -80,7 +80,7 @@ impl Database {
         Self { server: server.clone(), name: self.name.clone() }
     }
 
-    /// The database's name.
+    /// Returns the name of the database on its server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

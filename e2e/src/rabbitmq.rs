@@ -42,7 +42,7 @@ pub struct Broker {
 pub struct Depth {
     /// Messages that are ready for delivery, without those delivered but not yet acknowledged.
     pub ready: u32,
-    /// Consumers of the queue.
+    /// The number of consumers of the queue.
     pub consumers: u32,
 }
 
@@ -101,7 +101,7 @@ impl Broker {
         Ok(Self { url: self.url.replacen(self.authority()?, &proxy.address().to_string(), 1) })
     }
 
-    /// The `host:port` of `amqp://user:password@host:port/vhost`.
+    /// Returns the part `host:port` of the broker's URL `amqp://user:password@host:port/vhost`.
     fn authority(&self) -> anyhow::Result<&str> {
         let rest = self.url.strip_prefix("amqp://").context("only amqp:// addresses can be proxied")?;
         let authority = rest.split('/').next().unwrap_or(rest);

@@ -33,7 +33,8 @@ const LINGER: Duration = Duration::from_secs(20);
 const ATTEMPTS: usize = 2;
 const STATE: &str = "state.json";
 
-/// This process' membership in the run.
+/// The membership of this process in the test run: while a process holds the lease, the run's servers stay
+/// up.
 pub(crate) struct Run {
     pub(crate) directory: PathBuf,
     linger: Duration,

@@ -22,14 +22,14 @@ pub struct Scripted {
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A recorded request.
+/// A request that the server received and recorded.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The method, target and headers.
     pub parts: Parts,
-    /// The body.
+    /// The body of the request.
     pub body: Bytes,
-    /// The client's address.
+    /// The address from which the client connected.
     pub peer: SocketAddr,
 }
 

@@ -11,16 +11,16 @@ use uuid::Uuid;
 /// A CloudEvent that requests the reconciliation of an API resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Always `1.0`.
+    /// The version of the CloudEvents specification: always `1.0`.
     pub specversion: String,
     /// A fresh UUID of version 7.
     pub id: String,
-    /// Always `hyperfleet-sentinel`.
+    /// The source of the event: always `hyperfleet-sentinel`.
     pub source: String,
-    /// `com.redhat.hyperfleet.<kind in lower case>.reconcile`.
+    /// The type of the event: `com.redhat.hyperfleet.<kind in lower case>.reconcile`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Always `application/json`.
+    /// The media type of `data`: always `application/json`.
     pub datacontenttype: String,
     /// The resource's fields that the Sentinel's configuration `message_data` selects.
     pub data: Map<String, Value>,
@@ -71,7 +71,7 @@ impl Event {
         self
     }
 
-    /// Adds the trace context.
+    /// Sets the attribute `traceparent`, which carries the trace context of the event's sender.
     #[must_use]
     pub fn traced(mut self, traceparent: &str) -> Self {
         self.traceparent = Some(traceparent.to_owned());

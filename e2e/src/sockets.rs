@@ -9,14 +9,14 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::Context;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// A TCP connection.
+/// A TCP connection of the program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// The program's address.
+    /// The address of the program's end of the connection.
     pub local: SocketAddr,
-    /// The peer's address.
+    /// The address of the other end of the connection.
     pub peer: SocketAddr,
-    /// Whether `TCP_NODELAY` is set.
+    /// Whether the program has set `TCP_NODELAY` on the connection.
     pub nodelay: bool,
 }
 

@@ -15,21 +15,21 @@ use crate::error::{Error, ErrorKind};
 pub enum Verb {
     /// Lists the server's API groups, or the kinds of one group and version.
     Discover,
-    /// Reads one object.
+    /// Reads one object by its name.
     Get,
     /// Reads one page of objects.
     List,
-    /// Creates an object.
+    /// Creates an object by POST.
     Create,
     /// Creates an object with `dryRun=All`: the server checks the request and stores nothing.
     DryRun,
     /// Turns `managedFields` entries of the operation `Update` into entries of `Apply`.
     Migrate,
-    /// Sends a server-side apply.
+    /// Sends a server-side apply of one object.
     Apply,
     /// Sends a JSON merge patch.
     Patch,
-    /// Deletes an object.
+    /// Deletes an object by its name.
     Delete,
 }
 
@@ -83,7 +83,7 @@ impl Verb {
 /// Describes a request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRecord<'a> {
-    /// The request's purpose.
+    /// The purpose of the request, which names it in metrics and spans.
     pub verb: Verb,
     /// The kind of the object; empty if the request discovers API groups.
     pub kind: &'a str,

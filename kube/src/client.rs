@@ -26,9 +26,9 @@ pub enum ConnectError {
     /// The kubeconfig file cannot be read, or lacks something that a client needs.
     #[error("failed to load kubeconfig {}", path.display())]
     Kubeconfig {
-        /// The file.
+        /// The path of the kubeconfig file.
         path: PathBuf,
-        /// The library's reason.
+        /// The error of the library that loads kubeconfig files.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },

@@ -81,7 +81,7 @@ pub struct Settings {
     pub rate_limit: Option<(f64, u32)>,
     /// Called at the beginning and the end of every request.
     pub observer: Option<CallObserver>,
-    /// Limits one request.
+    /// The time limit of one request, its answer included.
     pub request_timeout: Duration,
     /// Objects per page of a list.
     pub page_size: u32,

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to {call}: {message}")]
 pub struct Error {
-    /// The kind of failure.
+    /// The kind of failure, by which callers decide.
     pub kind: ErrorKind,
     /// The call: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
     pub call: String,
@@ -14,13 +14,13 @@ pub struct Error {
     pub message: String,
 }
 
-/// The kinds of failure.
+/// The kinds of failure that callers of a cluster tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// 404: the server does not serve the path or the kind, or the namespace does not exist. An absent object
     /// is not an error: its read returns `None`, and its deletion succeeds.
     NotFound,
-    /// 409 `AlreadyExists`.
+    /// 409 with the reason `AlreadyExists`: an object of the name to create exists.
     AlreadyExists,
     /// 409 Conflict, or 422 about `metadata.uid`: the live object has another UID or resource version than
     /// the fence.
@@ -30,9 +30,9 @@ pub enum ErrorKind {
     /// The server rejects the request as invalid, or the request was not sent because it lacks a namespace or
     /// a fence.
     Invalid,
-    /// 401 and 403.
+    /// 401 or 403: the server does not accept the credentials, or does not allow the request.
     Forbidden,
-    /// 429.
+    /// 429: the server refuses the request for now, to limit its load.
     TooManyRequests,
     /// 5xx, or a successful answer that is not the requested object. The server may have carried the request out.
     Unavailable,

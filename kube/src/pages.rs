@@ -16,9 +16,10 @@ use crate::request;
 /// How much of each object a list returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The full object.
+    /// The list returns each object with all its fields.
     Full,
-    /// Only `apiVersion`, `kind` and `metadata`; the server leaves the rest out of its answer.
+    /// The list returns only `apiVersion`, `kind` and `metadata`; the server leaves the rest out of its
+    /// answer.
     MetadataOnly,
 }
 

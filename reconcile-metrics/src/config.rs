@@ -32,19 +32,19 @@ pub use lifecycle_config::settings::{Environment, Flags};
 /// The configuration with every default applied.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Logging.
+    /// Level, format and stream of the exporter's log.
     pub log: LogSettings,
     /// How to connect to the database.
     pub database: DatabaseConfig,
     /// The address of probes and `/stuck`.
     pub health_listen: SocketAddr,
-    /// The address of `/metrics`.
+    /// The address at which the exporter serves `/metrics`.
     pub metrics_listen: SocketAddr,
     /// The time limit of one scrape.
     pub scrape_timeout: Duration,
     /// The background reading of details.
     pub details: DetailsConfig,
-    /// Who may read `/stuck`.
+    /// The clients that may read `/stuck`.
     pub stuck_access: StuckAccess,
     /// The configured kinds, with their thresholds.
     pub kinds: Kinds,
@@ -70,7 +70,7 @@ pub struct DatabaseConfig {
 pub enum PasswordSource {
     /// `database.url` contains it, or the server asks for none.
     Address,
-    /// An environment variable.
+    /// The environment variable of the password is set; holds the password.
     Given(String),
     /// A file, which is read at each new connection.
     File(PathBuf),
@@ -131,14 +131,14 @@ pub struct DetailsConfig {
     pub max_resources: u32,
 }
 
-/// Who may read `/stuck`.
+/// The clients that may read `/stuck`, which prints names and ids of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StuckAccess {
-    /// Nobody.
+    /// No client may read the page.
     Off,
     /// Clients that send the token in this file.
     Token(PathBuf),
-    /// Every client.
+    /// Every client may read the page, without a token.
     Anonymous,
 }
 

@@ -18,19 +18,19 @@ use crate::store::{Report, Resource};
 pub enum Cause {
     /// The adapter is required, and has never reported on the resource.
     NeverReported,
-    /// Its last report is about an older generation.
+    /// The adapter's last report is about an older generation than the resource's.
     OlderGeneration,
     /// Its last report is about a higher generation than the resource has, for example after a restore of the database.
     /// The API counts only reports on exactly the resource's generation.
     NewerGeneration,
-    /// Its report does not contain `Available=True`.
+    /// The adapter's report does not contain `Available=True`.
     NotAvailable,
     /// The resource is being deleted, and the report does not contain `Finalized=True`, or is one that the API ignores.
     NotFinalized,
 }
 
 impl Cause {
-    /// Every cause.
+    /// The causes in the order of their variants.
     pub const ALL: [Self; 5] =
         [Self::NeverReported, Self::OlderGeneration, Self::NewerGeneration, Self::NotAvailable, Self::NotFinalized];
 
@@ -60,9 +60,9 @@ impl Cause {
 /// An adapter that a resource waits on, with its last report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
-    /// The adapter.
+    /// The name of the adapter that the resource waits on.
     pub adapter: String,
-    /// What the adapter has not done.
+    /// The reason why the resource waits on this adapter.
     pub cause: Cause,
     /// The generation in its last report.
     pub observed_generation: Option<i64>,
@@ -77,7 +77,7 @@ pub struct Wait {
 /// A stuck resource with the adapters that it waits on, as `stuck` and `/stuck` print it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stuck {
-    /// The resource.
+    /// The stuck resource, as it was read from the database.
     #[serde(flatten)]
     pub resource: Resource,
     /// Whether its kind is configured. If not, `waits_on` cannot contain adapters that never reported.

@@ -68,7 +68,7 @@ pub struct Group {
     pub deleting: bool,
     /// The index of the interval, from [`Bounds::bucket`].
     pub bucket: usize,
-    /// The number of resources.
+    /// The number of resources of this kind in this interval.
     pub count: u64,
     /// The greatest age, in seconds.
     pub oldest: f64,
@@ -83,7 +83,7 @@ pub struct Group {
 /// The figures of one [`Flow`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
-    /// How many are pending.
+    /// The number of resources that are not yet reconciled.
     pub pending: u64,
     /// How many of these are older than their threshold.
     pub stuck: u64,

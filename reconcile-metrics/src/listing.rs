@@ -17,11 +17,11 @@ use crate::store::{Resource, Selection, Store, StoreError, Trouble};
 /// Selects resources; every field that is set must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this kind, in any case; [`OTHER`] means all kinds that are not configured.
+    /// Lists only resources of this kind, in any case; [`OTHER`] means all kinds that are not configured.
     pub kind: Option<String>,
-    /// Only resources that wait on this adapter.
+    /// Lists only resources that wait on this adapter.
     pub adapter: Option<String>,
-    /// Only resources that are being deleted, or only the others.
+    /// Lists only resources that are being deleted if true, and only the others if false.
     pub deleting: Option<bool>,
     /// Whether to list stuck resources or stalled deletions.
     pub trouble: Trouble,

@@ -33,7 +33,7 @@ pub enum MigrationError {
          there, and `reconcile-metrics prepare` builds the indexes"
     )]
     NotOurs,
-    /// A migration failed.
+    /// A statement of a migration failed, or the applied migrations differ from the compiled ones.
     #[error("a migration failed")]
     Failed(#[from] MigrateError),
     /// The database refused a statement.
@@ -44,11 +44,11 @@ pub enum MigrationError {
 /// A migration, and whether it is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its version.
+    /// The number of the migration, which orders the migrations.
     pub version: i64,
-    /// Its name, such as `create_resources`.
+    /// The name of the migration, such as `create_resources`.
     pub name: &'static str,
-    /// Whether it is applied.
+    /// Whether the database already has the migration.
     pub applied: bool,
 }
 

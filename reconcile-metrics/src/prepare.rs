@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 /// An index and its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Index {
-    /// Its name.
+    /// The index's name in PostgreSQL, without the schema.
     pub name: &'static str,
     /// The text after `ON` in `CREATE INDEX`: table, columns and condition.
     pub on: &'static str,
@@ -30,7 +30,7 @@ pub const INDEXES: [Index; 2] = [
 /// The work for one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The index.
+    /// The index that the step's statements build or remove.
     pub index: Index,
     /// The statements to run; empty if the index is already as wanted.
     pub statements: Vec<String>,
@@ -44,7 +44,7 @@ pub enum PrepareError {
     /// The query for existing indexes failed.
     #[error("failed to look for the indexes")]
     Look(#[source] sqlx::Error),
-    /// A statement failed.
+    /// PostgreSQL refused or aborted a statement of a step.
     #[error("failed to run `{0}`, which only the tables' owner may run")]
     Failed(String, #[source] sqlx::Error),
 }

@@ -32,27 +32,27 @@ pub enum Kind {
 pub struct Family {
     /// The full name, with `_total` for a counter.
     pub name: &'static str,
-    /// The help text.
+    /// The text of the family's `# HELP` line.
     pub help: &'static str,
-    /// The type.
+    /// The type of the metric, for the family's `# TYPE` line.
     pub kind: Kind,
-    /// The samples.
+    /// The samples of the family, each with its own labels.
     pub samples: Vec<Sample>,
 }
 
-/// One value with its labels.
+/// A sample: one value of a metric, with the labels that tell it from the other values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Names and values of the labels.
     pub labels: Vec<(&'static str, String)>,
-    /// The value.
+    /// The value that Prometheus stores for these labels.
     pub value: Value,
 }
 
 /// The value of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A number.
+    /// The number of a counter or a gauge.
     Number(f64),
     /// Counts by bound, not cumulative; the last bound is `f64::INFINITY`.
     Histogram {
@@ -60,7 +60,7 @@ pub enum Value {
         buckets: Vec<(f64, u64)>,
         /// The sum of all ages, in seconds.
         sum: f64,
-        /// The total count.
+        /// The number of all ages that the histogram counts.
         count: u64,
     },
 }
@@ -68,7 +68,7 @@ pub enum Value {
 /// The values of the label `collector`: the two kinds of readings, whose success and duration are separate metrics.
 pub const COLLECTORS: [&str; 2] = ["details", "snapshot"];
 
-/// Collects samples by family.
+/// The samples of all families, collected by the family's name before they are written.
 #[derive(Default)]
 struct Page {
     samples: BTreeMap<&'static str, Vec<Sample>>,

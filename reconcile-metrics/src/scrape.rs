@@ -135,7 +135,7 @@ impl Scraper {
         self.state().last_answer.map(|at| at.elapsed())
     }
 
-    /// Returns the configured kinds.
+    /// Returns the kinds of the configuration, with their thresholds.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         self.store.kinds()

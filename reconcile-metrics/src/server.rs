@@ -38,7 +38,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Creates the state.
+    /// Creates the state for request handlers of an exporter that is not shutting down.
     #[must_use]
     pub fn new(config: Arc<Config>, scraper: Arc<Scraper>, store: Arc<Store>) -> Self {
         let readers = Arc::new(tokio::sync::Semaphore::new(1));

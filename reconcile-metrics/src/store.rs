@@ -28,7 +28,7 @@ pub use details::{Details, Selection, Stalled, Trouble};
 pub use resource::{Report, Resource};
 pub use snapshot::{PENDING, Snapshot};
 
-/// The API's database.
+/// The database of the HyperFleet API, which the exporter only reads.
 #[derive(Debug)]
 pub struct Store {
     connections: Connections,
@@ -42,7 +42,7 @@ impl Store {
         Self { connections: Connections::new(config.clone()), kinds: kinds.clone() }
     }
 
-    /// Returns the configured kinds.
+    /// Returns the kinds of the configuration, by which the store reads resources.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.kinds

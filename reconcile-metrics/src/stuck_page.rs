@@ -24,10 +24,10 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:14px system-ui,sans
 const HEADINGS: [&str; 9] =
     ["Id", "Kind", "Name", "Age", "Flow", "Generation", "Waits on", "Cause", "Last reason and message"];
 
-/// One page of the stuck resources.
+/// One page of the list of stuck resources, with all that its HTML shows.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
-    /// All matching resources.
+    /// The whole list of matching resources, of which this page shows a part.
     pub listing: &'a Listing,
     /// The matching resources on this page.
     pub items: &'a [Stuck],
@@ -35,7 +35,7 @@ pub struct Page<'a> {
     pub number: usize,
     /// The most resources on a page.
     pub size: usize,
-    /// The filter.
+    /// The filter of the request, which the links to other pages repeat.
     pub filter: &'a Filter,
     /// A hint if the filter looks like a mistake.
     pub hint: Option<&'a str>,
@@ -46,7 +46,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Renders the page.
+    /// Renders the page as an HTML document.
     #[must_use]
     pub fn html(&self) -> String {
         let page = html! {

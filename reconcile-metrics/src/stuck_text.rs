@@ -14,9 +14,9 @@ const MESSAGE_WIDTH: usize = 100;
 pub struct WaitLine {
     /// The generation of the last report, and the resource's: `3/4`.
     pub generation: String,
-    /// The adapter, or `-`.
+    /// The name of the adapter that the resource waits on, or `-`.
     pub on: String,
-    /// What the adapter has not done.
+    /// The reason why the resource waits on the adapter, in words.
     pub cause: String,
     /// The reason and message of the last report.
     pub said: String,

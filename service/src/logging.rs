@@ -44,7 +44,7 @@ const OUR_CRATES: [&str; 7] = [
 /// The layout of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// A JSON object.
+    /// Each log line is a JSON object.
     #[default]
     Json,
     /// `{timestamp} {LEVEL} [{component}] [{version}] [{hostname}] {message} k=v…`
@@ -54,10 +54,10 @@ pub enum Format {
 /// The stream that log lines are written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
-    /// Standard output.
+    /// Log lines go to standard output.
     #[default]
     Stdout,
-    /// Standard error.
+    /// Log lines go to standard error.
     Stderr,
 }
 
@@ -83,9 +83,9 @@ impl Default for LogSettings {
 pub struct Identity {
     /// The component's name in the deployment; before the configuration is loaded, the command's name.
     pub component: String,
-    /// The program's version.
+    /// The version of the program, which every log line carries.
     pub version: String,
-    /// The host's name.
+    /// The name of the host, which every log line carries; in Kubernetes, the name of the pod.
     pub hostname: String,
 }
 

@@ -7,9 +7,9 @@ use std::fmt;
 pub struct Version {
     /// The version, by semantic versioning.
     pub number: &'static str,
-    /// The commit.
+    /// The commit that the program was built from.
     pub commit: &'static str,
-    /// The date.
+    /// The date of the build.
     pub date: &'static str,
 }
 

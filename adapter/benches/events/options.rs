@@ -16,7 +16,7 @@ pub(crate) struct Options {
     /// Number of concurrent passes; the Go adapter was measured with 10.
     #[arg(long, default_value_t = 10)]
     pub(crate) parallelism: u16,
-    /// The adapter's log level.
+    /// The log level with which the measured adapter runs.
     #[arg(long, default_value = "info")]
     pub(crate) log_level: String,
     /// Measure this binary instead of the one just built.

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// A running process.
+/// A running process, given by its id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process(pub(crate) u32);
 
 /// The CPU time that a process has used so far, and its current memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
-    /// User and system time.
+    /// The user and system time that the process has used.
     pub(crate) cpu: Duration,
-    /// Resident memory in KiB.
+    /// The resident memory of the process in KiB.
     pub(crate) resident: u64,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::adapter::Calls;
 use super::options::{Options, Shape};
 
-/// The measured figures.
+/// The figures that one run of the benchmark measured.
 pub(crate) struct Measured {
     pub(crate) create: Phase,
     pub(crate) steady: Phase,
@@ -20,7 +20,7 @@ pub(crate) struct Phase {
     pub(crate) took: Duration,
     /// The 99th percentile of a pass, from the read of the cluster to the report.
     pub(crate) p99: Duration,
-    /// The adapter's CPU time.
+    /// The CPU time that the adapter used during the phase.
     pub(crate) cpu: Duration,
     /// The adapter's share of the CPU time that the whole machine used during the phase.
     pub(crate) share_of_busy: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Idle {
     pub(crate) cpu: f64,
 }
 
-/// Resident memory in KiB.
+/// The resident memory of the adapter in KiB.
 pub(crate) struct Memory {
     pub(crate) idle: u64,
     /// Pairs of the number of events and the memory then: once during the first phase, then after each phase.

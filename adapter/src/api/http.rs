@@ -185,7 +185,8 @@ struct CallObserver<'a> {
     trace: &'a TraceContext,
 }
 
-/// One running attempt.
+/// Observes one attempt of an API call, from its beginning to its end: its span, its metrics, and what it
+/// tells about the API's availability.
 struct AttemptObserver<'a> {
     observers: &'a Observers,
     method: &'static str,

@@ -23,7 +23,7 @@ use super::settings::BROKER;
 /// The number of events handled at once if the broker's file names none, or if there is no such file.
 pub const DEFAULT_PARALLELISM: u16 = 16;
 
-/// The resolved broker's file.
+/// The broker's file with every default applied: what the consumer starts with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BrokerConfig {
     /// Whether the adapter logs this configuration at its start.
@@ -37,9 +37,9 @@ pub struct BrokerConfig {
 /// A broker and its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BrokerKind {
-    /// `RabbitMQ`.
+    /// `RabbitMQ`, with the exchange and queue that the adapter declares.
     RabbitMq(RabbitMqConfig),
-    /// Google Cloud Pub/Sub.
+    /// Google Cloud Pub/Sub, with the project that holds topic and subscription.
     GooglePubSub(PubSubConfig),
 }
 
@@ -50,7 +50,7 @@ pub struct RabbitMqConfig {
     pub url: SecretUrl,
     /// The name of the exchange; the topic if `None`.
     pub exchange: Option<String>,
-    /// The exchange's type.
+    /// The type with which the adapter declares the exchange.
     pub exchange_type: ExchangeType,
     /// The first part of the queue's name; the topic if `None`.
     pub queue: Option<String>,

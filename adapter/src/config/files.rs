@@ -14,9 +14,9 @@ const ADAPTER_DEFAULTS: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/c
 /// The paths of an adapter's two configuration files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// The deployment file.
+    /// The path of the deployment file, as `--config` gives it.
     pub adapter: PathBuf,
-    /// The task file.
+    /// The path of the task file, as `--task-config` gives it.
     pub task: PathBuf,
 }
 

@@ -7,7 +7,8 @@ use semver::Version;
 pub(super) enum Agreement {
     /// Major and minor are equal, the configuration names no version, or the program is a development build.
     Agrees,
-    /// One of the two texts is not a version.
+    /// The configured version or the program's version is not a version number, so that they cannot be
+    /// compared.
     Unreadable,
     /// The major or minor versions differ.
     Differs,

@@ -37,7 +37,7 @@ mod url;
 /// The settings of a RabbitMQ consumer.
 #[derive(Debug, Clone)]
 pub struct RabbitMqOptions {
-    /// The broker's URL.
+    /// The URL at which the consumer connects to the broker.
     pub url: BrokerUrl,
     /// The exchange and the queue to declare and consume.
     pub topology: Topology,
@@ -73,19 +73,19 @@ impl Topology {
         Self { exchange: or_topic(exchange), exchange_type, queue: format!("{}-{subscription_id}", or_topic(queue)) }
     }
 
-    /// The exchange's name.
+    /// The name of the exchange that the queue is bound to.
     #[must_use]
     pub fn exchange(&self) -> &str {
         &self.exchange
     }
 
-    /// The exchange's type.
+    /// The type with which the exchange is declared.
     #[must_use]
     pub fn exchange_type(&self) -> ExchangeType {
         self.exchange_type
     }
 
-    /// The queue's name.
+    /// The name of the queue that the adapter consumes.
     #[must_use]
     pub fn queue(&self) -> &str {
         &self.queue
@@ -103,7 +103,7 @@ impl ExchangeType {
     }
 }
 
-/// A connected RabbitMQ consumer.
+/// A RabbitMQ consumer whose first session is open, so that it can receive events.
 #[derive(Debug)]
 pub struct RabbitMqInput {
     options: RabbitMqOptions,

@@ -55,7 +55,8 @@ impl Supervisor {
         Suspicion { raised: Default::default(), intake: self.intake.clone() }
     }
 
-    /// Watches a dependency.
+    /// Adds a dependency: [`run`](Self::run) calls `probe` at the start, and again when `suspicion` is
+    /// raised.
     pub fn watch(&mut self, dependency: Dependency, suspicion: Suspicion, probe: Probe) {
         self.watched.push(Watched { dependency, suspicion, probe });
     }

@@ -10,7 +10,7 @@ pub trait InputMetrics: Send + Sync + 'static {
     fn invalid(&self, by: Invalid);
     /// An event was acknowledged without a pass, because a newer event of its resource replaced it.
     fn coalesced(&self);
-    /// A handler panicked.
+    /// A pass panicked in the handler; the dispatcher goes on.
     fn panicked(&self);
     /// An event with a `time` arrived; `lag` is the time since then.
     fn lag(&self, lag: Duration);

@@ -23,7 +23,7 @@ struct Script {
     changed: Notify,
 }
 
-/// What a pass of the fake handler does after the test opens its gate.
+/// The next step of the fake handler's pass, which the test chooses when it opens the gate.
 enum Step {
     End(Handled),
     Panic,

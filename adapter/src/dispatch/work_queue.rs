@@ -19,9 +19,9 @@ use lifecycle_core::id::Generation;
 pub enum Key {
     /// Events about one API resource have one key.
     Resource {
-        /// The resource's kind.
+        /// The kind of the API resource, such as `Cluster`.
         kind: String,
-        /// The resource's id.
+        /// The id of the API resource.
         id: String,
     },
     /// The event's own id, because the event names no API resource: only a redelivery of the same event has the
@@ -30,7 +30,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// The key of `event`.
+    /// Returns the key of an event: events with equal keys run one after the other.
     #[must_use]
     pub fn of(event: &LifecycleEvent) -> Self {
         if event.resource_id.is_empty() {
@@ -41,10 +41,10 @@ impl Key {
     }
 }
 
-/// The result of [`WorkQueue::offer`].
+/// The result of [`WorkQueue::offer`]: whether the new event starts or waits.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offered<T> {
-    /// Start the event now.
+    /// The caller must start this event now: no event of its key is running, and a slot is free.
     Start(T),
     /// The event waits, and replaces the events in `replaced`.
     Waits {
@@ -75,7 +75,7 @@ struct Events<T> {
 }
 
 impl<T> WorkQueue<T> {
-    /// An empty queue.
+    /// Creates an empty queue that lets `parallelism` events run at once.
     #[must_use]
     pub fn new(parallelism: NonZeroUsize) -> Self {
         Self {

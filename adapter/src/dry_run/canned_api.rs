@@ -105,13 +105,13 @@ pub enum AnswersError {
     Pattern {
         /// The index of the entry.
         entry: usize,
-        /// The pattern's error.
+        /// The error of the regular expression's parser.
         #[source]
         source: PatternError,
     },
 }
 
-/// Compiled answers.
+/// The entries of an answers file, with compiled patterns, in the order in which they are tried.
 #[derive(Debug, Default)]
 pub struct Answers {
     entries: Vec<Entry>,
@@ -153,7 +153,7 @@ impl Answers {
     }
 }
 
-/// The fake API.
+/// The API of a dry run: it answers each call by the first matching entry, and sends nothing.
 #[derive(Debug)]
 pub struct CannedApi {
     base: Option<Base>,

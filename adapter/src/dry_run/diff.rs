@@ -17,14 +17,14 @@ const CONTEXT: usize = 3;
 /// The change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectDiff {
-    /// The kind of change.
+    /// Whether the pass created, updated, replaced or deleted the object.
     pub change: Change,
-    /// The object's kind.
+    /// The kind of the changed object.
     pub kind: String,
     /// The object's namespace; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The object's name.
+    /// The name of the changed object.
     pub name: String,
     /// A unified diff of the object's YAML, without file names.
     pub diff: String,
@@ -34,15 +34,15 @@ pub struct ObjectDiff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// The object is new.
+    /// The object exists only after the pass.
     Created,
     /// The same object has other content.
     Updated,
     /// Another object, with another UID, has the name.
     Replaced,
-    /// The object is terminating.
+    /// The pass deleted the object, but finalizers still hold it: it is terminating.
     Terminating,
-    /// The object is gone.
+    /// The object exists only before the pass.
     Deleted,
 }
 

@@ -23,16 +23,16 @@ pub enum InputError {
     /// The file or folder cannot be read.
     #[error("failed to read {}", path.display())]
     Unreadable {
-        /// The path.
+        /// The path of the unreadable file or folder.
         path: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         #[source]
         source: std::io::Error,
     },
     /// The file is not JSON of the expected form.
     #[error("{}: not the JSON that is expected here; {expected}", path.display())]
     Json {
-        /// The file's path.
+        /// The path of the JSON file.
         path: PathBuf,
         /// A description of the expected content.
         expected: &'static str,
@@ -43,7 +43,7 @@ pub enum InputError {
     /// The file is not YAML.
     #[error("{}: not the YAML of Kubernetes objects", path.display())]
     Yaml {
-        /// The file's path.
+        /// The path of the YAML file.
         path: PathBuf,
         /// The parser's error, with line and column.
         #[source]
@@ -52,25 +52,25 @@ pub enum InputError {
     /// The file is not a valid event.
     #[error("{}: not a CloudEvent", path.display())]
     Event {
-        /// The file's path.
+        /// The path of the event file.
         path: PathBuf,
-        /// The event's error.
+        /// The reason why the content is not a CloudEvent.
         #[source]
         source: EventError,
     },
     /// The file has an invalid entry of canned answers.
     #[error("{}: not usable as API answers", path.display())]
     Answers {
-        /// The file's path.
+        /// The path of the file with canned answers.
         path: PathBuf,
-        /// The entry's error.
+        /// The error of the invalid entry.
         #[source]
         source: AnswersError,
     },
     /// A document in the file is not a Kubernetes object.
     #[error("{}: {place} {problem}; an object needs `apiVersion`, `kind` and `metadata.name`", path.display())]
     Object {
-        /// The file's path.
+        /// The path of the file with the document.
         path: PathBuf,
         /// The document's place in the file.
         place: String,
@@ -83,11 +83,11 @@ pub enum InputError {
     /// The event's time is not a timestamp.
     #[error("{}: the event's time {time:?} is not in RFC 3339, such as 2026-08-01T12:00:00Z", path.display())]
     EventTime {
-        /// The event file's path.
+        /// The path of the event file.
         path: PathBuf,
-        /// The time as written.
+        /// The event's time, as the file writes it.
         time: String,
-        /// The parser's error.
+        /// The error of the timestamp's parser.
         #[source]
         source: jiff::Error,
     },
@@ -135,7 +135,8 @@ pub fn read_environment(path: &Path) -> Result<BTreeMap<String, String>, InputEr
     read_json(path, "write {\"NAME\": \"text\", …}")
 }
 
-/// Reads objects by name, which the store uses in place of applied objects of that name.
+/// Reads complete objects by their `metadata.name`, which simulate what a server would return, such as a status that
+/// a controller wrote: when a pass applies an object of that name, the store stores the complete object instead.
 ///
 /// # Errors
 /// The file cannot be read, or a value is not a Kubernetes object.

@@ -18,11 +18,11 @@ use crate::config::{Environment, Flags, Paths};
 /// The dry-run flags, and the configuration of `serve`.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The dry-run flags.
+    /// The values of the flags `--dry-run-event`, `--dry-run-api-responses` and the like.
     pub flags: &'a LegacyDryRun,
     /// The paths of the configuration files.
     pub paths: &'a Paths,
-    /// The process's environment variables.
+    /// The environment variables of the process, which the configuration and the task's params read.
     pub environment: &'a Environment,
     /// The flags that set configuration keys.
     pub config_flags: &'a Flags,

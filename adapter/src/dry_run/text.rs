@@ -22,10 +22,10 @@ const VALUE_WIDTH: usize = 80;
 /// Built-in variables, whose values the text leaves out.
 const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
 
-/// Displays a trace.
+/// Displays a trace as lines of text, for the terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
-    /// The trace.
+    /// The trace to display.
     pub trace: &'a Trace,
     /// Whether the text also contains long values, bodies and whole objects.
     pub verbose: bool,

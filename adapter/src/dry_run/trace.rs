@@ -14,7 +14,7 @@ use super::diff::ObjectDiff;
 
 pub use build::Recording;
 
-/// What one pass did.
+/// The trace of one pass: what it read, decided, called and changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
@@ -39,7 +39,7 @@ pub struct Trace {
     /// The decision about each resource, with its reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionTrace>,
-    /// The changes of objects.
+    /// The changes that the pass made to objects of the store, as diffs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<ObjectDiff>,
     /// The variable `resources` at the end of the pass.
@@ -90,14 +90,14 @@ pub const RESOURCE_NOT_FOUND: &str = "resource not found";
 pub struct PhaseTrace {
     /// The name of the phase.
     pub phase: &'static str,
-    /// How the phase ended.
+    /// Whether the phase ran, and whether it succeeded.
     pub status: PhaseStatus,
     /// Details, such as why the phase was skipped, or whether the preconditions are met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// How a phase ended.
+/// The status of a phase in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseStatus {
@@ -114,7 +114,7 @@ pub enum PhaseStatus {
 /// The source of a param.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParamSource {
-    /// The param's name.
+    /// The name of the param in the task.
     pub name: String,
     /// The source, as the task writes it.
     pub source: String,
@@ -123,7 +123,7 @@ pub struct ParamSource {
 /// The result of a precondition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreconditionTrace {
-    /// The precondition's name.
+    /// The name of the precondition in the task.
     pub name: String,
     /// Whether the precondition could be evaluated: `success` or `failed`.
     pub status: &'static str,
@@ -137,7 +137,7 @@ pub struct PreconditionTrace {
     pub captures: Vec<CaptureTrace>,
 }
 
-/// A captured value.
+/// A value that a precondition captured from an API's answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "named as in the task")]
 pub struct CaptureTrace {
@@ -151,12 +151,12 @@ pub struct CaptureTrace {
 pub struct ResourceTrace {
     /// The resource's name in the task.
     pub name: String,
-    /// The object's kind.
+    /// The kind of the object that the resource manages.
     pub kind: String,
-    /// The object's namespace.
+    /// The namespace of that object; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The object's name.
+    /// The name of that object in Kubernetes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_name: String,
     /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
@@ -191,7 +191,7 @@ pub struct DecisionTrace {
     pub row: &'static str,
     /// The condition of that row.
     pub condition: &'static str,
-    /// What would have to differ for a later row to match.
+    /// The change of conditions that would make a later row of the decision table match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<&'static str>,
     /// Whether nothing of the resource is left to delete or disown.
@@ -212,7 +212,7 @@ pub struct DecisionTrace {
 /// A former version that `retention` deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PrunedTrace {
-    /// The object's name.
+    /// The name of the deleted object.
     pub name: String,
     /// The limits of `retention` that it exceeded.
     pub because: String,
@@ -224,11 +224,11 @@ pub struct GateTrace {
     /// The resource that the gate belongs to, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The gate's name.
+    /// The name of the gate, such as `create` or `delete`.
     pub gate: String,
-    /// The gate's result.
+    /// The result of the gate, as text.
     pub answer: String,
-    /// The gate's expression.
+    /// The CEL expression of the gate, as the task writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
     /// The values that the expression read.
@@ -241,14 +241,14 @@ pub struct GateTrace {
 pub struct ReadingTrace {
     /// The path, as the expression writes it.
     pub path: String,
-    /// The value, shortened.
+    /// The value at the path, shortened for display.
     pub value: String,
 }
 
 /// The result of a post action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActionTrace {
-    /// The action's name.
+    /// The name of the post action in the task.
     pub name: String,
     /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
     pub status: &'static str,
@@ -258,7 +258,7 @@ pub struct ActionTrace {
     /// Why the action was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why the action failed.
+    /// The reason why the action failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -281,7 +281,7 @@ pub struct RequestTrace {
     /// The name of the precondition or action that made the call; empty for a param.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub step: String,
-    /// The HTTP method.
+    /// The HTTP method of the call, such as `GET`.
     pub method: &'static str,
     /// The resolved URL, which the patterns of canned answers match.
     pub url: String,
@@ -302,12 +302,12 @@ pub struct RequestTrace {
 pub struct OperationTrace {
     /// `apply`, `patch`, `get`, `discover` or `delete`. The Go adapter's traces have no `patch`.
     pub operation: &'static str,
-    /// The object's kind.
+    /// The kind of the object that the operation names.
     pub kind: String,
-    /// The object's namespace.
+    /// The namespace of that object; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The object's name.
+    /// The name of that object.
     pub name: String,
     /// The effect of an apply or a patch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -315,7 +315,7 @@ pub struct OperationTrace {
 }
 
 impl Trace {
-    /// Whether the pass failed.
+    /// Returns whether the pass failed in any phase.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.status == "failed"

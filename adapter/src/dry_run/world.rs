@@ -135,7 +135,7 @@ impl World {
         &self.warnings
     }
 
-    /// Every live object.
+    /// Returns every object in the store, for the diff of objects before and after a pass.
     #[must_use]
     pub fn objects(&self) -> Vec<Value> {
         self.pipeline.transport.objects()

@@ -84,7 +84,7 @@ label_values! {
 label_values! {
     /// The result of a precondition.
     PreconditionResult {
-        /// The precondition is met.
+        /// The precondition is met, so that the pass goes on to the resources.
         Pass = "pass",
         /// The precondition is not met.
         Fail = "fail",
@@ -98,7 +98,7 @@ label_values! {
     WriteResult {
         /// The server accepted the write.
         Success = "success",
-        /// The write failed.
+        /// The server refused the write, or its answer was lost.
         Error = "error",
     }
 }
@@ -106,13 +106,13 @@ label_values! {
 label_values! {
     /// The server that a request went to.
     Api {
-        /// The HyperFleet API.
+        /// The request went to the HyperFleet API.
         Hyperfleet = "hyperfleet",
-        /// The Kubernetes API.
+        /// The request went to the Kubernetes API server.
         Kubernetes = "kubernetes",
-        /// Maestro.
+        /// The request went to Maestro.
         Maestro = "maestro",
-        /// Any other server that a task names.
+        /// The request went to another server that the task names by an absolute URL.
         External = "external",
     }
 }
@@ -120,7 +120,7 @@ label_values! {
 label_values! {
     /// A server without which the adapter pauses its intake.
     Dependency {
-        /// The Kubernetes API.
+        /// The Kubernetes API server, to which the adapter writes the objects.
         Kubernetes = "kubernetes",
         /// The HyperFleet API at `base_url`.
         Hyperfleet = "hyperfleet",
@@ -132,7 +132,7 @@ label_values! {
     BrokerError {
         /// The message could not be parsed.
         Conversion = "conversion",
-        /// The message's pass failed.
+        /// The pass of the message's event panicked, or found that the event lacks a value that the task needs.
         Handler = "handler",
     }
 }

@@ -145,7 +145,7 @@ async fn paused(intake: &mut watch::Receiver<Intake>) {
     let _ = intake.wait_for(|intake| *intake == Intake::Paused).await;
 }
 
-/// The running inputs.
+/// The started inputs: a task for each, and the state of the broker's connection.
 pub(super) struct Running {
     tasks: JoinSet<anyhow::Result<()>>,
     state: watch::Receiver<InputState>,

@@ -24,7 +24,7 @@ struct Parent {
 }
 
 impl TraceContext {
-    /// Parses the two headers.
+    /// Parses the values of the headers `traceparent` and `tracestate`.
     #[must_use]
     pub fn parse(traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let parent = traceparent.and_then(|text| Parent::parse(text.trim()));

@@ -23,7 +23,7 @@ pub struct TracingSettings {
 pub struct Export {
     /// The full URL that spans are sent to.
     pub endpoint: String,
-    /// The wire protocol.
+    /// The OTLP protocol by which spans are sent.
     pub protocol: Protocol,
     /// Decides which traces are recorded.
     pub sampler: Sampler,
@@ -31,12 +31,12 @@ pub struct Export {
     pub service_name: String,
 }
 
-/// The supported OTLP protocols.
+/// The OTLP protocols that the exporter supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// gRPC.
+    /// OTLP over gRPC.
     Grpc,
-    /// Protobuf over HTTP.
+    /// OTLP as Protobuf over HTTP.
     HttpProtobuf,
 }
 

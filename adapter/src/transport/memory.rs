@@ -34,7 +34,7 @@ use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
 
-/// The store of objects.
+/// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {
     keep_deleted: bool,
     overrides: BTreeMap<String, Value>,

@@ -19,7 +19,7 @@ pub struct ObservedTransport<T> {
 }
 
 impl<T> ObservedTransport<T> {
-    /// Wraps `inner`.
+    /// Wraps the transport `inner`, so that `metrics` counts and times its deletions.
     pub fn new(inner: T, metrics: Arc<Metrics>) -> Self {
         Self { inner, metrics }
     }

@@ -21,7 +21,7 @@ pub(crate) fn root() -> &'static Path {
 const FOLDERS: [&str; 7] =
     ["", "docs", "docs/adr", "examples", "adapter/benches", "core/benches", "reconcile-metrics/benches"];
 
-/// All checked pages.
+/// Reads all pages that the tests check.
 pub(crate) fn pages() -> Vec<Page> {
     let mut found = Vec::new();
     for folder in FOLDERS {
@@ -104,7 +104,7 @@ impl Page {
         found
     }
 
-    /// All code (text in backticks).
+    /// Returns the code of the page: its texts in backticks.
     pub(crate) fn code(&self) -> BTreeSet<String> {
         code(&self.text).collect()
     }

@@ -98,7 +98,7 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// All lines printed so far.
+    /// Returns all lines that the adapter has logged so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.borrow().clone()
     }
@@ -176,7 +176,7 @@ impl Adapter {
         self.await_metric("hyperfleet_adapter_events_processed_total", &[], events).await
     }
 
-    /// The process id.
+    /// Returns the process id of the running adapter.
     pub(crate) fn process(&self) -> Result<u32> {
         self.child.id().context("it has ended already")
     }

@@ -58,7 +58,7 @@ async fn state(world: &World, cluster: &str) -> Result<BTreeMap<String, Value>> 
     Ok(found)
 }
 
-/// What an event changes.
+/// The change of objects that an event causes, and whose calls fail in turn.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Creation,

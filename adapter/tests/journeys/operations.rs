@@ -1,4 +1,4 @@
-//! What an operator uses: probes, metrics, logs, the effective configuration.
+//! Tests what an operator uses: probes, metrics, logs, the effective configuration.
 
 use anyhow::{Context, Result};
 use lifecycle_e2e::fault::{Fault, When};

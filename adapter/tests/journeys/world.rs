@@ -17,7 +17,7 @@ use crate::adapter::Setup;
 
 /// The adapter's name, unless a test chooses another.
 pub(crate) const ADAPTER: &str = "journey";
-/// The adapter's subscription.
+/// The id of the subscription from which the adapter consumes.
 pub(crate) const SUBSCRIPTION: &str = "journey";
 
 /// The servers and resources that belong to one test.
@@ -98,7 +98,7 @@ impl World {
         document["generation"].as_i64().with_context(|| format!("{document}"))
     }
 
-    /// All reports about a cluster, in the order of arrival.
+    /// Returns all status reports about a cluster, in the order of arrival.
     pub(crate) fn reports(&self, cluster: &str) -> Vec<Report> {
         let reports = self.api.reports(&format!("clusters/{cluster}"));
         reports.into_iter().map(|report| Report(report.body)).collect()
@@ -120,7 +120,7 @@ impl World {
         Ok(Api::namespaced_with(self.stack.control_plane.client().await?, self.namespace.name(), &resource))
     }
 
-    /// One object of the core group, as JSON; null if it is absent.
+    /// Reads an object of the core group, as JSON; null if it is absent.
     pub(crate) async fn object(&self, kind: &str, name: &str) -> Result<Value> {
         Ok(serde_json::to_value(self.objects("v1", kind).await?.get_opt(name).await?)?)
     }
@@ -143,12 +143,12 @@ impl World {
     }
 }
 
-/// Matches requests that write.
+/// Chooses requests that write: all but GET.
 pub(crate) fn writes() -> When {
     When::any().and(|request| request.method != "GET")
 }
 
-/// A status report.
+/// A status report as the fake API received it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report(pub(crate) Value);
 

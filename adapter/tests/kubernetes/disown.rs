@@ -1,4 +1,4 @@
-//! Disowning of objects.
+//! Tests how the adapter disowns objects on a real API server.
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::Transport;

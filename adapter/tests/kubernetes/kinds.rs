@@ -1,4 +1,4 @@
-//! Kinds, scopes and permissions.
+//! Tests kinds, scopes and permissions on a real API server.
 
 use std::time::Duration;
 

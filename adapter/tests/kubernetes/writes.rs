@@ -1,4 +1,4 @@
-//! Creations, updates and recreations.
+//! Tests how the adapter creates, updates and recreates objects on a real API server.
 
 use anyhow::{Result, ensure};
 use lifecycle_core::destination::Destination;

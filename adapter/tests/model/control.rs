@@ -47,7 +47,7 @@ impl Control {
         *self.plan() = Plan { pass, faults, pause, ..Plan::default() };
     }
 
-    /// Resumes the paused call.
+    /// Lets the pass continue that is paused before a call.
     pub(crate) fn go_on(&self) {
         self.go_on.add_permits(1);
     }

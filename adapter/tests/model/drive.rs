@@ -37,7 +37,7 @@ impl Finding {
     }
 }
 
-/// What a sequence covered.
+/// The behaviour that a sequence covered, counted to check that the generators reach all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     /// The rows of the decision table that applied, with the results, and how often.
@@ -55,7 +55,7 @@ pub(crate) struct Coverage {
 pub(crate) enum Failure {
     /// The engine broke an invariant.
     Finding(Box<Finding>),
-    /// The model itself failed.
+    /// The model itself failed, so that nothing is known about the engine.
     Model(anyhow::Error),
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Call {
 /// The result of a call, as the caller got it.
 #[derive(Debug, Clone)]
 pub(crate) enum CallResult {
-    /// The objects found.
+    /// The objects that a read found.
     Found(Vec<Value>),
     /// The object after the write.
     Object(Value),
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub(crate) pass: usize,
     pub(crate) call: Call,
     pub(crate) result: CallResult,
-    /// All objects of the sequence before and after the call; empty for a call that does not write.
+    /// The objects of the sequence before and after the call; empty for a call that does not write.
     pub(crate) before: Vec<Value>,
     pub(crate) after: Vec<Value>,
 }

@@ -73,7 +73,7 @@ pub(crate) fn line(object: &Value) -> String {
     line
 }
 
-/// The time of creation.
+/// Returns when the server created an object.
 pub(crate) fn created(object: &Value) -> Option<jiff::Timestamp> {
     metadata(object, "creationTimestamp").parse().ok()
 }

@@ -37,7 +37,7 @@ pub(crate) enum Invariant {
     ForbiddenWrite,
 }
 
-/// A broken invariant.
+/// A violation of one invariant, found in one pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) invariant: Invariant,

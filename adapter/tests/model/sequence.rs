@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::shape::{Flag, TaskShape};
 
-/// One run of the model: a past, and one event that is delivered with disturbances and then without.
+/// A run of the model: a past, and one event that is delivered with disturbances and then without.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sequence {
     pub(crate) task: TaskShape,
@@ -39,11 +39,11 @@ pub(crate) type Flags = BTreeMap<Flag, bool>;
 /// The generation of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
-    /// One above the latest generation so far.
+    /// The generation above the latest so far: the resource has changed.
     Next,
-    /// The latest generation.
+    /// The latest generation so far: an event is repeated.
     Same,
-    /// This many generations below the latest.
+    /// A generation this far below the latest: an old event arrives late.
     Late(i64),
 }
 
@@ -89,13 +89,13 @@ pub(crate) enum Fault {
 pub(crate) enum Refusal {
     /// 409: the name of a creation is taken, or the object of another write has changed.
     Conflict,
-    /// 422.
+    /// 422: the server rejects the object as invalid.
     Invalid,
-    /// 403.
+    /// 403: the adapter lacks the permission.
     Forbidden,
-    /// 429.
+    /// 429: the server limits the rate of requests.
     TooManyRequests,
-    /// 503.
+    /// 503: the server is not available.
     Unavailable,
 }
 
@@ -103,17 +103,17 @@ pub(crate) enum Refusal {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
     Delete(usize),
-    /// Adds a finalizer.
+    /// Adds a finalizer to an object, which holds it when it is deleted.
     AddFinalizer(usize),
-    /// Removes the finalizer.
+    /// Removes the finalizer of an object, which then may go.
     RemoveFinalizer(usize),
     /// Changes a field that the manifest sets, and adds a field that the manifest lacks.
     Edit(usize),
     /// Sets or removes the generation annotation.
     SetGeneration(usize, Option<i64>),
-    /// Removes the adapter's labels.
+    /// Removes the adapter's labels from an object.
     StripLabels(usize),
-    /// Removes the owner references.
+    /// Removes the owner references of an object.
     DropOwners(usize),
     /// Sets a phase in the status: done or busy.
     SetPhase(usize, bool),
@@ -124,7 +124,7 @@ pub(crate) enum Act {
     Squat(usize, i64),
     /// Creates an object like one of the Go adapter: with the author's label, without the adapter's.
     Inherit(usize),
-    /// Runs the garbage collector.
+    /// Runs the garbage collector, which removes objects whose owners are gone.
     CollectGarbage,
     /// Lets this many hours pass.
     Wait(i64),

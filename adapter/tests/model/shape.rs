@@ -9,14 +9,14 @@ mod yaml;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::PropagationPolicy;
 
-/// The adapter's name.
+/// The name of the adapter whose tasks the model runs.
 pub(crate) const ADAPTER: &str = "model";
 /// The label that every object of a sequence has, which no act removes.
 pub(crate) const MARKER: &str = "model";
 /// The names of resources, by their places in the list.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
-/// A task.
+/// A task of the model: its resources with their gates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TaskShape {
     pub(crate) resources: Vec<ResourceShape>,
@@ -43,7 +43,7 @@ pub(crate) struct ResourceShape {
     pub(crate) propagation: PropagationPolicy,
 }
 
-/// The kinds of objects.
+/// The kinds of the objects that a task manages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub(crate) enum Kind {
     #[default]
@@ -85,14 +85,14 @@ pub(crate) struct Retention {
     pub(crate) ttl_hours: Option<i64>,
 }
 
-/// One entry of `lifecycle.patch`, which sets a field of its own to a value.
+/// An entry of `lifecycle.patch`, which sets a field of its own to a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Patch {
     pub(crate) when: Gate,
     pub(crate) value: &'static str,
 }
 
-/// A conjunction of atoms.
+/// A gate: it holds if all of its atoms hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Gate(pub(crate) Vec<Atom>);
 

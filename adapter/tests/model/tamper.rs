@@ -17,7 +17,7 @@ use crate::object::{created, label, name};
 use crate::people::target;
 use crate::watch::Watched;
 
-/// A simulated defect.
+/// A defect that the transport simulates, which the oracle must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tampering {
     /// Writes and deletes without the resource version that was read.

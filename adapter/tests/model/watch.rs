@@ -69,7 +69,7 @@ impl<T: Transport> Watched<T> {
         }
     }
 
-    /// All objects, if the call writes; else none.
+    /// Returns all objects of the sequence if the call writes, and none if it only reads.
     async fn around(&self, call: &Call) -> Result<Vec<Value>, WriteError> {
         if call.writes() { self.journal.objects().await } else { Ok(Vec::new()) }
     }

@@ -131,7 +131,7 @@ impl<G: Ground> World<G> {
         })
     }
 
-    /// All objects of the sequence.
+    /// Returns all objects of the sequence that the server has now.
     pub(crate) async fn objects(&self) -> anyhow::Result<Vec<Value>> {
         Ok(self.journal.objects().await?)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One step from a collection to a value in it.
+/// A step of a path, from a collection to a value in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
     /// A key of a mapping.
@@ -46,7 +46,7 @@ impl Path {
         Self(segments)
     }
 
-    /// The steps.
+    /// Returns the steps of the path, from the root of the document.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.0

@@ -32,7 +32,7 @@ pub(super) enum Plain {
     Integer(i64),
     Unsigned(u64),
     Float(f64),
-    /// `.inf` or `.nan`.
+    /// A float that JSON cannot express: `.inf` or `.nan`.
     NotFinite,
     /// A time, in RFC 3339.
     Time(String),
@@ -162,7 +162,7 @@ fn integer(text: &str) -> Option<Plain> {
     if sign.is_empty() { u64::from_str_radix(digits, radix).map(Plain::Unsigned).ok() } else { None }
 }
 
-/// Parses `[+-](.digits | digits[.digits])[exponent]`.
+/// Parses a float of the form `[+-](.digits | digits[.digits])[exponent]`.
 fn float(text: &str) -> Option<Plain> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_decimal = unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit())

@@ -14,9 +14,9 @@ pub enum Style {
     Plain,
     /// In single or double quotes.
     Quoted,
-    /// As a `|` block.
+    /// As a `|` block, which keeps line breaks.
     Literal,
-    /// As a `>` block.
+    /// As a `>` block, which folds lines.
     Folded,
 }
 
@@ -25,13 +25,13 @@ pub enum Style {
 pub enum Tag {
     /// `!!str`, or a tag outside of the core schema.
     Text,
-    /// `!!null`.
+    /// `!!null`: the scalar is null.
     Null,
-    /// `!!bool`.
+    /// `!!bool`: the scalar is a boolean.
     Bool,
-    /// `!!int`.
+    /// `!!int`: the scalar is an integer.
     Int,
-    /// `!!float`.
+    /// `!!float`: the scalar is a float.
     Float,
 }
 
@@ -40,7 +40,7 @@ pub enum Tag {
 pub struct Scalar {
     /// The text, with escapes and folded lines resolved.
     pub text: String,
-    /// The notation.
+    /// The notation in which the file writes the scalar.
     pub style: Style,
     /// The tag, if one is written before the scalar.
     pub tag: Option<Tag>,

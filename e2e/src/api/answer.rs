@@ -1,4 +1,4 @@
-//! The fake API's routes.
+//! Answers the requests to the fake API, by method and path.
 
 use axum::body::{Body, to_bytes};
 use http::header::{ALLOW, CONTENT_TYPE};

@@ -11,7 +11,7 @@ use super::statuses::{Reception, Stored};
 /// A status report as it arrived, with its reception.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The body.
+    /// The JSON body of the report.
     pub body: Value,
     /// How the API handled the report.
     pub reception: Reception,

@@ -14,13 +14,13 @@ use crate::await_condition;
 /// A request as it arrived, before any fault.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The method, in capitals.
+    /// The HTTP method of the request, in capitals.
     pub method: String,
     /// The path, without the query.
     pub path: String,
     /// The query, without its question mark; empty if the URL has none.
     pub query: String,
-    /// The headers.
+    /// The headers of the request.
     pub headers: HeaderMap,
 }
 
@@ -54,7 +54,7 @@ pub struct When {
 }
 
 impl When {
-    /// Chooses every request.
+    /// Chooses every request; narrow it by the other methods.
     #[must_use]
     pub fn any() -> Self {
         Self { conditions: Vec::new(), from: 1, to: usize::MAX }
@@ -171,7 +171,7 @@ impl Faults {
         self.state().rules.clear();
     }
 
-    /// All requests so far, in the order of arrival.
+    /// Returns all requests that the proxy received so far, in the order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.state().requests.clone()
@@ -193,7 +193,7 @@ impl Faults {
         .await
     }
 
-    /// All requests so far, printed as one line each.
+    /// Formats all requests that the proxy received so far, one per line, for error texts.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.state().requests.iter().map(Request::to_string).collect()

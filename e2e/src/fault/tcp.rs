@@ -75,7 +75,7 @@ impl TcpProxy {
         self.replace(None);
     }
 
-    /// Forwards new connections again.
+    /// Forwards new connections again, after [`refuse`](Self::refuse).
     pub fn restore(&self) {
         self.replace(Some(Line::default()));
     }

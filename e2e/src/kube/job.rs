@@ -13,7 +13,7 @@ use crate::{PATIENCE, await_condition};
 /// How a Job's Pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEnd {
-    /// Its containers ended with exit code 0; the Job becomes `Complete`.
+    /// The Pod's containers ended with exit code 0; the Job becomes `Complete`.
     Succeeded,
     /// A container failed; the Job becomes `Failed` after `backoffLimit` retries, so set this limit to 0.
     Failed,

@@ -38,7 +38,7 @@ impl TestNamespace {
         Ok(Self { name, access: access.clone(), kubeconfigs })
     }
 
-    /// The namespace's name.
+    /// Returns the name of the test's namespace.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

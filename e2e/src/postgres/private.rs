@@ -46,7 +46,7 @@ impl PrivateServer {
         }
     }
 
-    /// The server.
+    /// Returns the running server, for connections and databases.
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server

@@ -1,4 +1,5 @@
-//! An exchange for one test, used as the Sentinel uses its exchange.
+//! An exchange for one test. The Sentinel declares a durable topic exchange and publishes persistent events to it,
+//! with an empty routing key; a test does the same in its place.
 
 use std::time::Duration;
 

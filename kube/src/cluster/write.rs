@@ -16,7 +16,7 @@ use crate::{migration, request};
 /// The result of a deletion that the server accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deletion {
-    /// The object is gone.
+    /// The server has removed the object.
     Gone,
     /// The object is terminating: finalizers or dependents delay its removal. Holds the object.
     Pending(Value),

@@ -184,7 +184,7 @@ async fn version(connection: &mut PgConnection) -> String {
     sqlx::query_scalar("SHOW server_version").fetch_one(connection).await.unwrap()
 }
 
-/// Copies the database.
+/// Creates a copy of the database on the same server, with the database as its template.
 async fn copy(server: &PrivateServer, database: &Database) -> Database {
     let copy = server.server().database().await.unwrap();
     let mut connection = PgConnection::connect(&database.url().replace(database.name(), "postgres")).await.unwrap();
@@ -238,7 +238,7 @@ fn config(database: &Database) -> String {
     )
 }
 
-/// Measures the background reading.
+/// Measures the background reading of stuck resources, which scrapes do not wait for.
 async fn details(database: &Database) -> Timing {
     let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Flags::new());
     let (config, _) = parsed.unwrap_or_else(|mistakes| panic!("{mistakes}"));

@@ -1,4 +1,4 @@
-//! Quantiles of measured durations.
+//! Computes quantiles of the durations that the benchmark measured.
 
 use std::fmt;
 use std::time::Duration;

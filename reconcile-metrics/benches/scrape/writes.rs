@@ -9,7 +9,7 @@ use crate::{Arguments, run};
 
 /// The number of reports on each database.
 const REPORTS: u64 = 6_000;
-/// One report in this many changes the status of the conditions; the others rewrite them unchanged.
+/// One of this many reports changes the status of the conditions; the other reports rewrite them unchanged.
 const TURNS: u64 = 10;
 
 /// Measures reports without and with indexes, alternately, so that load on the machine affects both equally.

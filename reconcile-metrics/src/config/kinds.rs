@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The configured kinds.
+/// The kinds of the configuration, and the threshold of all kinds that have none of their own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kinds {
     kinds: Vec<Kind>,
     default_stuck_after: Duration,
 }
 
-/// One kind.
+/// One configured kind of resource, such as `Cluster`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     /// The name as the API writes it: `Cluster`.

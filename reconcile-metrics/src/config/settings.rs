@@ -8,7 +8,7 @@ pub const FILE: FileName = FileName { flag: "config", short: 'c', variable: "HYP
 /// The variable with the database role's password. It has no key, because a file in plain sight must not contain one.
 pub const PASSWORD_VARIABLE: &str = "HYPERFLEET_DATABASE_PASSWORD";
 
-/// The table of settings.
+/// The exporter's table of flags and variables, by which the loader merges its configuration.
 pub const EXPORTER: Table = Table { settings: SETTINGS, derived: Derived::None, typing: Typing::Strict };
 
 /// Flags and variables. Those that the HyperFleet API also has have the API's names.

@@ -40,7 +40,7 @@ fn families_are_written_in_both_formats() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any label value is escaped, and never begins a second line.
+    /// A label value with any characters is escaped, so that it never begins a second line of the exposition.
     #[test]
     fn label_value_cannot_begin_another_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
         let sample = Sample { labels: vec![("type", value.clone())], value: Value::Number(f64::from(number)) };

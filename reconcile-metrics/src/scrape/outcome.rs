@@ -15,7 +15,7 @@ pub struct Scrape {
     pub details: Option<Details>,
     /// The results of readings, by collector.
     pub attempts: BTreeMap<&'static str, Attempt>,
-    /// The types of kinds.
+    /// The mapping from kinds to values of the label `resource_type`.
     pub types: Types,
 }
 

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::{DatabaseConfig, PasswordSource};
 
-/// A reading that failed.
+/// The reason why a reading of the database failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Every connection is in use.
@@ -26,7 +26,7 @@ pub enum StoreError {
     /// The password's file cannot be read.
     #[error("failed to read the database password from `{file}`")]
     Password {
-        /// The file.
+        /// The path of the password's file.
         file: String,
         /// The error of the operating system.
         source: std::io::Error,
@@ -65,7 +65,7 @@ impl StoreError {
         }
     }
 
-    /// Every value of [`reason`](Self::reason).
+    /// The possible results of [`reason`](Self::reason), so that each one has a series from the start.
     pub const REASONS: [&'static str; 5] = ["connection", "permission", "query", "schema", "timeout"];
 
     /// Returns the texts of the error and of its causes.
@@ -112,7 +112,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct Connections {
     config: DatabaseConfig,
-    /// One permit for each purpose, so that background readings never delay a scrape.
+    /// The permits to use a connection: one for scrapes and one for all other readings, so that background
+    /// readings never delay a scrape.
     scrape: Semaphore,
     background: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
@@ -255,7 +256,7 @@ async fn options(config: &DatabaseConfig) -> Result<PgConnectOptions, StoreError
     })
 }
 
-/// Quotes an SQL identifier.
+/// Quotes an SQL identifier, such as the schema's name, for use in a statement.
 fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }

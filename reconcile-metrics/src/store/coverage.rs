@@ -34,7 +34,7 @@ pub struct Coverage {
 /// Resources of one kind without a condition Reconciled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WithoutCondition {
-    /// The number of resources.
+    /// The number of such resources.
     pub count: u64,
     /// The ids of the first few.
     pub ids: Vec<String>,
@@ -43,9 +43,9 @@ pub struct WithoutCondition {
 /// A required adapter that never reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silent {
-    /// The kind.
+    /// The kind of resource that requires the adapter.
     pub kind: String,
-    /// The adapter.
+    /// The name of the adapter that never reported.
     pub adapter: String,
     /// Adapters that did report on resources of the kind.
     pub reporting: Vec<String>,

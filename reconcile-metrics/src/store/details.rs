@@ -15,14 +15,14 @@ use super::{Resource, Store, StoreError, unsigned};
 const STUCK: &str = include_str!("sql/stuck.sql");
 const STALLED: &str = include_str!("sql/stalled.sql");
 
-/// Selects resources.
+/// A filter for the list of stuck resources: what `stuck` and `/stuck` ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Stuck resources or stalled deletions.
     pub trouble: Trouble,
-    /// Only this kind, in any case.
+    /// Reads only resources of this kind, in any case.
     pub kind: Option<String>,
-    /// Only resources that are being deleted, or only the others.
+    /// Reads only resources that are being deleted if true, and only the others if false.
     pub deleting: Option<bool>,
     /// The most resources to read, the oldest first.
     pub limit: u32,
@@ -31,10 +31,11 @@ pub struct Selection {
 /// Why a resource is listed. A resource is never both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trouble {
-    /// Its condition Reconciled has been False for longer than the threshold.
+    /// The resource's condition Reconciled has been False for longer than the threshold.
     #[default]
     Stuck,
-    /// Its deletion was requested longer ago than the threshold, and its condition Reconciled is not False.
+    /// The resource's deletion was requested longer ago than the threshold, and its condition Reconciled is
+    /// not False.
     Stalled,
 }
 
@@ -54,7 +55,7 @@ pub struct Details {
 pub struct Stalled {
     /// The kind, as the API writes it.
     pub kind: String,
-    /// The number.
+    /// The number of stalled deletions of this kind.
     pub count: u64,
 }
 

@@ -20,13 +20,13 @@ const MAX_TEXT: i32 = 1000;
 /// A stuck resource, or one whose deletion is stalled, with the fields that `stuck` and `/stuck` print as JSON.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Resource {
-    /// Its id.
+    /// The resource's id in the API.
     pub id: String,
-    /// Its kind, as the API writes it.
+    /// The resource's kind, as the API writes it.
     pub kind: String,
-    /// Its name.
+    /// The resource's name in the API.
     pub name: String,
-    /// Its parent's id.
+    /// The id of the resource's parent, such as the cluster of a node pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
     /// Whether it is being deleted.
@@ -37,7 +37,7 @@ pub struct Resource {
     pub since: Timestamp,
     /// The whole seconds since then.
     pub age_seconds: u64,
-    /// Its generation.
+    /// The resource's current generation, which the reports of its adapters must be about.
     pub generation: i64,
     /// The reason of its condition Reconciled, cut; `None` if texts were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,13 +58,13 @@ pub struct Resource {
 /// The last report of an adapter about a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The adapter.
+    /// The name of the adapter that reported.
     pub adapter: String,
     /// The generation that the report is about.
     pub observed_generation: i64,
     /// The time of the report.
     pub at: Timestamp,
-    /// Whether it contains `Available=True`.
+    /// Whether the report contains `Available=True`.
     pub available: bool,
     /// Whether it contains `Finalized=True`, and an `Available` that is True or False: the API ignores other reports.
     pub finalized: bool,

@@ -21,7 +21,7 @@ pub struct Snapshot {
     /// On a standby, the seconds since the commit of the newest transaction that it has replayed, or `None` if it has
     /// replayed none; 0 on a primary.
     pub standby_age: Option<f64>,
-    /// The pending resources.
+    /// The resources that are not yet reconciled, counted by kind and age.
     pub groups: Vec<Group>,
 }
 

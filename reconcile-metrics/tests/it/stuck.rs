@@ -122,7 +122,8 @@ async fn unknown_kind_counts_at_configured_adapters_only() {
     );
 }
 
-/// Only twenty kinds that are not configured get a type of their own; a later reading must not choose other ones.
+/// Only twenty kinds that are not configured get a type of their own: the details must show the same twenty
+/// as the snapshot.
 #[tokio::test]
 async fn snapshot_and_details_use_the_same_type_for_a_kind() {
     let mut world = World::migrated().await;

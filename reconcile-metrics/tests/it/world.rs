@@ -29,7 +29,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// An empty database.
+    /// Creates a world whose database has the API's tables without rows.
     pub(crate) async fn empty() -> Self {
         rustls_provider();
         let database = Postgres::shared().await.unwrap().database().await.unwrap();

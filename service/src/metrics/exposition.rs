@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 pub enum Exposition {
     /// The classic text format, version 0.0.4.
     Classic,
-    /// `OpenMetrics` 1.0.0.
+    /// The format `OpenMetrics`, version 1.0.0.
     OpenMetrics,
 }
 

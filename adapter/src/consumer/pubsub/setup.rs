@@ -38,15 +38,15 @@ pub enum PubSubError {
     /// The client library failed to start, most often because it found no credentials.
     #[error("failed to create the Pub/Sub client: {reason}")]
     Client {
-        /// The library's error.
+        /// The error of the Pub/Sub client library.
         reason: String,
     },
     /// The subscription or topic does not exist, and the configuration does not allow creating it.
     #[error("{what} `{name}` does not exist; create it, or set broker.googlepubsub.{switch}")]
     Missing {
-        /// `subscription` or `topic`.
+        /// The kind of the missing thing, for the error text: `subscription` or `topic`.
         what: &'static str,
-        /// The full resource name.
+        /// The full resource name of the missing subscription or topic.
         name: String,
         /// The configuration key that allows creating it.
         switch: &'static str,
@@ -56,7 +56,7 @@ pub enum PubSubError {
         "subscription `{subscription}` is attached to topic `{found}` and not to `{wanted}`; correct clients.broker.topic or clients.broker.subscription_id"
     )]
     OtherTopic {
-        /// The subscription's full name.
+        /// The full name of the configured subscription.
         subscription: String,
         /// The full name of the topic that the subscription is attached to.
         found: String,
@@ -74,7 +74,7 @@ pub enum PubSubError {
     Setup {
         /// The request, as the object of "failed to".
         step: String,
-        /// The service's error.
+        /// The error with which Pub/Sub answered the request.
         source: Error,
     },
 }

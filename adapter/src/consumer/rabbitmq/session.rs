@@ -29,17 +29,17 @@ pub enum RabbitMqError {
     NameTooLong {
         /// The kind of name, such as `queue`.
         what: &'static str,
-        /// The name.
+        /// The name that is too long.
         name: String,
         /// The length of the name in bytes.
         bytes: usize,
     },
-    /// The connection failed.
+    /// The connection to the broker could not be opened.
     #[error("failed to connect to the broker at {broker}")]
     Connect {
         /// The broker's URL, without credentials.
         broker: String,
-        /// The client library's error.
+        /// The AMQP library's error, such as a refused login.
         source: Cause,
     },
     /// The broker accepted the connection, but sent no response.
@@ -54,11 +54,11 @@ pub enum RabbitMqError {
          set broker.rabbitmq.exchange_type to the type that its publisher declares, or delete the exchange"
     )]
     ExchangeMismatch {
-        /// The exchange's name.
+        /// The name of the existing exchange.
         exchange: String,
-        /// The configured type.
+        /// The configured type, with which the existing exchange was declared again.
         exchange_type: &'static str,
-        /// The broker's error.
+        /// The error with which the broker refused the declaration.
         source: Cause,
     },
     /// The queue exists with other properties.
@@ -67,9 +67,9 @@ pub enum RabbitMqError {
          delete it, or choose another one by broker.rabbitmq.queue or clients.broker.subscription_id"
     )]
     QueueMismatch {
-        /// The queue's name.
+        /// The name of the existing queue.
         queue: String,
-        /// The broker's error.
+        /// The error with which the broker refused the declaration.
         source: Cause,
     },
     /// The broker refused another step.
@@ -77,7 +77,7 @@ pub enum RabbitMqError {
     Setup {
         /// The step, as the object of "failed to".
         step: String,
-        /// The client library's error.
+        /// The AMQP library's error at this step.
         source: Cause,
     },
 }
@@ -101,7 +101,7 @@ impl Cause {
     }
 }
 
-/// How a session ended.
+/// The end of a session with the broker, by which the consumer decides whether to reconnect.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The input was stopped. Every message is settled, and the connection is closed.

@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Effects, Style};
 
 /// Titles of the trace and its phases.
 pub(super) const HEAD: Style = Style::new().effects(Effects::BOLD);
-/// A success.
+/// The style of successful steps: green.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-/// A failure.
+/// The style of failed steps: bold red.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 /// Neither success nor failure, but worth a look, such as a wait.
 pub(super) const NOTABLE: Style = AnsiColor::Yellow.on_default();

@@ -54,7 +54,7 @@ pub struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Builds the trace.
+    /// Builds the trace from the recorded pass.
     #[must_use]
     pub fn trace(&self) -> Trace {
         let report = self.report;

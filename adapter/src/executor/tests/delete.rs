@@ -1,4 +1,4 @@
-//! Tests of deletions.
+//! Tests how the executor deletes objects.
 
 use super::*;
 

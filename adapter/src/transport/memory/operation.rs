@@ -1,9 +1,9 @@
 //! The store's log of operations, for traces.
 
-/// One logged call.
+/// A call of the engine to the store, as the log of operations keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// The kind of call.
+    /// The kind of call, such as an apply or a deletion.
     pub verb: OperationVerb,
     /// The kind of the object.
     pub kind: String,
@@ -20,11 +20,11 @@ pub struct Operation {
 #[expect(missing_docs, reason = "named as in traces")]
 pub enum OperationVerb {
     Apply,
-    /// A JSON merge patch.
+    /// A JSON merge patch of one object.
     Patch,
-    /// A read by name.
+    /// A read of one object by its name.
     Get,
-    /// A read by labels.
+    /// A read of all objects of one kind that match labels.
     Discover,
     Delete,
 }

@@ -15,10 +15,10 @@ use crate::shape::{Atom, Discovery, Flag, Gate, Kind, Naming, Patch, ResourceSha
 const OWN: usize = 0;
 const NEXT: usize = 1;
 const PREVIOUS: usize = 2;
-/// This value and those above select any resource.
+/// The first of the values that select any resource of the task, by its place.
 const ANY: usize = 3;
 
-/// Tasks that compile.
+/// Generates tasks that compile.
 pub(crate) fn tasks() -> impl Strategy<Value = TaskShape> {
     let tame = vec(resource(false), 1..=3);
     let wild = vec(resource(true), 1..=3);

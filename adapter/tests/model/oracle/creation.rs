@@ -1,4 +1,4 @@
-//! Checks creations.
+//! Checks that a pass created only objects that it may create.
 
 use serde_json::Value;
 

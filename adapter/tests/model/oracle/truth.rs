@@ -15,7 +15,7 @@ pub(crate) enum Truth {
 }
 
 impl View<'_> {
-    /// All possible results of a gate that is evaluated before the call `before`.
+    /// Returns the possible results of a gate that is evaluated before the call `before`.
     pub(crate) fn truths(&self, gate: &Gate, before: usize) -> Vec<Truth> {
         // An unread resource is not absent: a gate that reads it is undecided, whatever its other atoms are.
         if gate.0.iter().filter_map(|atom| atom.reads()).any(|place| *self.shown(place) == Shown::Unknown) {

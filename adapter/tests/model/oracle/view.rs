@@ -14,7 +14,7 @@ use crate::object::{name, uid};
 use crate::sequence::Flags;
 use crate::shape::TaskShape;
 
-/// A delivered event.
+/// An event as it was delivered to a replica.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) id: String,
@@ -27,7 +27,7 @@ pub(crate) struct Event {
     pub(crate) now: jiff::Timestamp,
 }
 
-/// What a pass read of one resource.
+/// The result of a pass's reads of one resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shown {
     /// The resource was not read, or its read failed.
@@ -42,7 +42,7 @@ pub(crate) struct View<'a> {
     pub(crate) task: &'a TaskShape,
     pub(crate) event: &'a Event,
     calls: &'a [Entry],
-    /// What was read of each resource at the beginning.
+    /// The result of the reads of each resource at the beginning of the pass.
     shown: Vec<Shown>,
     /// Whether the discovery of each resource found an object that the resource certainly owns.
     found_owned: Vec<bool>,
@@ -79,7 +79,7 @@ impl<'a> View<'a> {
         self.found_owned[place]
     }
 
-    /// What was read of the resource at the beginning.
+    /// Returns the result of the reads of one resource at the beginning of the pass.
     pub(crate) fn shown(&self, place: usize) -> &Shown {
         &self.shown[place]
     }
