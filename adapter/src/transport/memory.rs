@@ -69,7 +69,7 @@ impl MemoryTransport {
     }
 
     /// Adds objects by name that exist at the start. An apply to one of these names stores the given object
-    /// replacement of the applied one, as if controllers of the cluster had changed it.
+    /// in place of the applied one, as if controllers of the cluster had changed it.
     ///
     /// # Errors
     ///
