@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use self::shapes::{ManifestSpec, SourceSpec};
 
-/// What an adapter does for each event: params, then preconditions, then resources, then post actions.
+/// The task file: params, preconditions, resources and post actions, handled in this order for each event.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
@@ -34,7 +34,7 @@ pub struct TaskSpec {
     /// The objects to reconcile, in order.
     #[serde(default)]
     pub resources: Vec<ResourceSpec>,
-    /// What the adapter reports after the resources, also after a failure.
+    /// The payloads and actions with which the adapter reports after the resources, also after a failure.
     pub post: Option<PostSpec>,
 }
 
@@ -42,14 +42,14 @@ pub struct TaskSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiscoverSpec {
-    /// Only if every precondition is met, as in the Go adapter.
+    /// The adapter reads live objects only if every precondition is met, as in the Go adapter.
     #[default]
     WhenMet,
-    /// For every event, also if a precondition is not met or fails.
+    /// The adapter reads live objects for every event, also if a precondition is not met or fails.
     Always,
 }
 
-/// One variable.
+/// A param: one variable that is set for each event.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParamSpec {
@@ -83,21 +83,21 @@ pub struct SourceMappingSpec {
     pub file: Option<FileSourceSpec>,
 }
 
-/// A file to read.
+/// A file whose content becomes the value of a param.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSourceSpec {
-    /// The file's path.
+    /// The path of the file in the adapter's file system.
     pub path: String,
     /// Whether to drop white space around the content; true by default.
     pub trim: Option<bool>,
 }
 
-/// An HTTP call.
+/// An HTTP call of a param, precondition or post action.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiCallSpec {
-    /// The HTTP method.
+    /// The HTTP method of the request.
     pub method: MethodSpec,
     /// The URL: absolute, or relative to the base URL of the API; a template.
     pub url: String,
@@ -109,12 +109,12 @@ pub struct ApiCallSpec {
     pub retry_backoff: Option<String>,
     /// The body, a template; GET and DELETE requests are sent without it.
     pub body: Option<String>,
-    /// The headers, in order.
+    /// The headers of the request, in order.
     #[serde(default)]
     pub headers: Vec<HeaderSpec>,
 }
 
-/// An HTTP method.
+/// The HTTP methods that a call can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the methods of RFC 9110")]
@@ -126,11 +126,11 @@ pub enum MethodSpec {
     Delete,
 }
 
-/// An HTTP header.
+/// An HTTP header of a call.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderSpec {
-    /// The header's name.
+    /// The header's name, such as `Content-Type`.
     pub name: String,
     /// The header's value; a template.
     #[serde(default)]
@@ -158,11 +158,11 @@ pub struct PreconditionSpec {
     pub expression: Option<String>,
 }
 
-/// A line to log.
+/// A line that the adapter logs on behalf of the task.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogSpec {
-    /// The text; a template.
+    /// The text to log; a template.
     pub message: Option<String>,
     /// The level: debug, info, warn or error; info by default.
     pub level: Option<String>,
@@ -172,7 +172,7 @@ pub struct LogSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSpec {
-    /// The variable's name.
+    /// The name of the variable that the capture sets.
     pub name: String,
     /// A path into the response, such as `status.phase` or `{.items[0].id}`.
     pub field: Option<String>,
@@ -182,7 +182,7 @@ pub struct CaptureSpec {
     pub default: Option<Value>,
 }
 
-/// A comparison.
+/// A condition of a precondition: a comparison of a value with an expected one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionSpec {
@@ -197,7 +197,7 @@ pub struct ConditionSpec {
     pub values: Option<Value>,
 }
 
-/// How a condition compares.
+/// The comparisons that a condition can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "named as in the task file")]
@@ -212,7 +212,7 @@ pub enum OperatorSpec {
     Exists,
 }
 
-/// One object to reconcile.
+/// An entry of `resources`: an object to reconcile, with all of its versions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceSpec {
@@ -283,13 +283,13 @@ pub struct RetentionSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
-    /// The kind of transport.
+    /// How the adapter reaches the cluster: through the Kubernetes API or through Maestro.
     pub client: ClientSpec,
     /// Settings of the maestro transport.
     pub maestro: Option<MaestroSpec>,
 }
 
-/// A kind of transport.
+/// The ways in which the adapter can reach a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "named as in the task file")]
@@ -366,7 +366,7 @@ pub struct LifecycleSpec {
     pub delete: Option<DeleteSpec>,
 }
 
-/// A partial write.
+/// An entry of `lifecycle.patch`: a partial write and its gate.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchSpec {
@@ -379,11 +379,11 @@ pub struct PatchSpec {
     pub document: Map<String, Value>,
 }
 
-/// A gate.
+/// A gate of a resource: the condition of one action of its lifecycle.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GateSpec {
-    /// The gate's condition.
+    /// The condition that decides whether the gate is true.
     pub when: WhenSpec,
 }
 
@@ -391,33 +391,33 @@ pub struct GateSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteSpec {
-    /// The gate's condition.
+    /// The condition under which the adapter deletes the objects.
     pub when: WhenSpec,
-    /// What the API server does with dependents; `Background` by default.
+    /// What the API server does with the dependents of the deleted objects; `Background` by default.
     #[serde(rename = "propagationPolicy")]
     pub propagation_policy: Option<PropagationSpec>,
 }
 
-/// What the API server does with the dependents of a deleted object.
+/// Kubernetes' deletion propagation policies: what becomes of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum PropagationSpec {
-    /// Deletes the dependents after the object.
+    /// The API server deletes the dependents after the object.
     Background,
-    /// Deletes the dependents before the object.
+    /// The API server deletes the dependents before the object.
     Foreground,
-    /// Keeps the dependents.
+    /// The API server keeps the dependents.
     Orphan,
 }
 
-/// A condition.
+/// The condition of a gate, a payload or a post action.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhenSpec {
-    /// A CEL expression.
+    /// The condition as a CEL expression.
     pub expression: String,
 }
 
-/// What the adapter reports.
+/// The adapter's report after the resources: payloads, and the actions that send them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostSpec {
@@ -448,11 +448,11 @@ pub struct PayloadSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostActionSpec {
-    /// The action's name.
+    /// The action's name in logs and errors.
     pub name: String,
     /// The API call to make.
     pub api_call: Option<ApiCallSpec>,
-    /// A line to log.
+    /// A line to log when the action runs.
     pub log: Option<LogSpec>,
     /// Whether to run the action; always by default.
     pub when: Option<WhenSpec>,

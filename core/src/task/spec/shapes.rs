@@ -14,9 +14,9 @@ use super::SourceMappingSpec;
 /// The source of a param's value.
 #[derive(Debug, Clone)]
 pub enum SourceSpec {
-    /// `event.id`, `env.REGION`.
+    /// A path such as `event.id` or `env.REGION`.
     Path(String),
-    /// `{ api_call | expression | file }`.
+    /// A mapping `{ api_call | expression | file }`.
     Mapping(Box<SourceMappingSpec>),
 }
 
@@ -62,11 +62,11 @@ impl JsonSchema for SourceSpec {
 /// The manifest of a resource.
 #[derive(Debug, Clone)]
 pub enum ManifestSpec {
-    /// Written in the task file.
+    /// The manifest as a mapping in the task file.
     Inline(Map<String, Value>),
     /// The name of a file beside the task file.
     Reference(String),
-    /// A block of text.
+    /// The manifest as a block of text, which is a template.
     Text(String),
 }
 
