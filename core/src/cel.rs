@@ -56,7 +56,7 @@ pub struct Expression {
 
 struct Parsed {
     source: String,
-    /// The syntax tree of the expression as its author wrote it, for lints and abstract values.
+    /// The syntax tree of the expression as its author wrote it, for lints, abstract values and explanations.
     tree: IdedExpr,
     /// The program that an evaluation runs, with the adapter's checks and limits built in.
     program: evaluation::Program,

@@ -146,7 +146,7 @@ fn holds(value: &dyn Val, field: &dyn Val) -> Result<bool, ExecutionError> {
     value.as_container().filter(|_| kind == Kind::Map).map_or(Ok(false), |map| map.contains(field))
 }
 
-/// Reads the optional of an optional element `[?value]` or entry `{?key: value}`.
+/// Checks that the value of an optional element `[?value]` or entry `{?key: value}` is an optional.
 fn optional<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take(OPTIONAL, arguments)?;
     if value.downcast_ref::<CelOptional<'v>>().is_some() {
