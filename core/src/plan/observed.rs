@@ -1,5 +1,8 @@
 //! Plans the reads: which queries the caller sends, and which objects `resources` shows afterwards.
 
+use std::collections::BTreeSet;
+use std::iter;
+
 use super::{Planner, Slot, query, reads};
 use crate::keys;
 use crate::manifest::is_label_value;
@@ -16,7 +19,7 @@ pub struct Read {
     pub query: Query,
 }
 
-impl Planner<'_> {
+impl<'t> Planner<'t> {
     /// The reads that the caller can send now, all at the same time; empty once every resource was read.
     ///
     /// A discovery that reads `resources.…` waits until those resources were read.
@@ -27,16 +30,20 @@ impl Planner<'_> {
         if !needed.is_empty() {
             return needed;
         }
-        let open = |planner: &Self, index: usize| planner.slots[index].observation.is_none();
-        let mut wave: Vec<usize> = (0..self.slots.len())
-            .filter(|&index| open(self, index) && reads::of_query(&self.task.resources[index]).is_empty())
-            .collect();
+        let open: Vec<usize> = (0..self.slots.len()).filter(|&index| self.slots[index].observation.is_none()).collect();
+        let mut wave: Vec<usize> =
+            open.iter().copied().filter(|&index| self.awaited(index, &open).is_empty()).collect();
         if wave.is_empty() {
-            wave.extend((0..self.slots.len()).find(|&index| open(self, index)));
+            wave.extend(open.first());
         }
         for index in wave {
             let resource = &self.task.resources[index];
-            let rendered = reads::of_query(resource).check(&self.unknown());
+            let mut unknown = self.unknown();
+            if self.task.has_lifecycle() {
+                // Discoveries that read each other wait for each other, and stay unknown.
+                unknown.extend(self.awaited(index, &open));
+            }
+            let rendered = reads::of_query(resource).check(&unknown);
             let rendered =
                 rendered.and_then(|()| query::of_resource(resource, scope).map_err(|error| error.to_string()));
             match rendered {
@@ -54,6 +61,24 @@ impl Planner<'_> {
             return self.reads(scope);
         }
         needed
+    }
+
+    /// The names in `resources` that the discovery of a resource can read, and that belong to one of the `open`
+    /// resources, which were not read yet.
+    ///
+    /// Two discoveries that can read any name do not wait for each other.
+    fn awaited(&self, index: usize, open: &[usize]) -> BTreeSet<&'t str> {
+        let task = self.task;
+        let read = reads::of_query(&task.resources[index]);
+        let others = open.iter().filter(|&&other| other != index).map(|&other| &task.resources[other]);
+        others
+            .filter(|other| !read.is_any() || !reads::of_query(other).is_any())
+            .flat_map(|resource| {
+                let nested = resource.nested.iter().map(|nested| nested.name.as_str());
+                iter::once(resource.name.as_str()).chain(nested)
+            })
+            .filter(|name| read.check(&[*name].into()).is_err())
+            .collect()
     }
 
     /// Adds the second query of each resource that can be disowned and of which no owned object was found: by

@@ -32,6 +32,35 @@ fn gate_that_can_read_an_unread_resource_fails() {
     }
 }
 
+/// An entry whose discovery looks for its name, with the name of `read` behind it if `read` is there.
+fn found_by(name: &str, read: &str) -> Value {
+    let by_name = format!("{name}{{{{ with .resources.{read} }}}}-{{{{ .metadata.name }}}}{{{{ end }}}}");
+    let manifest = json!({ "metadata": { "name": format!("{name}-{read}") } });
+    with(config_map(name), json!({ "discovery": { "by_name": by_name }, "manifest": manifest }))
+}
+
+#[test]
+fn discovery_waits_for_the_discoveries_of_later_entries_that_it_reads() {
+    let entries = [found_by("first", "second"), found_by("second", "third"), config_map("third")];
+    let task = task(&entries.map(|entry| gated(entry, "delete", "deleting")));
+    let objects =
+        || ["first-second-third", "second-third", "third"].map(|name| live("ConfigMap", name, json!({}), Some(3)));
+    let mut store = Store::with(objects());
+    let deleted = pass(&task, &mut store, 3, &yes("deleting"));
+    assert!(deleted.results().iter().all(|result| result.2 == "deleted"), "{:?}", deleted.results());
+    assert_eq!(store.objects().len(), 0);
+}
+
+#[test]
+fn discoveries_that_read_each_other_are_unread() {
+    let entries = [found_by("first", "second"), found_by("second", "first")];
+    let task = task(&entries.map(|entry| gated(entry, "delete", "deleting")));
+    let mut store = Store::with([live("ConfigMap", "first", json!({}), Some(3))]);
+    let failed = pass(&task, &mut store, 3, &yes("deleting"));
+    assert!(failed.results().iter().all(|result| result.1 == "DiscoveryFailed"), "{:?}", failed.results());
+    assert_eq!(store.log.len(), 0);
+}
+
 #[test]
 fn template_that_can_read_an_unread_resource_is_not_rendered() {
     let cause = "it reads resources.other, which could not be discovered";
