@@ -17,12 +17,10 @@ impl Planner<'_> {
         let resource = self.resource();
         self.note_status(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope);
-        let (expired, pending_prune) = self.wait_to_prune(expired, scope);
         let leaves_terminating = self
             .versions(self.position(), &pending.owned)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
-        let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let Pending { decided, place: (namespace, name), owned, record, .. } = pending;
         if let After::Now(version) = after {
             self.show(self.position(), version.map(Version::into_object), scope);
@@ -32,7 +30,6 @@ impl Planner<'_> {
             self.show(self.position(), None, scope);
         }
         let mut warnings = record.warnings;
-        warnings.extend(pending_prune);
         let is_applied = is_applied(&decided.decision, &result);
         if has_lifecycle || is_applied {
             let look = self.look_inside(self.position(), scope);
@@ -42,6 +39,12 @@ impl Planner<'_> {
                 result = look.collision.map_or(result, OutcomeResult::Failed);
             }
         }
+        // A collision of names may have failed the resource, which then prunes nothing. Gates of other resources see
+        // the object that was written.
+        let expired = if matches!(result, OutcomeResult::Failed(_)) { Vec::new() } else { expired };
+        let (expired, pending_prune) = self.wait_to_prune(expired, scope);
+        warnings.extend(pending_prune);
+        let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let outcome = Outcome {
             resource: resource.name.clone(),
             kind: resource.kind.clone(),
@@ -58,9 +61,8 @@ impl Planner<'_> {
             pruned,
             warnings,
         };
-        // The outcome can have failed since the first check, because of a nested discovery.
-        if prune.is_empty() || outcome.failure().is_some() {
-            self.end(Outcome { pruned: Vec::new(), ..outcome });
+        if prune.is_empty() {
+            self.end(outcome);
             return;
         }
         self.state = State::Pruning(Box::new(outcome), prune);

@@ -152,8 +152,8 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
     let is_current = from == Some(wanted.generation);
     let is_current = sees(questions, "has the current version the desired generation?", is_current);
     if let Some(current) = current.filter(|_| is_current) {
-        // Row 16 sets the owner on the version that an update would change, if that version has the desired
-        // generation.
+        // An update would add the owner to the version of the rendered name, if that version has the desired
+        // generation, and otherwise to the current one.
         let is_settled = |version: &&Version| version.generation() == from && !version.is_terminating();
         if questions.has_its_owner(namesake.filter(is_settled).unwrap_or(current))? {
             return Ok(Decision::Skip(SkipReason::SameGeneration(wanted.generation)));

@@ -40,8 +40,8 @@ impl Planner<'_> {
     }
 
     /// Treats a resource whose ownership is ambiguous as unread, and removes its object from `resources`:
-    /// otherwise a report could show the state of another resource's object. A resource whose discovery reads
-    /// such a resource is ambiguous as well.
+    /// otherwise a report could show the state of another resource's object. Where only the
+    /// rendered manifest decides about ownership, a manifest that reads such a resource is ambiguous as well.
     fn hide_ambiguous(&mut self, scope: &mut Scope) {
         let unclear = |planner: &Self, scope: &Scope| {
             (0..planner.slots.len()).find_map(|index| Some((index, planner.ownership(index, scope).err()?)))

@@ -88,17 +88,20 @@ pub trait Questions {
     /// Evaluates the gates of all entries of `lifecycle.patch`, and returns the indexes of those that are true.
     /// Their documents are rendered as well, so that a document that cannot be rendered prevents every write.
     ///
-    /// # Errors A gate failed, or a document cannot be rendered.
+    /// # Errors
+    /// A gate failed, or a document cannot be rendered.
     fn patches(&mut self) -> Result<Vec<usize>, Failure>;
 
     /// Renders and stamps the manifest.
     ///
-    /// # Errors The manifest cannot be rendered, or must not be applied as it is.
+    /// # Errors
+    /// The manifest cannot be rendered, or must not be applied as it is.
     fn rendered(&mut self) -> Result<Rendered, Failure>;
 
     /// Whether a live version references the configured owner; true if none is configured.
     ///
-    /// # Errors The owner is not available.
+    /// # Errors
+    /// The owner is not available.
     fn has_its_owner(&mut self, version: &Version) -> Result<bool, Failure>;
 
     /// Why a deletion has to wait: an object of another resource at the same destination has to be disowned
