@@ -73,11 +73,11 @@ pub(super) fn evaluate(program: &Program, scope: &Scope) -> Resolved {
 }
 
 pub(super) fn evaluate_within(budget: &Budget, program: &Program, scope: &Scope) -> Resolved {
-    let resolve = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, budget);
-    let result = resolve(&program.tree);
+    let result = resolve(&program.tree, &program.patterns, scope, budget, &unpack);
+    let evaluate = |tree: &IdedExpr| resolve(tree, &program.patterns, scope, budget, &|_| Ok(()));
     // `||` or `exists` may have ignored the error that the budget gave.
     budget.check()?;
-    result.map_err(|error| leftmost(answer::unwrap(&program.tree), error, budget, &resolve))
+    result.map_err(|error| leftmost(answer::unwrap(&program.tree), error, budget, &evaluate))
 }
 
 /// The error of the leftmost operand that fails, as in cel-go: where both operands of `&&` or `||` fail, the interpreter
@@ -86,25 +86,31 @@ fn leftmost(
     tree: &IdedExpr,
     failure: ExecutionError,
     budget: &Budget,
-    resolve: &dyn Fn(&IdedExpr) -> Resolved,
+    evaluate: &dyn Fn(&IdedExpr) -> Result<(), ExecutionError>,
 ) -> ExecutionError {
     let mut sides = Vec::new();
     walk::sides(tree, &mut sides);
-    let failed = sides.into_iter().find_map(|side| resolve(side).err().map(|failure| (side, failure)));
+    let failed = sides.into_iter().find_map(|side| evaluate(side).err().map(|failure| (side, failure)));
     match failed {
-        Some((side, failure)) if budget.check().is_ok() => leftmost(side, failure, budget, resolve),
+        Some((side, failure)) if budget.check().is_ok() => leftmost(side, failure, budget, evaluate),
         Some(_) | None => failure,
     }
 }
 
-fn resolve(tree: &IdedExpr, patterns: &[Compiled], scope: &Scope, budget: &Budget) -> Resolved {
+fn resolve<T>(
+    tree: &IdedExpr,
+    patterns: &[Compiled],
+    scope: &Scope,
+    budget: &Budget,
+    read: &dyn Fn(&CelValue) -> Result<T, ExecutionError>,
+) -> Result<T, ExecutionError> {
     let kinds = scope.kinds();
     let resolver = Resolver { scope, views: Views::new(&kinds), budget: Internal(budget.clone()), patterns };
     let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
     context.set_variable_resolver(&resolver);
     // `resolve_val` would be compiled into this crate, where an unoptimised build overflows a worker's stack at seventy
     // operators. A panic of the interpreter fails one expression.
-    let guarded = catch_unwind(AssertUnwindSafe(|| unpack(&CelValue::resolve(tree, &context)?)));
+    let guarded = catch_unwind(AssertUnwindSafe(|| read(&CelValue::resolve(tree, &context)?)));
     guarded.unwrap_or_else(|_| Err(ExecutionError::InternalError("the interpreter failed".to_owned())))
 }
 

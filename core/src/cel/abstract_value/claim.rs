@@ -190,7 +190,7 @@ impl Claim {
 
     /// Whether the claim is true for these answers.
     pub(super) fn holds(&self, answers: &Answers<'_>) -> bool {
-        self.results_of(&|test, _| Results::boolean(answers.is_true(test))).has(Results::TRUE)
+        self.results_of(&|test, _| Results::boolean(answers.is_true(test))).has(Results::TRUE.or(Results::TRUTHY))
     }
 
     pub(super) fn tests<'a>(&'a self, found: &mut BTreeSet<&'a Test>) {

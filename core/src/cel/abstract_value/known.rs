@@ -44,7 +44,11 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
     walk::rewrite(root, &mut |node| match &mut node.expr {
         Expr::Ident(name) if name == NOW => UNKNOWN.clone_into(name),
         Expr::Ident(name) if !bound.contains(absolute(name)) => {
-            if let Some(definition) = definition(name, context, replaced) {
+            // A loop must not bind a variable of the definition.
+            let is_capturing = |name: &Name| matches!(name, Name::Variable(variable) if bound.contains(variable));
+            if let Some(definition) = definition(name, context, replaced)
+                && !names(&definition).iter().any(is_capturing)
+            {
                 *node = definition;
             }
         }

@@ -91,6 +91,7 @@ fn left_error_is_reported_when_both_sides_fail() {
             ("false || (labels.left && labels.right)", Missing(&["labels", "left"])),
             ("labels.left == '' || (event.nope && 1 / 0 == 1)", Missing(&["labels", "left"])),
             ("false || labels.right", Missing(&["labels", "right"])),
+            ("labels && labels.right", Missing(&["labels", "right"])),
             ("labels.left || true", Is(json!(true))),
             ("labels.left || false", Missing(&["labels", "left"])),
             ("true && (false || 1 / 0 == 1 || labels.right)", Fails("division by zero")),

@@ -6,6 +6,7 @@ fn claimed(source: &str) -> AbstractValue {
     let definitions = |name: &str| match name {
         "deleting" => Some(parse("cluster.?deleted_time.hasValue()")),
         "never" => Some(parse("never")),
+        "flag" => Some(parse("c == 1")),
         _ => None,
     };
     parse(source).abstract_value(&entries, &definitions)
@@ -46,6 +47,8 @@ fn expressions_relate_by_their_tests() {
         ("a variable that refers to itself", "never && a", "never", Within),
         ("a constant", "true", "a", Around),
         ("never", "false", "a", Apart),
+        ("a text, which counts as true", "'yes'", "a", Around),
+        ("a variable whose definition reads a name of the loop", "[1].exists(c, flag)", "!flag", Unrelated),
     ];
     for (name, first, second, expected) in cases {
         assert_eq!(claimed(first).relation(&claimed(second)), expected, "{name}: {first}, {second}");
