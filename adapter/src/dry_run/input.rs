@@ -135,9 +135,10 @@ pub fn read_environment(path: &Path) -> Result<BTreeMap<String, String>, InputEr
     read_json(path, "write {\"NAME\": \"text\", …}")
 }
 
-/// Reads complete objects, which simulate what a server would return, such as a status that a controller wrote. They
-/// exist in the store from the start. The key of each is a `metadata.name`: when a pass applies an object of that
-/// name, the store keeps the complete object in its place.
+/// Reads complete objects, which simulate what a server would return, such as a status of a controller.
+///
+/// The objects exist in the store from the start. The key of each is a `metadata.name`: when a pass applies an object
+/// of that name, the store keeps the complete object in its place.
 ///
 /// # Errors
 /// The file cannot be read, or a value is not a Kubernetes object.
