@@ -13,12 +13,12 @@ use crate::outcome::OutcomeResult;
 use crate::plan::warning::Warning;
 use crate::stage::Phase;
 
-/// The text of a payload, corrected.
+/// Corrects a payload in place.
 fn apply(payload: &mut Value, outcomes: &[Outcome]) {
     *payload = serde_json::from_str(&sent(&payload.to_string(), outcomes)).unwrap();
 }
 
-/// The text that is sent in place of this one.
+/// The corrected text.
 fn sent(text: &str, outcomes: &[Outcome]) -> String {
     super::apply(text.to_owned(), Account { outcomes, unread: None }).text
 }
@@ -94,7 +94,7 @@ fn check(outcomes: &[Outcome], kind: &str, expected: &[(&str, &str)]) {
 const UNTOUCHED: [(&str, &str); 1] = [("Unknown", "Mine")];
 
 #[test]
-fn over_a_failure_nothing_is_available() {
+fn failure_makes_available_false() {
     check(&[failed("a", FailReason::Conflict, "m")], "Available", &[("False", "Conflict")]);
     let decision = Decision::Update { from: None, because: UpdateReason::GenerationChanged };
     let refused = OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
@@ -103,7 +103,7 @@ fn over_a_failure_nothing_is_available() {
 }
 
 #[test]
-fn over_what_could_not_be_let_go_of_nothing_is_finalized() {
+fn failed_deletion_or_disowning_keeps_finalized_from_being_true() {
     let deletable = |outcome: Outcome| Outcome { can_be_deleted: true, ..outcome };
     let refused = || OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
     let told = |outcomes: &[Outcome], status: &str| {
@@ -131,7 +131,7 @@ fn over_what_could_not_be_let_go_of_nothing_is_finalized() {
 }
 
 #[test]
-fn the_first_failure_gives_the_reason_and_all_give_their_words() {
+fn correction_has_the_first_reason_and_all_messages() {
     let mut payload = status(&[]);
     apply(
         &mut payload,
@@ -147,7 +147,7 @@ fn the_first_failure_gives_the_reason_and_all_give_their_words() {
 }
 
 #[test]
-fn a_condition_that_is_there_twice_is_corrected_twice_and_keeps_what_else_it_says() {
+fn repeated_condition_is_corrected_twice_and_keeps_other_members() {
     let mut payload = status(&[condition("Available", "True"), json!("odd"), condition("Available", "True")]);
     apply(&mut payload, &[failed("a", FailReason::Invalid, "m")]);
     let expected =
@@ -156,7 +156,7 @@ fn a_condition_that_is_there_twice_is_corrected_twice_and_keeps_what_else_it_say
 }
 
 #[test]
-fn what_is_no_status_is_left_alone() {
+fn body_that_is_no_status_is_unchanged() {
     for payload in [
         json!({ "conditions": [condition("Available", "True")] }),
         json!({ "adapter": "a" }),
@@ -172,7 +172,7 @@ fn what_is_no_status_is_left_alone() {
 }
 
 #[test]
-fn where_everything_was_let_go_of_and_something_released_it_is_finalized() {
+fn finalized_is_true_once_all_is_disowned_or_deleted() {
     let deletable = |outcome: Outcome| Outcome { can_be_deleted: true, ..outcome };
     let releasable = |outcome: Outcome| Outcome { can_be_disowned: true, ..outcome };
     let done = [("True", "Disowned")];
@@ -196,14 +196,14 @@ fn where_everything_was_let_go_of_and_something_released_it_is_finalized() {
 }
 
 #[test]
-fn what_a_person_marked_says_nothing_about_the_rest() {
+fn persons_disowned_label_does_not_finalize_other_resources() {
     check(&[skipped("a", SkipReason::Disowned)], "Finalized", &UNTOUCHED);
     let rest = outcome("a", Decision::Disown(DisownReason::Disowned), OutcomeResult::Disowned);
     check(&[rest], "Finalized", &UNTOUCHED);
 }
 
 #[test]
-fn unread_resource_without_gate_keeps_finalized_from_becoming_true() {
+fn unread_resource_without_gate_keeps_finalized_from_being_true() {
     let unread = || failed("b", FailReason::DiscoveryFailed, "m");
     check(&[disowned("a"), unread()], "Finalized", &UNTOUCHED);
     let mut payload = status(&[condition("Finalized", "True")]);
@@ -237,7 +237,7 @@ fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
 }
 
 #[test]
-fn author_keeps_the_reason_where_there_was_nothing_to_disown() {
+fn authors_reason_stays_if_no_object_was_disowned() {
     let absent = || Outcome { can_be_disowned: true, ..skipped("a", SkipReason::NothingToDisown) };
     for said in ["True", "False"] {
         let mut payload = status(&[condition("Finalized", said)]);
@@ -267,7 +267,7 @@ fn terminating_version_beside_a_disowned_one_is_not_finalized() {
 }
 
 #[test]
-fn body_without_a_correction_is_sent_to_the_byte() {
+fn body_without_a_correction_is_sent_byte_for_byte() {
     let failed = [failed("a", FailReason::Invalid, "m")];
     let text = "{\"adapter\": \"a\", \"conditions\": [ ]}";
     let corrected = sent(text, &failed);
@@ -303,7 +303,7 @@ fn conditions() -> impl Strategy<Value = Vec<Value>> {
 
 proptest! {
     #[test]
-    fn no_status_says_available_over_a_failure(outcomes in outcomes(), conditions in conditions()) {
+    fn available_is_never_true_after_a_failure(outcomes in outcomes(), conditions in conditions()) {
         let mut payload = status(&conditions);
         apply(&mut payload, &outcomes);
         let available = mentions(&payload, "Available");

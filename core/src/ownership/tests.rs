@@ -53,8 +53,9 @@ fn identity(name: &str, labels: Value) -> Identity {
     Identity::render(&Manifest::Inline(Tree::parse(&object).unwrap()), &Scope::new(Timestamp::UNIX_EPOCH)).unwrap()
 }
 
-/// Whether the object belongs to the resource `job`: before its manifest is rendered, and as it renders to `identity`.
-fn belongs(
+/// Whether the resource `job` owns the object: before its manifest is rendered, and with the rendered
+/// `identity`.
+fn classified(
     labels: &Value,
     annotations: &Value,
     competing: &[CompetingSelector<'_>],
@@ -66,7 +67,7 @@ fn belongs(
 }
 
 #[test]
-fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
+fn ownership_labels_decide_with_the_authors_values() {
     use Owned::{Ambiguous, No, Yes};
     let plain = identity("y", labels("tester", "c1", "job"));
     let own = identity("y", labels("mine", "shared", "job"));
@@ -80,14 +81,14 @@ fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
         ("without an adapter", json!({ keys::RESOURCE_ID: "c1", keys::RESOURCE: "job" }), (Ambiguous, No), No),
         ("without an id", json!({ keys::ADAPTER: "tester", keys::RESOURCE: "job" }), (Ambiguous, No), No),
     ] {
-        assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
+        assert_eq!(classified(&labels, &json!({}), &[], &plain), expected, "{name}");
         assert_eq!(
-            belongs(&labels, &json!({}), &[CompetingSelector::Unknown], &plain),
+            classified(&labels, &json!({}), &[CompetingSelector::Unknown], &plain),
             expected,
             "{name}: competing do not matter"
         );
         assert_eq!(
-            belongs(&labels, &json!({}), &[], &own).1,
+            classified(&labels, &json!({}), &[], &own).1,
             of_its_own,
             "{name}: in a manifest with labels of its own"
         );
@@ -95,7 +96,7 @@ fn labels_tell_whose_an_object_is_and_the_manifest_what_its_labels_are() {
 }
 
 #[test]
-fn an_object_that_does_not_name_its_entry_belongs_by_its_name_or_to_the_only_entry_that_finds_it() {
+fn unlabelled_object_is_owned_by_name_or_by_its_only_selector() {
     use Owned::{Ambiguous, No, Yes};
     let (named, elsewhere) = (by_name("x"), by_name("z"));
     let in_another_namespace = query("other", QueryBy::Name("x".to_owned()));
@@ -112,14 +113,14 @@ fn an_object_that_does_not_name_its_entry_belongs_by_its_name_or_to_the_only_ent
         ("several", vec![CompetingSelector::Finds(&elsewhere), CompetingSelector::Finds(&named)], (Ambiguous, No), Yes),
     ] {
         for labels in [json!({ "app": "demo" }), json!({ "app": "demo", keys::ADAPTER: "tester" })] {
-            assert_eq!(belongs(&labels, &json!({}), &competing, &identity("y", json!({}))), expected, "{name}");
-            assert_eq!(belongs(&labels, &json!({}), &competing, &identity("x", json!({}))).1, of_its_name, "{name}");
+            assert_eq!(classified(&labels, &json!({}), &competing, &identity("y", json!({}))), expected, "{name}");
+            assert_eq!(classified(&labels, &json!({}), &competing, &identity("x", json!({}))).1, of_its_name, "{name}");
         }
     }
 }
 
 #[test]
-fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
+fn unlabelled_object_may_name_another_adapter_or_resource() {
     use Owned::{Ambiguous, No, Yes};
     let plain = identity("x", json!({}));
     let shared = identity("x", json!({ keys::RESOURCE_ID: "c2" }));
@@ -128,9 +129,9 @@ fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
         ("another adapter's", json!({ keys::ADAPTER: "somebody" }), (Ambiguous, No), No),
         ("ours", json!({ keys::ADAPTER: "tester", keys::RESOURCE_ID: "c1" }), (Yes, Yes), Yes),
     ] {
-        assert_eq!(belongs(&labels, &json!({}), &[], &plain), expected, "{name}");
+        assert_eq!(classified(&labels, &json!({}), &[], &plain), expected, "{name}");
         assert_eq!(
-            belongs(&labels, &json!({}), &[], &shared).1,
+            classified(&labels, &json!({}), &[], &shared).1,
             of_its_manifest,
             "{name}: the manifest writes that id"
         );
@@ -138,7 +139,7 @@ fn an_object_that_does_not_name_its_entry_may_still_say_that_it_is_anothers() {
 }
 
 #[test]
-fn what_was_released_belongs_to_who_released_it() {
+fn disowned_object_counts_as_its_former_owners() {
     use Owned::{No, Yes};
     let by = |by: &str| json!({ keys::DISOWNED_BY: by });
     for (name, id, annotations, expected) in [
@@ -149,9 +150,9 @@ fn what_was_released_belongs_to_who_released_it() {
     ] {
         let marked = json!({ keys::DISOWNED: id });
         let same_name = identity("x", json!({}));
-        assert_eq!(belongs(&marked, &annotations, &[], &same_name), (expected, expected), "{name}");
+        assert_eq!(classified(&marked, &annotations, &[], &same_name), (expected, expected), "{name}");
         assert_eq!(
-            belongs(&marked, &annotations, &[CompetingSelector::Unknown], &same_name),
+            classified(&marked, &annotations, &[CompetingSelector::Unknown], &same_name),
             (expected, expected),
             "{name}"
         );
@@ -159,7 +160,7 @@ fn what_was_released_belongs_to_who_released_it() {
 }
 
 #[test]
-fn what_discovery_by_name_finds_belongs_whatever_it_says() {
+fn object_found_by_name_is_owned_without_labels() {
     let stamp = stamp();
     let criteria =
         Criteria { resource: "job", stamp: &stamp, identity: None, competing: vec![CompetingSelector::Unknown] };
@@ -169,7 +170,7 @@ fn what_discovery_by_name_finds_belongs_whatever_it_says() {
 }
 
 #[test]
-fn a_cluster_scoped_object_is_in_whatever_namespace_a_query_names() {
+fn cluster_scoped_object_matches_a_query_with_a_namespace() {
     let is_in = |query: &Query, object: &Value| satisfies(query.namespace.as_deref(), &query.by, object);
     let scoped = json!({ "metadata": { "name": "x" } });
     assert!(could_find(&by_name("x"), &scoped) && !is_in(&by_name("x"), &scoped));

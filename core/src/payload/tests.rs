@@ -7,14 +7,14 @@ use serde_json::json;
 use super::*;
 use crate::task::compile::{Surroundings, compile};
 
-/// The built payload and the warnings.
+/// Builds a payload; returns it with the warnings.
 #[track_caller]
 fn built(build: &Value) -> (Value, Vec<String>) {
     let (payload, warnings) = tried(build);
     (payload.unwrap(), warnings)
 }
 
-/// The payload, or why it cannot be built, and the warnings.
+/// Builds a payload that can fail; returns it, or the error, with the warnings.
 #[track_caller]
 fn tried(build: &Value) -> (Result<Value, String>, Vec<String>) {
     let params = json!([{ "name": "unset", "source": "event.unset" }]);
@@ -63,7 +63,7 @@ fn condition_whose_status_does_not_evaluate_is_unknown_with_the_cause() {
 }
 
 #[test]
-fn only_the_status_of_a_condition_becomes_unknown() {
+fn unknown_condition_keeps_its_other_members() {
     let missing = json!({ "field": "resources.gone" });
     let condition =
         json!({ "type": "Health", "status": { "field": "resources.gone", "default": "False" }, "reason": missing });
@@ -196,7 +196,7 @@ fn condition_with_two_statuses_one_of_which_fails_is_unknown() {
 }
 
 #[test]
-fn payload_that_is_no_status_or_cannot_be_one_fails_as_a_whole() {
+fn payload_without_a_usable_status_fails_as_a_whole() {
     let fails = "{{ .unset.below }}";
     for build in [
         json!({ "data": fails }),
@@ -210,7 +210,7 @@ fn payload_that_is_no_status_or_cannot_be_one_fails_as_a_whole() {
 }
 
 #[test]
-fn value_definitions_are_the_mappings_that_go_takes_for_them() {
+fn value_definitions_are_recognised_as_in_go() {
     for (definition, value) in [
         (json!({ "expression": true }), json!(true)),
         (json!({ "expression": 5 }), json!(5)),

@@ -63,7 +63,7 @@ pub(super) fn of_tree(tree: &Tree) -> Reads<'_> {
     of_templates(tree.templates())
 }
 
-/// The names that a resource's destination and discovery can read.
+/// The entries of `resources` that a resource's destination and discovery can read.
 pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
     let destination = match &resource.transport {
         TransportKind::Kubernetes => None,

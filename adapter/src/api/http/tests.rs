@@ -82,7 +82,7 @@ async fn only_calls_without_the_apis_answer_raise_suspicion() {
 }
 
 #[tokio::test]
-async fn call_cancelled_at_the_deadline_raises_suspicion() {
+async fn call_without_an_answer_makes_the_api_suspect() {
     // The kernel accepts the connection, but no code reads the request: the call hangs.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let api = api(format!("http://{}", listener.local_addr().unwrap()));

@@ -73,7 +73,7 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
                 && readings::is_path(object)
                 && has_variable(object, "resources")
             {
-                // A path of the readings includes the tested key of `has(a.k)`, and not that of `"k" in a`.
+                // The paths that an expression reads contain the key of `has(a.k)`, but not that of `"k" in a`.
                 let (operand, field) = (Box::new(object.clone()), key.to_owned());
                 node.expr = Expr::Select(SelectExpr { operand, field, test: true });
             }

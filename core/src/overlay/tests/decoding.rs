@@ -1,4 +1,4 @@
-//! Whatever the API reads as a status is corrected, and sent without a second reading.
+//! Tests that every body which the API decodes as a status is corrected, however it is spelled.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::*;
 
-/// JSON with every member that stands there, equal keys included.
+/// A JSON value that keeps every member of an object, repeated keys included.
 #[derive(Debug)]
 enum Json {
     Text(String),
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Json {
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
                 let mut map = Vec::new();
                 while let Some(key) = members.next_key::<String>()? {
-                    // What the API does not know may hold anything.
+                    // Values of unknown keys are not compared: the API ignores them.
                     if key == "data" {
                         members.next_value::<IgnoredAny>()?;
                         map.push((key, Json::Other));
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// The only member that the API can take for this one.
+/// The only member whose key the API matches to `known`; the test fails if there are several.
 #[track_caller]
 fn only<'j>(json: &'j Json, known: &str) -> Option<&'j Json> {
     let Json::Map(members) = json else { return None };
@@ -100,7 +100,7 @@ fn read(text: &str, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_spelling_that_the_api_accepts_is_corrected() {
+fn each_spelling_that_the_api_accepts_is_corrected() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let deep = format!(r#"{{"adapter":"a","data":{deep},"conditions":[{{"type":"Available","status":"True"}}]}}"#);
     let cases = [
@@ -148,14 +148,14 @@ fn every_spelling_that_the_api_accepts_is_corrected() {
     ];
     for (name, text) in cases {
         let sent = sent(text, &[failed("a", FailReason::Conflict, "m")]);
-        // Halves and numbers are beyond this test's own reader.
+        // This test's JSON reader rejects unpaired surrogates and numbers out of range.
         let readable = sent.replace(r"\ud800", "half").replace(r"\udfff", "half").replace("1e9999", "1");
         assert_eq!(read(&readable, "Available"), ["False"], "{name}: {sent}");
     }
 }
 
 #[test]
-fn text_that_the_api_refuses_is_left_alone() {
+fn text_that_the_api_rejects_is_unchanged() {
     for text in [
         r#"{"adapter":"a","conditions":[{"type":"Available","status":"True"}]"#,
         r#"{"adapter":"a","conditions":[{"type":"Available","status":"True"}],}"#,
@@ -170,7 +170,7 @@ fn text_that_the_api_refuses_is_left_alone() {
 }
 
 #[test]
-fn condition_whose_status_the_api_refuses_is_sent_as_unknown() {
+fn invalid_condition_status_is_sent_as_unknown() {
     for refused in ["true", "1", "\"\"", "\"true\"", "\"Progressing\"", "[]", "{\"a\":1}", "\"\\ud800\"", "1e999"] {
         let text = format!(
             r#"{{"adapter":"a","conditions":[{{"type":"Available","status":"False"}},{{"type":"Health","status":{refused}}}]}}"#
@@ -284,7 +284,7 @@ fn a_body() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_body_that_the_api_accepts_says_available_over_a_failure(body in a_body()) {
+    fn no_accepted_body_reports_available_after_a_failure(body in a_body()) {
         let sent = sent(&body, &[failed("a", FailReason::Conflict, "m")]);
         let readable = sent.replace(r"\ud800", "half").replace(r"\udc00", "half").replace("1e999", "1");
         let available = read(&readable, "Available");

@@ -1,4 +1,4 @@
-//! The table, row by row and pair by pair; then what must hold for any input.
+//! Tests of the decision table: each row, pairs of rows that match together, and properties for any input.
 
 mod current;
 mod document;

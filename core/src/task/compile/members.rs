@@ -21,7 +21,7 @@ const ADAPTER: [&str; 10] = [
     "skipReason",
     "version",
 ];
-/// The members of a failure.
+/// The members of `adapter.executionError` and of each error in `adapter.resourceErrors`.
 const FAILURE: [&str; 3] = ["message", "phase", "step"];
 /// The members of a resource's outcome.
 const OUTCOME: [&str; 3] = ["decision", "finalized", "reason"];

@@ -104,7 +104,7 @@ fn sample(template: &Template, leaf: &Value) -> Option<String> {
     (!text.contains("%!")).then_some(text)
 }
 
-/// The time of the samples, 2026-01-02T12:00:00Z; any other would do.
+/// The clock of the sample events with which the lint renders names: 2026-01-02T12:00:00Z, an arbitrary time.
 const NOON: i64 = 1_767_355_200;
 
 fn set(object: &mut Map<String, Value>, path: &[&str], leaf: &Value) {

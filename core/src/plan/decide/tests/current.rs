@@ -1,4 +1,4 @@
-//! Which of several versions is the current one.
+//! Tests which of several versions is the current one.
 
 use super::situation::{LIVE, Live};
 use crate::id::Generation;
@@ -16,39 +16,39 @@ fn check(versions: &[Live], expected: Option<&str>) {
 }
 
 #[test]
-fn of_nothing_nothing_is_current() {
+fn no_version_is_current_without_versions() {
     check(&[], None);
 }
 
 #[test]
-fn the_desired_generation_beats_a_newer_object() {
+fn version_of_the_desired_generation_wins_over_a_newer_one() {
     check(&[LIVE, LIVE.named("b").generation(2).created_on(9)], Some("a"));
     check(&[LIVE, LIVE.named("b").generation(4).created_on(9)], Some("a"));
 }
 
 #[test]
-fn of_the_desired_generation_the_newest_is_current() {
+fn newest_version_of_the_desired_generation_is_current() {
     check(&[LIVE.created_on(2), LIVE.named("b").created_on(1)], Some("a"));
 }
 
 #[test]
-fn between_twins_the_name_decides() {
+fn name_decides_between_versions_of_equal_age() {
     check(&[LIVE, LIVE.named("b")], Some("b"));
     check(&[LIVE.generation(1), LIVE.named("b").generation(1)], Some("b"));
 }
 
 #[test]
-fn without_the_desired_generation_the_newest_is_current() {
+fn newest_version_is_current_without_the_desired_generation() {
     check(&[LIVE.generation(1).created_on(2), LIVE.named("b").generation(2)], Some("a"));
     check(&[Live { generation: None, ..LIVE.created_on(2) }, LIVE.named("b").generation(2)], Some("a"));
 }
 
 #[test]
-fn what_stays_beats_what_goes() {
+fn live_version_wins_over_a_terminating_one() {
     check(&[LIVE.created_on(9).terminating(), LIVE.named("b").generation(1)], Some("b"));
 }
 
 #[test]
-fn of_those_that_go_the_newest_is_current_whatever_its_generation() {
+fn newest_of_terminating_versions_is_current() {
     check(&[LIVE.terminating(), LIVE.named("b").generation(1).created_on(2).terminating()], Some("b"));
 }

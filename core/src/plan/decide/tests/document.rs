@@ -1,4 +1,4 @@
-//! The table as `docs/lifecycle.md` has it, compared with the code.
+//! Compares the decision table in `docs/lifecycle.md` with the code.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn documented_rows_ask_the_gates_that_the_code_asks() {
 }
 
 #[test]
-fn the_page_names_every_decision_and_no_other() {
+fn page_lists_exactly_the_decisions_of_the_code() {
     let is_label = |text: &&str| {
         let mut words = text.split(' ');
         matches!((words.next(), words.next(), words.next()), (Some(kind), Some(_), None) if !kind.contains('.'))
@@ -54,7 +54,7 @@ fn the_page_names_every_decision_and_no_other() {
 }
 
 #[test]
-fn the_page_says_what_is_finalized() {
+fn page_states_finalized_for_each_decision() {
     let finalized: Vec<_> = rows().into_iter().filter(|cells| cells[4] == "yes").map(|cells| cells[0]).collect();
     assert_eq!(finalized, ["2", "3", "4", "7"]);
     assert!(rows().iter().all(|cells| matches!(cells[4], "yes" | "no")));

@@ -1,10 +1,12 @@
-//! A gate without an answer: whoever asks it fails, and nothing is written.
+//! Tests that a gate without an answer fails the row that evaluates it, and that the adapter then writes
+//! nothing.
 
 use super::situation::{LIVE, Situation, found, gate_failed, no_answer, nothing};
 use crate::decision::{Decision, FailReason, Failure};
 use crate::plan::decide::GateAnswer::Holds;
 
-/// Every row that asks a gate, with a situation in which that one has no answer.
+/// For each row and each of its gates: the row's number, the gate, and a situation in which that gate has no
+/// answer.
 pub(super) fn unanswered() -> Vec<(&'static str, &'static str, Situation)> {
     let live = || found([LIVE.generation(1)]);
     let dying = || found([LIVE.terminating()]);
@@ -27,16 +29,16 @@ pub(super) fn unanswered() -> Vec<(&'static str, &'static str, Situation)> {
 }
 
 #[test]
-fn a_gate_without_an_answer_fails_the_row_that_asks_it() {
+fn gate_without_an_answer_fails_its_row() {
     for (row, gate, situation) in unanswered() {
         let verdict = situation.decide();
-        assert_eq!(verdict.told(), (row, &Decision::Fail(gate_failed())), "{gate} at row {row}");
+        assert_eq!(verdict.outcome(), (row, &Decision::Fail(gate_failed())), "{gate} at row {row}");
         assert_eq!(verdict.asked.last(), Some(&gate), "nothing is asked after it");
     }
 }
 
 #[test]
-fn a_gate_that_no_row_reaches_may_be_without_an_answer() {
+fn gate_that_no_row_reaches_may_lack_an_answer() {
     let live = || found([LIVE.generation(1)]);
     let unasked = Situation {
         when: no_answer(),
@@ -70,9 +72,9 @@ fn a_gate_that_no_row_reaches_may_be_without_an_answer() {
 }
 
 #[test]
-fn the_first_gate_without_an_answer_is_the_one_that_is_told() {
+fn failure_names_the_first_gate_without_an_answer() {
     let told = |cause: &str| crate::plan::decide::GateAnswer::Failed(cause.to_owned());
     let situation = Situation { delete: told("delete"), when: told("when"), ..found([LIVE]) };
     let failure = Failure::new(FailReason::GateFailed, "delete");
-    assert_eq!(situation.decide().told(), ("5", &Decision::Fail(failure)));
+    assert_eq!(situation.decide().outcome(), ("5", &Decision::Fail(failure)));
 }

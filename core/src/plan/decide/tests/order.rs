@@ -1,4 +1,4 @@
-//! Pairs of rows that match at the same time: the earlier one wins.
+//! Tests pairs of rows that match in the same situation: the earlier row decides.
 
 use super::situation::{LIVE, Situation, found, nothing};
 use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
@@ -292,7 +292,7 @@ fn pairs() -> Vec<(Row, Row, &'static str, Situation)> {
 }
 
 #[test]
-fn of_two_rows_that_match_the_earlier_wins() {
+fn earlier_of_two_matching_rows_wins() {
     for (earlier, later, name, situation) in pairs() {
         assert!(earlier < later, "{name}");
         for row in [earlier, later] {
@@ -303,8 +303,9 @@ fn of_two_rows_that_match_the_earlier_wins() {
 }
 
 #[test]
-fn every_two_neighbours_that_can_match_together_are_among_the_pairs() {
-    // These are about different things: what could not be read, what is live, what is on its way out, what is absent.
+fn pairs_contain_all_neighbours_that_match_together() {
+    // Rows in different groups never match together: an unread resource, a live one, a terminating one, an
+    // absent one.
     let apart = [
         (Row::Unknown, Row::AlreadyDisowned),
         (Row::Disown, Row::NothingToDisown),

@@ -8,8 +8,8 @@ use crate::id::Generation;
 use crate::plan::decide::{GateAnswer, Rendered};
 use crate::plan::row::Row;
 
-/// Whether a row's condition holds, as the table's text puts it and whatever the rows before it say; none if it
-/// has no answer.
+/// Whether a row's condition holds as the table's text states it, without regard to earlier rows; `None` if the
+/// condition has no answer.
 pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
     let versions = situation.versions.as_deref().unwrap_or_default();
     let is_known = situation.versions.is_some();
@@ -60,7 +60,7 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
     }
 }
 
-/// The current version, step by step.
+/// The current version, by another implementation than the planner's.
 fn current(versions: &[Live], desired: i64) -> Option<&Live> {
     let live: Vec<&Live> = versions.iter().filter(|version| !version.terminating).collect();
     let wanted: Vec<&Live> = live.iter().copied().filter(|version| version.generation == Some(desired)).collect();
@@ -80,7 +80,7 @@ fn versions() -> impl Strategy<Value = Vec<Live>> {
             |(name, generation, terminating, disowned, day)| Live { name, generation, terminating, disowned, day },
         );
     prop::collection::vec(version, 0..4).prop_map(|mut versions| {
-        // A name is taken once.
+        // Kubernetes allows one object for each name.
         versions.sort_by_key(|version| version.name);
         versions.dedup_by_key(|version| version.name);
         versions
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn the_row_is_the_first_whose_condition_holds_or_has_no_answer(situation in situations()) {
+    fn first_row_that_matches_or_fails_decides(situation in situations()) {
         let verdict = situation.decide();
         let first = Row::ALL.into_iter().find(|row| matches(*row, &situation) != Some(false));
         prop_assert_eq!(Some(verdict.decided.row), first, "{:?}", verdict);
@@ -156,21 +156,21 @@ proptest! {
     }
 
     #[test]
-    fn every_question_is_asked_once_and_the_gates_in_order(situation in situations()) {
+    fn each_question_is_asked_once_and_gates_in_order(situation in situations()) {
         let verdict = situation.decide();
         let asked = &verdict.asked;
         let mut once = asked.clone();
         once.sort_unstable();
         once.dedup();
         prop_assert_eq!(once.len(), asked.len(), "{:?}", asked);
-        // The create gate is the only one that two rows ask, at different places.
+        // Two rows evaluate the create gate, at different places, so the order does not contain it twice.
         let order = ["orphan", "delete", "when", "recreate", "create", "patch", "apply"];
         let places: Vec<_> = verdict.gates().iter().map(|gate| order.iter().position(|other| other == gate)).collect();
         prop_assert!(places.is_sorted(), "{:?}", asked);
     }
 
     #[test]
-    fn only_definite_answers_destroy(situation in situations()) {
+    fn only_definite_answers_delete_or_disown(situation in situations()) {
         let verdict = situation.decide();
         let is_live = situation.versions.iter().flatten().any(|version| !version.terminating);
         if matches!(sends(&verdict.decided.decision), Some("delete" | "recreate")) {
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_sent_without_knowledge_or_against_a_gate(situation in situations()) {
+    fn unread_objects_and_false_gates_prevent_writes(situation in situations()) {
         let verdict = situation.decide();
         let Some(sent) = sends(&verdict.decided.decision) else { return Ok(()) };
         prop_assert!(situation.versions.is_some(), "nothing is sent after a failed read");
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_released_is_only_ever_released_completely(mut situation in situations(), mark in any::<prop::sample::Index>()) {
+    fn disowned_resource_is_only_disowned_further(mut situation in situations(), mark in any::<prop::sample::Index>()) {
         let Some(versions) = situation.versions.as_mut().filter(|versions| !versions.is_empty()) else { return Ok(()) };
         let mark = mark.index(versions.len());
         versions[mark].disowned = true;

@@ -8,7 +8,7 @@ use crate::keys;
 use crate::observation::Version;
 use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, Seen, decide};
 
-/// A live version, as far as the table looks at it.
+/// The properties of a live version that the table reads.
 #[derive(Debug, Clone)]
 pub(super) struct Live {
     pub(super) name: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Live {
     pub(super) day: u32,
 }
 
-/// A version of the desired name and generation, which stays.
+/// A version of the desired name and generation that is not terminating.
 pub(super) const LIVE: Live = Live { name: "a", generation: Some(3), terminating: false, disowned: false, day: 1 };
 
 impl Live {
@@ -103,17 +103,17 @@ pub(super) fn nothing() -> Situation {
     }
 }
 
-/// As [`nothing`], with these versions.
+/// The situation [`nothing`] with these versions.
 pub(super) fn found(versions: impl IntoIterator<Item = Live>) -> Situation {
     Situation { versions: Some(versions.into_iter().collect()), ..nothing() }
 }
 
-/// A gate's answer that is none.
+/// The answer of a gate that failed.
 pub(super) fn no_answer() -> GateAnswer {
     GateAnswer::Failed("no such key".to_owned())
 }
 
-/// The failure that a gate without an answer is.
+/// The failure of a decision whose gate has no answer.
 pub(super) fn gate_failed() -> Failure {
     Failure::new(FailReason::GateFailed, "no such key")
 }
@@ -129,12 +129,12 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The row's number, and the decision.
-    pub(super) fn told(&self) -> (&'static str, &Decision) {
+    /// The number of the row that decided, and the decision.
+    pub(super) fn outcome(&self) -> (&'static str, &Decision) {
         (self.decided.row.number(), &self.decided.decision)
     }
 
-    /// The gates that were asked, in order.
+    /// The evaluated gates, in order.
     pub(super) fn gates(&self) -> Vec<&'static str> {
         self.asked.iter().copied().filter(|name| !matches!(*name, "render" | "owner")).collect()
     }
@@ -154,7 +154,7 @@ impl Situation {
     }
 }
 
-/// Gives a situation's answers, and keeps which were asked for.
+/// Answers the table's questions from a situation, and records the questions.
 struct Answers<'a> {
     situation: &'a Situation,
     asked: Vec<&'static str>,

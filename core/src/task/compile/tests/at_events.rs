@@ -153,7 +153,7 @@ fn action_with_malformed_body_counts_as_reading_every_payload() {
 }
 
 #[test]
-fn malformed_path_fails_its_precondition() {
+fn malformed_json_path_fails_its_precondition() {
     let task = compiled_task("preconditions: [{name: a, conditions: [{field: \"{.a[\", operator: exists}]}]\n");
     let Check::Conditions(conditions) = &task.preconditions[0].check else { panic!("conditions") };
     let message = evaluate(&conditions[0], &scope()).unwrap_err().to_string();
