@@ -31,10 +31,13 @@ impl<'t> Planner<'t> {
             return needed;
         }
         let open: Vec<usize> = (0..self.slots.len()).filter(|&index| self.slots[index].observation.is_none()).collect();
-        let mut wave: Vec<usize> =
-            open.iter().copied().filter(|&index| self.awaited(index, &open).is_empty()).collect();
+        let reads_any = |index: usize| reads::of_query(&self.task.resources[index]).is_any();
+        let is_ready = |&index: &usize| !reads_any(index) && self.awaited(index, &open).is_empty();
+        let mut wave: Vec<usize> = open.iter().copied().filter(is_ready).collect();
         if wave.is_empty() {
-            wave.extend(open.first());
+            // A discovery that can read any name comes after all that wait for no other, one at a time in the order of
+            // the list, so that a later one sees the objects of the earlier ones.
+            wave.extend(open.iter().find(|&&index| reads_any(index)).or(open.first()));
         }
         for index in wave {
             let resource = &self.task.resources[index];
@@ -63,16 +66,16 @@ impl<'t> Planner<'t> {
         needed
     }
 
-    /// The names in `resources` that the discovery of a resource can read, and that belong to one of the `open`
-    /// resources, which were not read yet.
-    ///
-    /// Two discoveries that can read any name do not wait for each other.
+    /// The names in `resources` that the discovery of a resource reads, and that belong to one of the other `open`
+    /// resources, which were not read yet. Empty for a discovery that can read any name.
     fn awaited(&self, index: usize, open: &[usize]) -> BTreeSet<&'t str> {
         let task = self.task;
         let read = reads::of_query(&task.resources[index]);
+        if read.is_any() {
+            return BTreeSet::new();
+        }
         let others = open.iter().filter(|&&other| other != index).map(|&other| &task.resources[other]);
         others
-            .filter(|other| !read.is_any() || !reads::of_query(other).is_any())
             .flat_map(|resource| {
                 let nested = resource.nested.iter().map(|nested| nested.name.as_str());
                 iter::once(resource.name.as_str()).chain(nested)

@@ -52,6 +52,25 @@ fn discovery_waits_for_the_discoveries_of_later_entries_that_it_reads() {
 }
 
 #[test]
+fn discoveries_that_can_read_any_name_are_read_in_order() {
+    let any = |name: &str, read: &str| {
+        let by_name = format!("{name}{{{{ with index .resources \"{read}\" }}}}-{{{{ .metadata.name }}}}{{{{ end }}}}");
+        with(found_by(name, read), json!({ "discovery": { "by_name": by_name } }))
+    };
+    let last = with(
+        found_by("last", "third"),
+        json!({ "discovery": { "by_name": "last-{{ .resources.third.metadata.name }}" } }),
+    );
+    let entries = [last, config_map("first"), any("second", "first"), any("third", "second")];
+    let task = task(&entries.map(|entry| gated(entry, "delete", "deleting")));
+    let names = ["last-third-second-first", "first", "second-first", "third-second-first"];
+    let mut store = Store::with(names.map(|name| live("ConfigMap", name, json!({}), Some(3))));
+    let deleted = pass(&task, &mut store, 3, &yes("deleting"));
+    assert!(deleted.results().iter().all(|result| result.2 == "deleted"), "{:?}", deleted.results());
+    assert_eq!(store.objects().len(), 0);
+}
+
+#[test]
 fn discoveries_that_read_each_other_are_unread() {
     let entries = [found_by("first", "second"), found_by("second", "first")];
     let task = task(&entries.map(|entry| gated(entry, "delete", "deleting")));
