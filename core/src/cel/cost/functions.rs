@@ -1,7 +1,7 @@
 //! The functions that charge an evaluation's budget. Most return their argument unchanged; `replace` and `join` take the
 //! place of the library's, because their results can be far larger than their arguments.
 
-use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind};
+use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
@@ -13,6 +13,8 @@ use crate::cel::view;
 
 /// Charges for a look at a text, or at each element of a list or mapping.
 pub(super) const LOOK: &str = "@look";
+/// Charges for a copy of a part: for the whole value, or nothing for data in the scope, which is copied by reference.
+pub(super) const COPY: &str = "@copy";
 /// Charges for a traversal or copy of the whole value.
 pub(super) const WHOLE: &str = "@whole";
 /// Charges for a loop over a value, or for as many elements as a number says.
@@ -35,6 +37,7 @@ pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationEr
         environment.add_overload(name, &format!("{name}_{arguments}"), types, function)
     };
     add(LOOK, 2, look)?;
+    add(COPY, 2, copy)?;
     add(WHOLE, 2, whole)?;
     add(LOOP, 2, iterations)?;
     add(RANGE, 2, range)?;
@@ -64,6 +67,20 @@ fn members(value: &dyn Val) -> Option<usize> {
 
 fn whole<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     pass(arguments, size)
+}
+
+fn copy<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    pass(arguments, |value, room| {
+        let content = match value.get_type().kind() {
+            Kind::List | Kind::Map => Some(value),
+            _ => value.downcast_ref::<CelOptional<'_>>().and_then(|optional| optional.option()),
+        };
+        match content {
+            Some(content) if view::is_view(content) => 0,
+            Some(content) => size(content, room),
+            None => 0,
+        }
+    })
 }
 
 fn look<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {

@@ -6,7 +6,7 @@
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::BUDGET;
-use super::functions::{JOIN, LOOK, LOOP, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
+use super::functions::{COPY, JOIN, LOOK, LOOP, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
 use crate::cel::lint::namespace;
 use crate::cel::walk;
 
@@ -67,10 +67,22 @@ fn charge_call(call: &mut CallExpr) {
             whole(element);
             look(container);
         }
+        // An optional holds a copy of what it selects, and so do the results of `value` and `dig`.
+        (operators::OPT_SELECT, None, [container, _]) => wrap(COPY, container, None),
+        ("value", Some(container), []) => wrap(COPY, container, None),
+        ("dig", None, [container, _]) => wrap(COPY, container, None),
+        ("first", Some(list), []) => {
+            look(list);
+            wrap(COPY, list, None);
+        }
         // The error of a missing key copies the key.
-        (operators::INDEX | operators::OPT_INDEX, None, [_, key]) => whole(key),
+        (operators::INDEX, None, [_, key]) => whole(key),
+        (operators::OPT_INDEX, None, [container, key]) => {
+            wrap(COPY, container, None);
+            whole(key);
+        }
         (name, target, _) if is_free(name, target.is_some()) => {}
-        ("size" | "first", target, arguments) => target.into_iter().chain(arguments).for_each(look),
+        ("size", target, arguments) => target.into_iter().chain(arguments).for_each(look),
         ("conditionAge" | "conditionStatus" | "stableFor", None, [list, more @ ..]) => {
             wrap(LOOP, list, None);
             more.iter_mut().for_each(look);
