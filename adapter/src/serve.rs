@@ -162,14 +162,16 @@ async fn run<H: Handler>(
     let not_ready_once_stopped = async {
         stop.cancelled().await;
         readiness.shutting_down();
+        Ok(())
     };
     // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
     let dispatching = AbortOnDropHandle::new(tokio::spawn(dispatcher.run(events, stop.clone())));
     let drained = tokio::select! {
-        (drained, ()) = async { tokio::join!(dispatching, not_ready_once_stopped) } => drained,
+        drained = async { tokio::try_join!(dispatching, not_ready_once_stopped) } => drained,
         ended = ended_without_signal(&mut running, stop) => return ended,
     };
-    let drained = drained.context("the dispatcher failed")?;
+    // A panic of the dispatcher ends the process at once, although inputs would go on.
+    let (drained, ()) = drained.context("the dispatcher failed")?;
     running.ended().await?;
     watcher.abort();
     let Drained { finished, requeued, cancelled } = drained;
