@@ -71,15 +71,11 @@ fn whole<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
 
 fn copy<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     pass(arguments, |value, room| {
-        let content = match value.get_type().kind() {
-            Kind::List | Kind::Map => Some(value),
-            _ => value.downcast_ref::<CelOptional<'_>>().and_then(|optional| optional.option()),
-        };
-        match content {
-            Some(content) if view::is_view(content) => 0,
-            Some(content) => size(content, room),
-            None => 0,
-        }
+        let is_container = matches!(value.get_type().kind(), Kind::List | Kind::Map);
+        // Downcasting a view would make it build a list or map of CEL's own.
+        let optional = if is_container { None } else { value.downcast_ref::<CelOptional<'_>>() };
+        let container = if is_container { Some(value) } else { optional.and_then(|optional| optional.option()) };
+        container.filter(|container| !view::is_view(*container)).map_or(0, |container| size(container, room))
     })
 }
 
