@@ -117,8 +117,8 @@ fn is_comparison(name: &str) -> bool {
 /// Operators and functions that read only a bounded part of their operands.
 fn is_free(name: &str, is_method: bool) -> bool {
     match name {
-        "hasValue" | "value" | "toUnixTime" => is_method,
-        "dig" | "dyn" | "type" => !is_method,
+        "hasValue" | "toUnixTime" => is_method,
+        "dyn" | "type" => !is_method,
         operators::ADD | "@string" | "@duration" | "@sortByAssociatedKeys" | "@indexOf" | "@lastIndexOf" => false,
         name if name.starts_with("get") => is_method,
         name => name.starts_with(['_', '!', '@']),
