@@ -1,0 +1,7 @@
+//! The sweeper: deletes Kubernetes objects whose API resource no longer exists.
+//!
+//! A force-delete removes a resource from the HyperFleet API without waiting for its adapters, and so leaves
+//! their Kubernetes objects behind: *orphans*. The sweeper finds objects by the label
+//! `hyperfleet.io/adapter`, asks the API for the resource that each names by `hyperfleet.io/resource-id`, and
+//! deletes those whose resource the API itself twice said not to exist. `lifecycle_core::sweep` decides; this
+//! crate reads, asks, deletes and reports.
