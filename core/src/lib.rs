@@ -40,6 +40,7 @@ pub mod proof;
 pub mod re2;
 pub mod scope;
 pub mod stage;
+pub mod sweep;
 pub mod task;
 pub mod template;
 pub mod value;

@@ -117,11 +117,15 @@ fn without_line_break(key: &[u8]) -> &[u8] {
 
 fn encoding(claim: &Claim<'_>) -> String {
     let Claim { adapter, resource_id, group, kind, namespace, name } = *claim;
-    let fields = [TAG, adapter, resource_id, group, kind, namespace, name];
+    encode(&[TAG, adapter, resource_id, group, kind, namespace, name])
+}
+
+/// Joins texts so that different lists never give the same text.
+pub(crate) fn encode(fields: &[&str]) -> String {
     fields.iter().map(|field| format!("{}:{field},", field.len())).collect()
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing into a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");

@@ -1,0 +1,95 @@
+//! Decides which objects the sweeper deletes.
+//!
+//! In: labelled objects as [`Candidate`]s, and for each API resource that they name the API's own
+//! [`OwnerAnswer`]. Out: a [`Verdict`] for each candidate, then for the pass as a whole a [`Release`]: go, or hold
+//! with reasons. Fails: never; whatever is unknown keeps the object.
+//!
+//! An object is deleted only if all of this is true:
+//!
+//! 1. [`judge`]: the object's labels name an adapter of this installation and an API resource; the API itself
+//!    said that the resource does not exist, now and at least [`Policy::grace`] ago ([`Strikes`]); and neither
+//!    Kubernetes, nor another owner, nor a person has a claim on the object.
+//! 2. [`release`]: few enough objects are orphans, the inventory is complete, and no object shows that the API
+//!    lost its memory ([`Census::newer_than_owner`]); or a person approved exactly this [`SweepPlan`].
+//! 3. [`recheck`]: the object, read again just before the deletion, still is what was judged.
+//!
+//! | module | idea |
+//! | --- | --- |
+//! | [`candidate`] | what the sweeper reads from an object's metadata |
+//! | [`kinds`] | patterns by which a configuration names kinds |
+//! | [`census`] | counts of a pass, and what each API resource's objects say about it |
+//! | [`strikes`] | since when each object's owner is known to be gone |
+//! | [`verdict`] | the judgement of one object, and its reasons |
+//! | [`release`](mod@release) | the judgement of the pass: limits, evidence against the API, approval |
+//! | [`plan`] | the list of objects to delete, and its hash |
+
+pub mod candidate;
+pub mod census;
+pub mod kinds;
+pub mod plan;
+pub mod release;
+pub mod strikes;
+pub mod verdict;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use regex::Regex;
+
+pub use self::candidate::Candidate;
+pub use self::census::Census;
+pub use self::kinds::KindPattern;
+pub use self::plan::SweepPlan;
+pub use self::release::{Approval, Hold, Release, release};
+pub use self::strikes::Strikes;
+pub use self::verdict::{Keep, Verdict, judge, recheck};
+use crate::id::Generation;
+use crate::proof::Signer;
+
+/// What the operator configured about which objects may be deleted.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The adapters of this installation: objects of other adapters are kept.
+    pub adapters: BTreeSet<String>,
+    /// Matches the whole label `hyperfleet.io/resource-id` of objects that may be deleted. A task's author can
+    /// write a resource's *name* into that label, and the API rightly answers that no resource has that id.
+    pub resource_id: Regex,
+    /// The least time between the two passes in which the API says that the resource does not exist.
+    pub grace: Duration,
+    /// The least age of an object that is deleted.
+    pub min_age: Duration,
+    /// The cluster-scoped kinds whose objects may be deleted; others are kept.
+    pub cluster_scoped: Vec<KindPattern>,
+    /// Checks the ownership proof of each object; without it, no proof is asked for.
+    pub signer: Option<Signer>,
+    /// The most orphans with which a pass deletes anything.
+    pub limits: Limits,
+}
+
+/// The most orphans that a pass may find and still delete without a person's approval. Both limits hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most orphans.
+    pub objects: u64,
+    /// The most orphans as a share of all objects of this installation, in percent, rounded down.
+    pub percent: u64,
+}
+
+impl Limits {
+    /// The most orphans among so many objects.
+    #[must_use]
+    pub fn of(&self, inventory: u64) -> u64 {
+        self.objects.min(inventory.saturating_mul(self.percent) / 100)
+    }
+}
+
+/// What the API said about one API resource in this pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OwnerAnswer {
+    /// The resource exists, at this generation.
+    Exists(Generation),
+    /// The API itself answered a request for this one resource: there is none.
+    Gone,
+    /// No answer proves either.
+    Unknown,
+}

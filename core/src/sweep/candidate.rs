@@ -1,0 +1,79 @@
+//! What the sweeper reads from the metadata of an object.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::destination::Destination;
+use crate::id::Generation;
+use crate::keys;
+use crate::object_ref::ObjectRef;
+use crate::proof::Claim;
+
+/// An object that carries the label `hyperfleet.io/adapter`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Where the object lives.
+    pub destination: Destination,
+    /// The object's kind, namespace and name.
+    pub object: ObjectRef,
+    /// The UID, by which a later object of the same name is told apart.
+    pub uid: String,
+    /// The label `hyperfleet.io/adapter`; empty if missing.
+    pub adapter: String,
+    /// The label `hyperfleet.io/resource-id`; empty if missing.
+    pub resource_id: String,
+    /// The annotation `hyperfleet.io/generation`; zero if missing or no number.
+    pub generation: Generation,
+    /// When the API server created the object; `None` if that is unreadable.
+    pub created: Option<Timestamp>,
+    /// Whether the object is being deleted.
+    pub is_terminating: bool,
+    /// Whether another Kubernetes object owns it.
+    pub has_owner: bool,
+    /// Whether an adapter disowned it.
+    pub is_disowned: bool,
+    /// The annotation `hyperfleet.io/ownership-proof`.
+    pub proof: Option<String>,
+}
+
+impl Candidate {
+    /// Reads an object, of which the metadata is enough. Missing fields are read so that the object is kept.
+    #[must_use]
+    pub fn of(object: &Value, destination: Destination) -> Self {
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        let text = |place: &str, key: &str| metadata.get(place).and_then(|all| all.get(key)).and_then(Value::as_str);
+        let label = |key| text("labels", key).unwrap_or_default().to_owned();
+        let annotation = |key| text("annotations", key);
+        let is_set = |key: &str| metadata.get(key).is_some_and(|value| !value.is_null());
+        Self {
+            destination,
+            object: ObjectRef::of(object),
+            uid: metadata.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            adapter: label(keys::ADAPTER),
+            resource_id: label(keys::RESOURCE_ID),
+            generation: annotation(keys::GENERATION)
+                .and_then(|text| text.parse().ok())
+                .map(Generation)
+                .unwrap_or_default(),
+            created: metadata.get("creationTimestamp").and_then(Value::as_str).and_then(|created| created.parse().ok()),
+            is_terminating: is_set("deletionTimestamp"),
+            has_owner: is_set("ownerReferences")
+                && metadata["ownerReferences"].as_array().is_none_or(|owners| !owners.is_empty()),
+            is_disowned: text("labels", keys::DISOWNED).is_some(),
+            proof: annotation(keys::OWNERSHIP_PROOF).map(str::to_owned),
+        }
+    }
+
+    /// The statement that this object's proof must sign.
+    #[must_use]
+    pub fn claim(&self) -> Claim<'_> {
+        Claim {
+            adapter: &self.adapter,
+            resource_id: &self.resource_id,
+            group: &self.object.kind.group,
+            kind: &self.object.kind.kind,
+            namespace: self.object.namespace.as_deref().unwrap_or_default(),
+            name: &self.object.name,
+        }
+    }
+}

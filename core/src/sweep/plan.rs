@@ -1,0 +1,55 @@
+//! The list of objects that a pass would delete, and its hash.
+
+use sha2::{Digest, Sha256};
+
+use super::Candidate;
+use crate::proof::{encode, hexadecimal};
+
+/// The beginning of the hashed text; another format needs another tag.
+const TAG: &str = "hyperfleet.io/sweep-plan/v1";
+
+/// How many bytes of the SHA-256 hash a plan's name has: enough that two plans never share it by chance, and
+/// short enough to copy by hand.
+const HASH_BYTES: usize = 16;
+
+/// The objects that a pass would delete, in the order of their identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepPlan {
+    objects: Vec<Candidate>,
+    hash: String,
+}
+
+impl SweepPlan {
+    /// Sorts the objects and hashes their identities.
+    #[must_use]
+    pub fn new(objects: Vec<Candidate>) -> Self {
+        let mut keyed: Vec<_> = objects.into_iter().map(|object| (identity(&object), object)).collect();
+        keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut hash = Sha256::new_with_prefix(encode(&[TAG]));
+        for (identity, _) in &keyed {
+            hash.update(identity);
+        }
+        let hash = hexadecimal(&hash.finalize()[..HASH_BYTES]);
+        Self { objects: keyed.into_iter().map(|(_, object)| object).collect(), hash }
+    }
+
+    /// The objects, in an order that depends on their identities alone.
+    #[must_use]
+    pub fn objects(&self) -> &[Candidate] {
+        &self.objects
+    }
+
+    /// The name by which a person approves exactly this list: 32 hexadecimal digits. It depends on the destination,
+    /// kind, namespace, name, UID and API resource of each object, and on nothing else.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+}
+
+fn identity(candidate: &Candidate) -> String {
+    let Candidate { destination, object, uid, resource_id, .. } = candidate;
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    let (group, kind) = (object.kind.group.as_str(), object.kind.kind.as_str());
+    encode(&[&destination.to_string(), group, kind, namespace, &object.name, uid, resource_id])
+}

@@ -1,0 +1,151 @@
+//! The judgement of a pass as a whole: whether anything at all is deleted.
+//!
+//! In: how many objects and orphans the pass found, what speaks against its reading, and a person's approval.
+//! Out: [`Release`]. Fails: never.
+//!
+//! A pass holds if it finds more orphans than the limits allow, because an API that lost its data, or that is
+//! another installation's, answers for each of its ids that there is no such resource. All known orphans count, those
+//! still in their grace included: otherwise an API that answers for only a few ids in each pass would never reach
+//! the limit.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use super::census::Newer;
+use super::{Limits, SweepPlan};
+
+/// Whether a pass deletes its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Release {
+    /// The pass deletes the objects of its plan.
+    Go,
+    /// The pass deletes the objects of its plan, because a person approved this plan despite these reasons.
+    Approved(Vec<Hold>),
+    /// The pass deletes nothing, for these reasons.
+    Held(Vec<Hold>),
+}
+
+/// Why a pass deletes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    /// Some kinds could not be listed.
+    IncompleteInventory {
+        /// The errors, each with the kind or group.
+        unread: Vec<String>,
+    },
+    /// The API did not answer as it must about a resource that exists, or about one that does not.
+    NoCanary {
+        /// What is wrong with the answer.
+        why: String,
+    },
+    /// More orphans than the limits allow.
+    TooManyOrphans {
+        /// How many objects are orphans, as far as known.
+        orphans: u64,
+        /// How many objects of this installation there are.
+        inventory: u64,
+        /// The most orphans with which a pass deletes anything.
+        limit: u64,
+    },
+    /// Objects carry a newer generation than their API resource has: the API was restored from a backup.
+    ApiWentBack {
+        /// How many API resources are older than an object of theirs.
+        count: u64,
+        /// One of them.
+        example: Newer,
+    },
+}
+
+impl Hold {
+    /// The reason as the value of a metric label.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::IncompleteInventory { .. } => "incomplete_inventory",
+            Self::NoCanary { .. } => "no_canary",
+            Self::TooManyOrphans { .. } => "too_many_orphans",
+            Self::ApiWentBack { .. } => "api_went_back",
+        }
+    }
+
+    /// The labels of all reasons.
+    pub const LABELS: [&str; 4] = ["incomplete_inventory", "no_canary", "too_many_orphans", "api_went_back"];
+
+    /// Whether a person can approve the plan despite this reason. Nobody can where the pass did not see what it
+    /// has to judge.
+    fn is_approvable(&self) -> bool {
+        match self {
+            Self::IncompleteInventory { .. } | Self::NoCanary { .. } => false,
+            Self::TooManyOrphans { .. } | Self::ApiWentBack { .. } => true,
+        }
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IncompleteInventory { unread } => {
+                let first = unread.first().map_or("", String::as_str);
+                write!(f, "{} list(s) of objects could not be read, the first: {first}", unread.len())
+            }
+            Self::NoCanary { why } => write!(f, "the API cannot be trusted: {why}"),
+            Self::TooManyOrphans { orphans, inventory, limit } => {
+                write!(f, "{orphans} of {inventory} objects are orphans, and the limit is {limit}")
+            }
+            Self::ApiWentBack { count, example } => write!(
+                f,
+                "{count} API resource(s) are older than their objects, as after a restored backup; {} has generation {}, and {} was made for generation {}",
+                example.resource_id, example.owner, example.object, example.generation
+            ),
+        }
+    }
+}
+
+/// A person's approval of one plan, until a time. Written as `<hash> <RFC 3339 time>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The hash of the approved plan.
+    pub hash: String,
+    /// The approval counts before this time.
+    pub expires: Timestamp,
+}
+
+/// The text is not an approval.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("is no approval: expected a plan's hash and a time, such as `2f0c… 2026-03-01T12:00:00Z`")]
+pub struct InvalidApproval;
+
+impl FromStr for Approval {
+    type Err = InvalidApproval;
+
+    fn from_str(text: &str) -> Result<Self, InvalidApproval> {
+        let (hash, expires) = text.split_once(' ').ok_or(InvalidApproval)?;
+        let expires = expires.parse().map_err(|_| InvalidApproval)?;
+        Ok(Self { hash: hash.to_owned(), expires })
+    }
+}
+
+impl fmt::Display for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.hash, self.expires)
+    }
+}
+
+/// Says why a pass must not delete more than its limits allow; `None` if it found few enough orphans.
+#[must_use]
+pub fn too_many(limits: &Limits, orphans: u64, inventory: u64) -> Option<Hold> {
+    let limit = limits.of(inventory);
+    (orphans > limit).then_some(Hold::TooManyOrphans { orphans, inventory, limit })
+}
+
+/// Decides whether a pass deletes its plan.
+#[must_use]
+pub fn release(plan: &SweepPlan, holds: Vec<Hold>, approval: Option<&Approval>, now: Timestamp) -> Release {
+    if holds.is_empty() {
+        return Release::Go;
+    }
+    let is_approved = approval.is_some_and(|approval| approval.hash == plan.hash() && now < approval.expires);
+    if is_approved && holds.iter().all(Hold::is_approvable) { Release::Approved(holds) } else { Release::Held(holds) }
+}

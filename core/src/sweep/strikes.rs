@@ -1,0 +1,78 @@
+//! Since when each object's owner is known to be gone.
+//!
+//! In: the objects whose owner the API said not to exist, pass by pass. Out: for each, the time of the first
+//! such pass. Fails: never. The strikes are held in memory only, so after a restart they begin anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::{Candidate, OwnerAnswer};
+
+/// The strikes against objects, by UID.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Strikes {
+    by_uid: BTreeMap<String, Strike>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Strike {
+    /// The API resource that was gone. An object that was labelled anew names another one, and begins anew.
+    resource_id: String,
+    since: Timestamp,
+}
+
+impl Strikes {
+    /// Takes over a strike that another process found at `since`.
+    pub fn restore(&mut self, uid: String, resource_id: String, since: Timestamp) {
+        self.by_uid.insert(uid, Strike { resource_id, since });
+    }
+
+    /// Notes that the API said in this pass that the candidate's owner does not exist. Returns since when.
+    pub(super) fn strike(&mut self, candidate: &Candidate, now: Timestamp) -> Timestamp {
+        let strike = self
+            .by_uid
+            .entry(candidate.uid.clone())
+            .or_insert_with(|| Strike { resource_id: candidate.resource_id.clone(), since: now });
+        if strike.resource_id != candidate.resource_id {
+            *strike = Strike { resource_id: candidate.resource_id.clone(), since: now };
+        }
+        strike.since
+    }
+
+    /// Drops the strike of a candidate that something else claims; another one begins when nothing does any more.
+    pub(super) fn drop_of(&mut self, candidate: &Candidate) {
+        self.by_uid.remove(&candidate.uid);
+    }
+
+    /// Drops the strikes that this pass disproved. `answer` is what the API said about a resource, `None` if no object
+    /// names it; `judged` has the UID of every object that was judged.
+    ///
+    /// A resource that exists drops the strikes against its objects. An unknown answer keeps them, as it proves nothing.
+    /// An object that a complete inventory does not have is gone.
+    pub fn end_pass(
+        &mut self,
+        answer: impl Fn(&str) -> Option<OwnerAnswer>,
+        judged: &BTreeSet<String>,
+        is_complete: bool,
+    ) {
+        self.by_uid.retain(|uid, strike| match answer(&strike.resource_id) {
+            Some(OwnerAnswer::Exists(_)) => false,
+            Some(OwnerAnswer::Unknown) => true,
+            Some(OwnerAnswer::Gone) => judged.contains(uid) || !is_complete,
+            None => !is_complete,
+        });
+    }
+
+    /// How many objects have a strike: the orphans, as far as known.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.by_uid.len() as u64
+    }
+
+    /// The time of the oldest strike.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Timestamp> {
+        self.by_uid.values().map(|strike| strike.since).min()
+    }
+}
