@@ -9,7 +9,7 @@
 //! 1. [`judge`]: the object's labels name an adapter of this installation and an API resource; the API itself
 //!    said that the resource does not exist, now and at least [`Policy::grace`] ago ([`Strikes`]); and neither
 //!    Kubernetes, nor another owner, nor a person has a claim on the object.
-//! 2. [`release`]: few enough objects are orphans, the inventory is complete, and no object shows that the API
+//! 2. [`release()`]: few enough objects are orphans, the inventory is complete, and no object shows that the API
 //!    lost its memory ([`Census::newer_than_owner`]); or a person approved exactly this [`SweepPlan`].
 //! 3. [`recheck`]: the object, read again just before the deletion, still is what was judged.
 //!

@@ -5,3 +5,6 @@
 //! `hyperfleet.io/adapter`, asks the API for the resource that each names by `hyperfleet.io/resource-id`, and
 //! deletes those whose resource the API itself twice said not to exist. `lifecycle_core::sweep` decides; this
 //! crate reads, asks, deletes and reports.
+
+pub mod api;
+pub mod objects;

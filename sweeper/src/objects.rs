@@ -1,0 +1,61 @@
+//! The cluster as a pass sees it: lists, reads, events and fenced deletions.
+//!
+//! `kube_objects` talks to an API server; the demo and the tests of a pass have a cluster in memory.
+
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::sweep::Candidate;
+use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
+use serde_json::Value;
+
+/// Which labelled objects a list returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Labelled<'a> {
+    /// Every object with the label `hyperfleet.io/adapter`, whatever its value.
+    ByAnyAdapter,
+    /// Objects whose label `hyperfleet.io/resource-id` is one of these.
+    ForResources(&'a [&'a str]),
+}
+
+/// A cluster.
+#[expect(async_fn_in_trait, reason = "a pass runs on one thread, so its futures need not be Send")]
+pub trait Objects {
+    /// Lists every kind that the cluster serves.
+    ///
+    /// # Errors
+    ///
+    /// The kinds cannot be listed. A group that cannot be read is not an error: see [`Discovery::unread`].
+    async fn discover(&self) -> Result<Discovery, Error>;
+
+    /// Passes the labelled objects of a kind, in all namespaces, to `each`; holds one page at a time.
+    ///
+    /// # Errors
+    ///
+    /// A page could not be read. `each` may have seen objects of earlier pages.
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        labelled: Labelled<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), Error>;
+
+    /// Reads one object with all its fields; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// It is unknown whether the object exists.
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error>;
+
+    /// Creates an object: an event about an object that is about to go, or an object that is restored.
+    ///
+    /// # Errors
+    ///
+    /// The object may exist or not.
+    async fn create(&self, object: &Value) -> Result<Value, Error>;
+
+    /// Deletes an object if it still is the one that the fence names.
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict`](lifecycle_kube::ErrorKind::Conflict) if the object was changed or replaced.
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error>;
+}
