@@ -26,7 +26,7 @@ use crate::refusal::Refusal;
 use crate::request;
 use crate::sender::Sender;
 
-pub use self::discovery::Discovery;
+pub use self::discovery::{Discovery, UnreadGroup};
 
 /// How long a lookup may be unanswered before it is sent a second time, on another connection.
 ///

@@ -33,6 +33,6 @@ pub use client::{ConnectError, connect};
 pub use cluster::{Cluster, Deletion, Settings};
 pub use error::{Error, ErrorKind};
 pub use fence::Fence;
-pub use kinds::{Discovery, ServedKind};
+pub use kinds::{Discovery, ServedKind, UnreadGroup};
 pub use kube::Client;
 pub use pages::{Form, Pages};

@@ -7,4 +7,7 @@
 //! crate reads, asks, deletes and reports.
 
 pub mod api;
+pub mod inventory;
 pub mod objects;
+pub mod owners;
+pub mod survey;

@@ -23,7 +23,8 @@ pub(crate) struct Inventory {
 /// The API groups cannot be read, or `labels` are not valid Kubernetes labels.
 pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -> Result<Inventory, Error> {
     let discovery = cluster.discover().await?;
-    let mut inventory = Inventory { objects: Vec::new(), unread: discovery.unread };
+    let unread = discovery.unread.into_iter().map(|unread| unread.error).collect();
+    let mut inventory = Inventory { objects: Vec::new(), unread };
     for served in discovery.kinds.iter().filter(|served| served.has_verbs(&["list", "delete"])) {
         match cluster.list(&served.kind, None, labels, Form::MetadataOnly)?.read_all().await {
             Ok(objects) => inventory.objects.extend(objects),

@@ -29,8 +29,17 @@ pub struct Discovery {
     /// Each kind once, in the version that the server prefers among those with this kind. A kind that two
     /// groups serve, such as `Event`, is listed for each group, and both list the same objects.
     pub kinds: Vec<ServedKind>,
-    /// An error for each group and version whose kinds could not be read. Objects of these kinds may exist.
-    pub unread: Vec<Error>,
+    /// Each group and version whose kinds could not be read. Objects of these kinds may exist.
+    pub unread: Vec<UnreadGroup>,
+}
+
+/// A group and version whose kinds could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadGroup {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// Why.
+    pub error: Error,
 }
 
 /// Reads the kinds of every group and version, and passes each list to `remember`.
@@ -41,21 +50,19 @@ pub struct Discovery {
 pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedKinds)) -> Result<Discovery, Error> {
     let mut group_versions = core_versions(sender).await?;
     group_versions.extend(named_versions(sender).await?);
-    let read = stream::iter(&group_versions)
-        .map(async |kind| (kind.api_version(), read_kinds(sender, kind).await))
-        .buffered(AT_ONCE);
+    let read = stream::iter(&group_versions).map(async |kind| (kind, read_kinds(sender, kind).await)).buffered(AT_ONCE);
 
     let mut seen = BTreeSet::new();
     let mut found = Discovery { kinds: Vec::new(), unread: Vec::new() };
-    for (api_version, kinds) in read.collect::<Vec<_>>().await {
+    for (version, kinds) in read.collect::<Vec<_>>().await {
         match kinds {
             Ok(kinds) => {
-                remember(api_version, &kinds);
+                remember(version.api_version(), &kinds);
                 let new =
                     kinds.iter().filter(|served| seen.insert((served.kind.group.clone(), served.kind.kind.clone())));
                 found.kinds.extend(new.cloned());
             }
-            Err(error) => found.unread.push(error),
+            Err(error) => found.unread.push(UnreadGroup { group: version.group.clone(), error }),
         }
     }
     Ok(found)

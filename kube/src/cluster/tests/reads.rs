@@ -95,7 +95,7 @@ async fn discovery_gives_each_kind_once_and_names_unread_groups() {
     let found = cluster.discover().await.unwrap();
     let kinds: Vec<String> = found.kinds.iter().map(|served| served.kind.to_string()).collect();
     assert_eq!(kinds, ["v1, Kind=ConfigMap", "v1, Kind=Namespace", "apps/v2, Kind=A", "apps/v1, Kind=B"]);
-    let unread: Vec<String> = found.unread.iter().map(ToString::to_string).collect();
+    let unread: Vec<String> = found.unread.iter().map(|unread| unread.error.to_string()).collect();
     assert_eq!(unread, ["failed to discover the kinds of away/v1: no"]);
     assert!(found.kinds[2].has_verbs(&["list", "delete"]) && !found.kinds[2].has_verbs(&["list", "watch"]));
 

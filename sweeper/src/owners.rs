@@ -1,0 +1,137 @@
+//! Asks the API which API resources exist.
+//!
+//! In: the ids that objects name. Out: one [`OwnerAnswer`] for each. Fails: never; an answer that proves nothing is
+//! [`OwnerAnswer::Unknown`], and counted by its reason.
+//!
+//! A search asks for many ids at once and can only show that resources exist: what it does not list is then asked for
+//! by a GET of its own, and only that GET's own 404 says that a resource is gone. [`check_canaries`] tests beforehand
+//! that the API answers both kinds of question as it must.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt as _, stream};
+use lifecycle_api_client::Lookup;
+use lifecycle_api_client::lookup::Unknown;
+use lifecycle_core::id::Generation;
+use lifecycle_core::sweep::OwnerAnswer;
+use serde_json::Value;
+
+use crate::api::{Api, SEARCH_SIZE};
+
+/// How many requests wait for the API at once; the rate limit bounds how many are sent in a second.
+const AT_ONCE: usize = 8;
+
+/// What the API said in one pass.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    by_id: BTreeMap<String, OwnerAnswer>,
+    /// How many answers proved nothing, by their reason, a label from [`UNKNOWN_REASONS`].
+    pub unknown: BTreeMap<&'static str, u64>,
+    /// Why a search failed, if one did: then each of its ids was asked for alone.
+    pub failed_search: Option<String>,
+}
+
+/// The reasons for which an answer proves nothing, as values of a metric label.
+pub const UNKNOWN_REASONS: [&str; 9] = [
+    "invalid_id",
+    "no_answer",
+    "redirected",
+    "status",
+    "no_resource",
+    "no_problem",
+    "other_problem",
+    "other_path",
+    "no_generation",
+];
+
+impl Answers {
+    /// Asks for each id, by searches first.
+    pub async fn ask(api: &impl Api, ids: &[&str]) -> Self {
+        let mut answers = Self::default();
+        let searches = stream::iter(ids.chunks(SEARCH_SIZE)).map(async |ids| (ids, api.search(ids).await));
+        let mut unlisted = Vec::new();
+        for (ids, found) in searches.buffered(AT_ONCE).collect::<Vec<_>>().await {
+            let found = found.unwrap_or_else(|error| {
+                answers.failed_search = Some(error);
+                BTreeMap::new()
+            });
+            unlisted.extend(ids.iter().copied().filter(|id| !found.contains_key(*id)));
+            answers.by_id.extend(found.into_iter().map(|(id, generation)| (id, OwnerAnswer::Exists(generation))));
+        }
+        let lookups = stream::iter(unlisted).map(async |id| (id, api.look_up(id).await));
+        for (id, lookup) in lookups.buffered(AT_ONCE).collect::<Vec<_>>().await {
+            let answer = read(&lookup).unwrap_or_else(|reason| {
+                *answers.unknown.entry(reason).or_default() += 1;
+                OwnerAnswer::Unknown
+            });
+            answers.by_id.insert(id.to_owned(), answer);
+        }
+        answers
+    }
+
+    /// What the API said about a resource; unknown if it was not asked.
+    #[must_use]
+    pub fn of(&self, id: &str) -> OwnerAnswer {
+        self.by_id.get(id).copied().unwrap_or(OwnerAnswer::Unknown)
+    }
+
+    /// The resources that do not exist.
+    pub fn gone(&self) -> impl Iterator<Item = &str> {
+        self.by_id.iter().filter(|(_, answer)| **answer == OwnerAnswer::Gone).map(|(id, _)| id.as_str())
+    }
+}
+
+fn read(lookup: &Lookup) -> Result<OwnerAnswer, &'static str> {
+    match lookup {
+        Lookup::Found(resource) => {
+            let generation = resource.get("generation").and_then(Value::as_i64).ok_or("no_generation")?;
+            Ok(OwnerAnswer::Exists(Generation(generation)))
+        }
+        Lookup::NotFound => Ok(OwnerAnswer::Gone),
+        Lookup::Unknown(unknown) => Err(reason(unknown)),
+    }
+}
+
+fn reason(unknown: &Unknown) -> &'static str {
+    match unknown {
+        Unknown::Id => "invalid_id",
+        Unknown::NoAnswer(_) => "no_answer",
+        Unknown::Redirected => "redirected",
+        Unknown::Status(_) => "status",
+        Unknown::NoResource => "no_resource",
+        Unknown::NoProblem => "no_problem",
+        Unknown::OtherProblem(_) => "other_problem",
+        Unknown::OtherPath => "other_path",
+    }
+}
+
+/// Tests the API's answers to two questions whose answers are known: it must have a resource that it lists, and must not
+/// have one with an id that was just made up.
+///
+/// # Errors
+///
+/// An answer is wrong: the base URL leads to something else than the API, or the API has lost its data. Says which.
+pub async fn check_canaries(api: &impl Api) -> Result<(), String> {
+    let listed = api.any().await.map_err(|error| format!("the list of its resources failed: {error}"))?;
+    let Some(listed) = listed else {
+        return Err("it has no resource at all, so nothing shows that it is the API of these objects".to_owned());
+    };
+    match api.look_up(&listed).await {
+        Lookup::Found(_) => {}
+        Lookup::NotFound => return Err(format!("it lists the resource {listed}, and then says that there is none")),
+        Lookup::Unknown(unknown) => return Err(format!("its answer about the existing resource {listed}: {unknown}")),
+    }
+    let made_up = random_id();
+    match api.look_up(&made_up).await {
+        Lookup::NotFound => Ok(()),
+        Lookup::Found(_) => Err(format!("it says that the made-up resource {made_up} exists")),
+        Lookup::Unknown(unknown) => Err(format!("its answer about the made-up resource {made_up}: {unknown}")),
+    }
+}
+
+/// A random UUID (RFC 9562, version 4), which no resource has.
+fn random_id() -> String {
+    let hex = format!("{:032x}", fastrand::u128(..));
+    let variant = ["8", "9", "a", "b"][fastrand::usize(..4)];
+    format!("{}-{}-4{}-{variant}{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..])
+}
