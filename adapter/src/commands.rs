@@ -11,10 +11,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_errors::Chain;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
+use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::version;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -60,13 +61,7 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
-        for diagnostic in loaded.warnings.all() {
-            let Diagnostic { severity, file, path, line, message, .. } = diagnostic;
-            match severity {
-                Severity::Error | Severity::Warning => tracing::warn!(file, line, "{path}: {message}"),
-                Severity::Note => tracing::info!(file, line, "{path}: {message}"),
-            }
-        }
+        log_diagnostics(&loaded.warnings);
         let propagate = settings.propagate;
         let served =
             crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;

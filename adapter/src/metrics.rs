@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_service::metrics::{Exposition, ProcessCollector, write};
+use lifecycle_service::metrics::{self, Exposition, write};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -92,18 +92,13 @@ impl Metrics {
     /// Registers every metric, and sets `up` to 1.
     #[must_use]
     pub fn new(identity: &MetricIdentity) -> Self {
-        let mut registry = Registry::with_labels(
-            [("component", identity.adapter.clone()), ("version", identity.version.clone())]
-                .map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)))
-                .into_iter(),
-        );
+        let mut registry = metrics::registry(&identity.adapter, &identity.version);
         let build_info = Family::<[(&'static str, String); 1], Gauge>::default();
         build_info.get_or_create(&[("commit", identity.commit.clone())]).set(1);
         registry.register("hyperfleet_adapter_build_info", "The build that is running", build_info);
         let up = Gauge::default();
         up.set(1);
         registry.register("hyperfleet_adapter_up", "1 while the adapter runs, 0 once it shuts down", up.clone());
-        registry.register_collector(Box::new(ProcessCollector));
 
         let topics = Register(&mut registry);
         let messages_consumed = Family::default();

@@ -96,7 +96,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     if let Some(broker) = broker.as_ref().filter(|broker| broker.log_config) {
         tracing::info!(broker = ?broker, "Broker configuration");
     }
-    let health = admin::serve_health(config.health_listen, readiness.clone(), shown).await?;
+    let health = admin::serve_health(config.health_listen, stop.clone(), readiness.clone(), shown).await?;
     let exposed = admin::serve_metrics(config.metrics_listen, Arc::clone(&metrics)).await?;
     readiness.config_loaded();
 
@@ -159,15 +159,15 @@ async fn run<H: Handler>(
     let watcher = tokio::spawn(watch_input(running.state(), intake, readiness.clone()));
     // The dispatcher returns when the last sender of its inbox is dropped; the inputs hold the others.
     drop(inbox);
-    let not_ready_once_stopped = async {
+    // The dispatcher also returns when every input has ended, which is an error before a signal.
+    let stopped = async {
         stop.cancelled().await;
-        readiness.shutting_down();
         Ok(())
     };
     // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
     let dispatching = AbortOnDropHandle::new(tokio::spawn(dispatcher.run(events, stop.clone())));
     let drained = tokio::select! {
-        drained = async { tokio::try_join!(dispatching, not_ready_once_stopped) } => drained,
+        drained = async { tokio::try_join!(dispatching, stopped) } => drained,
         ended = ended_without_signal(&mut running, stop) => return ended,
     };
     // A panic of the dispatcher ends the process at once, although inputs would go on.

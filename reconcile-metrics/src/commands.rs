@@ -14,6 +14,7 @@ use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::FileName;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
+use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::{files, shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -79,9 +80,7 @@ fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
         .map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
     let _ = logging::subscriber(config.log, &Identity::of("reconcile-metrics")).try_init();
     let _ = rustls::crypto::ring::default_provider().install_default();
-    for diagnostic in diagnostics.all() {
-        tracing::warn!(file = diagnostic.file, key = diagnostic.path, "{}", diagnostic.message);
-    }
+    log_diagnostics(&diagnostics);
     Ok(config)
 }
 
@@ -162,13 +161,12 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let store = Arc::new(Store::new(&config.database, &config.kinds));
     let scraper = Scraper::new(store.clone(), &config);
     let shared = Shared::new(config.clone(), scraper.clone(), store);
-    let health = serve_health(shared.clone()).await?;
-    let metrics = serve_metrics(shared.clone()).await?;
+    let health = serve_health(shared.clone(), stop.clone()).await?;
+    let metrics = serve_metrics(shared).await?;
     // Log at the start why the database cannot be read. It may become readable later, so go on.
     scraper.scrape().await;
     let details = tokio::spawn(scraper.keep_details(stop.clone()));
     stop.cancelled().await;
-    shared.shut_down();
     metrics.stop(DRAIN).await;
     health.stop(DRAIN).await;
     details.abort();

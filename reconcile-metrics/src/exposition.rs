@@ -1,25 +1,14 @@
-//! Puts the samples of one scrape into a registry of `prometheus-client`, which writes both text formats.
-
-use std::borrow::Cow;
+//! Passes the samples of one scrape to `prometheus-client`, which writes both text formats.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
 
 use crate::samples::{Family, Kind, Value};
 
-/// Creates a registry of the families; every sample gets the constant labels.
-#[must_use]
-pub fn registry(families: Vec<Family>, constant: &[(&'static str, String)]) -> Registry {
-    let labels = constant.iter().map(|(name, value)| (Cow::Borrowed(*name), Cow::Owned(value.clone())));
-    let mut registry = Registry::with_labels(labels);
-    registry.register_collector(Box::new(Families(families)));
-    registry
-}
-
+/// The families of one scrape, which a registry writes.
 #[derive(Debug)]
-struct Families(Vec<Family>);
+pub struct Families(pub Vec<Family>);
 
 impl Collector for Families {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {

@@ -5,14 +5,16 @@
 //! | [`program`] | runs a command with the process' arguments and environment, and returns an exit code |
 //! | [`version`] | version, commit and date of the build |
 //! | [`logging`] | writes log lines in the layouts of the logging standard |
+//! | [`settings`] | the keys `log`, `health.listen` and `metrics.listen`, and the log of what a loader found |
 //! | [`metrics`] | the text formats of Prometheus, and the process' own metrics |
 //! | [`files`] | reads files with a size limit |
 //! | [`http`] | listeners with limits for slow clients |
 //! | [`probes`] | the answers to a kubelet's probes |
+//! | [`servers`] | the health server and the metrics server |
 //! | [`shutdown`] | SIGINT and SIGTERM |
 //!
 //! The crate has no client of a broker, a database or Kubernetes, and no exporter of traces. A program adds
-//! its own layers to the log, its own metrics to the registry, and its own routes to the listeners.
+//! its own layers to the log, its own metrics to the registry, and its own pages to the servers.
 
 pub mod files;
 pub mod http;
@@ -20,5 +22,7 @@ pub mod logging;
 pub mod metrics;
 pub mod probes;
 pub mod program;
+pub mod servers;
+pub mod settings;
 pub mod shutdown;
 pub mod version;

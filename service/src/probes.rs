@@ -18,6 +18,13 @@ pub struct Readiness {
     pub problem: Option<String>,
 }
 
+impl Readiness {
+    /// The readiness of a process that received a signal.
+    pub(crate) fn stopping() -> Self {
+        Self { problem: Some("server is shutting down".to_owned()), ..Self::default() }
+    }
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -16,7 +16,6 @@ pub struct Readiness(Arc<Checks>);
 struct Checks {
     broker: AtomicBool,
     config: AtomicBool,
-    stopping: AtomicBool,
     /// The dependency that is unavailable, and the reason; `None` if every dependency answers.
     unavailable: Mutex<Option<String>>,
 }
@@ -37,16 +36,8 @@ impl Readiness {
         *self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
     }
 
-    /// Reports the shutdown, after which the process is not ready, whatever else is reported.
-    pub fn shutting_down(&self) {
-        self.0.stopping.store(true, Ordering::Release);
-    }
-
     /// The response to a readiness probe.
     pub(crate) fn report(&self) -> probes::Readiness {
-        if self.0.stopping.load(Ordering::Acquire) {
-            return probes::Readiness { problem: Some("server is shutting down".to_owned()), ..Default::default() };
-        }
         let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
         let unavailable = self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone();
         probes::Readiness {

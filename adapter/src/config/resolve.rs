@@ -2,12 +2,10 @@
 //! defaults.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use ::http::header::{HeaderName, HeaderValue};
-use lifecycle_config::address;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::Resolver;
@@ -16,12 +14,12 @@ use lifecycle_core::keys;
 use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::template::Template;
-use lifecycle_service::logging::{Format, LogSettings, Output};
+use lifecycle_service::logging::Output;
+use lifecycle_service::settings;
 use serde_json::Value;
-use tracing::level_filters::LevelFilter;
 use url::Url;
 
-use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, ListenSpec, LogSpec, MaestroSpec};
+use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, MaestroSpec};
 use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
 use super::{dump, signing};
@@ -58,7 +56,7 @@ pub(super) fn resolve(
         name: spec.adapter.name.clone(),
         version,
         debug_config: spec.debug_config,
-        log: log(r, &spec.log.clone().unwrap_or_default()),
+        log: settings::log(r, &spec.log.clone().unwrap_or_default(), Output::Stdout),
         api: api(r, &clients.hyperfleet_api.unwrap_or_default()),
         subscription_id: broker.subscription_id.filter(|text| !text.is_empty()),
         topic: broker.topic.filter(|text| !text.is_empty()),
@@ -67,16 +65,15 @@ pub(super) fn resolve(
         signer: signer(r, spec, key),
         event_deadline: r.duration("event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
         shutdown_grace: r.duration("shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
-        http_listen: listen(r, "inputs.http.listen", http),
-        health_listen: listen(r, "health.listen", spec.health.as_ref()).unwrap_or(address::all_interfaces(8080)),
-        metrics_listen: listen(r, "metrics.listen", spec.metrics.as_ref()).unwrap_or(address::all_interfaces(9090)),
+        http_listen: http.and_then(|http| r.listen("inputs.http.listen", http.listen.as_deref())),
+        health_listen: settings::health_listen(r, spec.health.as_ref().and_then(|health| health.listen.as_deref())),
+        metrics_listen: settings::metrics_listen(
+            r,
+            spec.metrics.as_ref().and_then(|metrics| metrics.listen.as_deref()),
+        ),
         redacted: dump::redacted(&values),
         values,
     }
-}
-
-fn listen(r: &mut Resolver<'_>, key: &str, spec: Option<&ListenSpec>) -> Option<SocketAddr> {
-    r.listen(key, spec?.listen.as_deref())
 }
 
 /// Parses a duration; one that is zero, negative or unreadable becomes the default, as in the Go adapter.
@@ -96,26 +93,6 @@ fn check_version(r: &mut Resolver<'_>, configured: &str, program: &str) {
             r.error(key, message, Some("major and minor must agree; leave the key out to skip the check"));
         }
     }
-}
-
-fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
-    let lower = |text: &Option<String>| text.clone().unwrap_or_default().to_lowercase();
-    let level = match lower(&spec.level).as_str() {
-        "debug" => LevelFilter::DEBUG,
-        "" | "info" => LevelFilter::INFO,
-        "warn" | "warning" => LevelFilter::WARN,
-        "error" => LevelFilter::ERROR,
-        other => {
-            let message = format!("\"{other}\" is unknown and is taken as info");
-            r.warn("log.level", message, "write debug, info, warn or error");
-            LevelFilter::INFO
-        }
-    };
-    let formats = [("json", Format::Json), ("text", Format::Text)];
-    let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
-    let format = r.choice("log.format", Some(&lower(&spec.format)), &formats, Format::Json);
-    let output = r.choice("log.output", Some(&lower(&spec.output)), &outputs, Output::Stdout);
-    LogSettings { level, format, output }
 }
 
 fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {

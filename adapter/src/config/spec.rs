@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,9 +38,9 @@ pub struct AdapterSpec {
     /// Inputs of events beside the broker.
     pub inputs: Option<InputsSpec>,
     /// The server of health probes.
-    pub health: Option<ListenSpec>,
+    pub health: Option<HealthSpec>,
     /// The server of Prometheus metrics.
-    pub metrics: Option<ListenSpec>,
+    pub metrics: Option<MetricsSpec>,
 }
 
 /// The adapter's identity.
@@ -50,18 +51,6 @@ pub struct IdentitySpec {
     pub name: String,
     /// The version of the program that the file was written for; major and minor must equal the program's.
     pub version: Option<String>,
-}
-
-/// Level, format and output of the log.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LogSpec {
-    /// debug, info, warn or error; info by default.
-    pub level: Option<String>,
-    /// json or text; json by default.
-    pub format: Option<String>,
-    /// stdout or stderr; stdout by default.
-    pub output: Option<String>,
 }
 
 /// The servers that the adapter calls.
@@ -227,13 +216,13 @@ pub struct SigningSpec {
 #[serde(deny_unknown_fields)]
 pub struct InputsSpec {
     /// The HTTP input for `CloudEvents`; off by default.
-    pub http: Option<ListenSpec>,
+    pub http: Option<HttpSpec>,
 }
 
-/// The address of a server.
+/// The HTTP input for `CloudEvents`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListenSpec {
+pub struct HttpSpec {
     /// The address to listen on, such as `:8080` or `127.0.0.1:8080`.
     pub listen: Option<String>,
 }

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lifecycle_config::address;
 use lifecycle_config::settings::Resolver;
-use lifecycle_service::logging::{Format, LogSettings, Output};
-use tracing::level_filters::LevelFilter;
+use lifecycle_service::logging::Output;
+use lifecycle_service::settings;
 
-use super::spec::{ExporterSpec, LogSpec};
+use super::spec::ExporterSpec;
 use super::{Config, DetailsConfig, Environment, StuckAccess};
 
 mod database;
@@ -43,11 +42,11 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
         (None, true) => StuckAccess::Anonymous,
         (None, false) => StuckAccess::Off,
     };
-    let log = log(r, &spec.log);
+    let log = settings::log(r, &spec.log, Output::Stderr);
     let kinds = kinds(r, spec, stuck_after);
     let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
-    let health_listen = r.listen("health.listen", health.listen.as_deref()).unwrap_or(address::all_interfaces(8080));
-    let metrics_listen = r.listen("metrics.listen", metrics.listen.as_deref()).unwrap_or(address::all_interfaces(9090));
+    let health_listen = settings::health_listen(r, health.listen.as_deref());
+    let metrics_listen = settings::metrics_listen(r, metrics.listen.as_deref());
     let scrape_timeout = r.duration("metrics.scrape_timeout", metrics.scrape_timeout.as_deref(), 8 * SECOND);
     if scrape_timeout > LONGEST_SCRAPE {
         r.error("metrics.scrape_timeout", "is longer than an hour", "write a duration such as 8s");
@@ -62,22 +61,6 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
     // Last, because `?` returns here, and the other diagnostics must be collected before.
     let database = database(r, &spec.database, scrape_timeout, environment)?;
     Some(Config { log, database, health_listen, metrics_listen, scrape_timeout, details, stuck_access, kinds })
-}
-
-fn log(r: &mut Resolver<'_>, spec: &LogSpec) -> LogSettings {
-    let levels = [
-        ("debug", LevelFilter::DEBUG),
-        ("info", LevelFilter::INFO),
-        ("warn", LevelFilter::WARN),
-        ("error", LevelFilter::ERROR),
-    ];
-    let formats = [("json", Format::Json), ("text", Format::Text)];
-    let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
-    LogSettings {
-        level: r.choice("log.level", lower(&spec.level).as_deref(), &levels, LevelFilter::INFO),
-        format: r.choice("log.format", lower(&spec.format).as_deref(), &formats, Format::Json),
-        output: r.choice("log.output", lower(&spec.output).as_deref(), &outputs, Output::Stderr),
-    }
 }
 
 /// Converts a choice to lower case: users may write `INFO` or `info`.

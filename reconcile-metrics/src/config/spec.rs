@@ -2,6 +2,7 @@
 //!
 //! The JSON Schema is derived from these types: their doc comments are its descriptions, which `docs/` shows as well.
 
+use lifecycle_service::settings::{HealthSpec, LogSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,7 +13,7 @@ pub type DurationText = String;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExporterSpec {
-    /// Logging.
+    /// Level, format and output of the log.
     #[serde(default)]
     pub log: LogSpec,
     /// How to connect to the API's database.
@@ -35,18 +36,6 @@ pub struct ExporterSpec {
     /// The API's kinds of resources, such as `Cluster`. Without them and without `api_config_file`, kinds have series only while they have pending resources.
     #[serde(default)]
     pub kinds: Vec<KindSpec>,
-}
-
-/// Logging.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LogSpec {
-    /// debug, info, warn or error; info by default.
-    pub level: Option<String>,
-    /// json or text; json by default.
-    pub format: Option<String>,
-    /// stdout or stderr; stderr by default, as commands print on standard output.
-    pub output: Option<String>,
 }
 
 /// The database. Either `url`, or the parts.
@@ -73,19 +62,11 @@ pub struct DatabaseSpec {
     pub schema: Option<String>,
 }
 
-/// The health server.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HealthSpec {
-    /// The address to listen at; `:8080` by default.
-    pub listen: Option<String>,
-}
-
 /// The metrics server, and the default threshold.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
-    /// The address to listen at; `:9090` by default.
+    /// The address to listen on, such as `127.0.0.1:9090`; `:9090` by default, on all interfaces.
     pub listen: Option<String>,
     /// The time limit of a scrape, including the wait for a connection; the database ends the statement then. 8s by default, below Prometheus' 10s.
     #[schemars(extend("format" = "go-duration"))]

@@ -1,4 +1,5 @@
 use lifecycle_service::metrics::{Exposition, write};
+use prometheus_client::registry::Registry;
 use proptest::prelude::*;
 
 use super::*;
@@ -31,8 +32,8 @@ fn families() -> Vec<Family> {
 
 #[test]
 fn families_are_written_in_both_formats() {
-    let constant = [("component", "x".to_owned())];
-    let registry = registry(families(), &constant);
+    let mut registry = Registry::with_labels([("component".into(), "x".into())].into_iter());
+    registry.register_collector(Box::new(Families(families())));
     insta::assert_snapshot!("classic", write(&registry, Exposition::Classic));
     insta::assert_snapshot!("open_metrics", write(&registry, Exposition::OpenMetrics));
 }
@@ -45,7 +46,9 @@ proptest! {
     fn label_value_cannot_begin_another_line(value in "\\PC{0,40}|[\\n\\r\"\\\\{},= ]{0,10}", number in 0u32..1_000_000) {
         let sample = Sample { labels: vec![("type", value.clone())], value: Value::Number(f64::from(number)) };
         let family = Family { name: "left", help: "Left.", kind: Kind::Gauge, samples: vec![sample] };
-        let text = write(&registry(vec![family], &[]), Exposition::Classic);
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Families(vec![family])));
+        let text = write(&registry, Exposition::Classic);
         let lines: Vec<_> = text.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         prop_assert_eq!(lines.len(), 1, "{}", text);
         let escaped = value.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");

@@ -34,7 +34,7 @@ async fn exporter_survives_a_missing_database_and_recovers() {
     let samples = exporter.scrape().await;
     assert_eq!((samples.success(), samples.flow("cluster", false).0), (1.0, 1.0));
     assert_eq!(exporter.get("/readyz", &[]).await.0, 200);
-    exporter.shared.shut_down();
+    exporter.stop.cancel();
     let (status, body) = exporter.get("/readyz", &[]).await;
     assert!(status == 503 && body.contains("shutting down"), "{body}");
     assert_eq!(exporter.get("/healthz", &[]).await.0, 200, "a process that shuts down is still alive");

@@ -11,6 +11,7 @@ use reconcile_metrics::scrape::Scraper;
 use reconcile_metrics::server::{Shared, serve_health, serve_metrics};
 use reconcile_metrics::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tokio_util::sync::CancellationToken;
 
 /// A configuration with three kinds, one of them without required adapters.
 pub(crate) const KINDS: &str = "
@@ -125,7 +126,7 @@ pub(crate) fn rewrite(id: &str, reconciled: &str, age: &str) -> String {
 /// A running exporter, in this process.
 pub(crate) struct Exporter {
     pub(crate) scraper: Arc<Scraper>,
-    pub(crate) shared: Shared,
+    pub(crate) stop: CancellationToken,
     metrics: Server,
     health: Server,
     client: reqwest::Client,
@@ -138,8 +139,10 @@ impl Exporter {
         let (config, store) = (Arc::new(config), Arc::new(store));
         let scraper = Scraper::new(store.clone(), &config);
         let shared = Shared::new(config, scraper.clone(), store);
-        let (metrics, health) = tokio::try_join!(serve_metrics(shared.clone()), serve_health(shared.clone())).unwrap();
-        Self { scraper, shared, metrics, health, client: reqwest::Client::new() }
+        let stop = CancellationToken::new();
+        let (metrics, health) =
+            tokio::try_join!(serve_metrics(shared.clone()), serve_health(shared, stop.clone())).unwrap();
+        Self { scraper, stop, metrics, health, client: reqwest::Client::new() }
     }
 
     pub(crate) fn metrics_address(&self) -> String {

@@ -15,7 +15,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Reads and encodes the metrics of this process.
 #[derive(Debug)]
-pub struct ProcessCollector;
+pub(super) struct ProcessCollector;
 
 /// The values that the kernel reports for this process.
 #[derive(Debug, Default, PartialEq)]
