@@ -127,7 +127,7 @@ pub struct KubernetesConfig {
 pub struct Loaded {
     /// The deployment file with defaults, environment variables and flags applied.
     pub adapter: AdapterConfig,
-    /// The task of the task file, compiled for the pipeline.
+    /// The compiled task file, which the pipeline runs for each event.
     pub task: Task,
     /// The task file as written, which [`dump`] prints.
     document: Document,

@@ -96,8 +96,9 @@ impl<T: Transport> Executor<'_, T> {
         }
     }
 
-    /// Reads once whether an object is gone after the server accepted its deletion. `pending` is the object in
-    /// the server's response.
+    /// Reads an object once after the server accepted its deletion. Returns the object if it still exists, and
+    /// none if it is gone. If the read fails, returns `pending`, the object in the server's response to the
+    /// deletion, because the object may still exist.
     async fn read_if_remaining(&self, target: &Target, pending: Value) -> Option<Value> {
         let object = ObjectRef::from(target);
         match self.until_deadline("get", &object, self.read(&object, &target.destination)).await {
@@ -105,7 +106,6 @@ impl<T: Transport> Executor<'_, T> {
             // The object is gone. If another object has its name now, the creation that follows fails with
             // `NameTaken`.
             Ok(_) => None,
-            // A failed read does not prove that the object is gone.
             Err(_) => Some(pending),
         }
     }

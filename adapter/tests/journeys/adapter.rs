@@ -126,7 +126,7 @@ impl Adapter {
         Ok(format!("http://{address}"))
     }
 
-    /// Sends a GET to the health or metrics server; returns status and body.
+    /// Sends a GET to the server for `purpose`, `health` or `metrics`; returns status and body.
     pub(crate) async fn get(&self, purpose: &str, path: &str) -> Result<(u16, String)> {
         lifecycle_e2e::init();
         let response = reqwest::get(format!("{}{path}", self.address(purpose).await?)).await?;

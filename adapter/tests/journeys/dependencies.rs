@@ -131,7 +131,7 @@ async fn slow_probe_fails_no_waiting_event() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outage_fails_only_events_that_are_running() -> Result<()> {
+async fn apiserver_outage_fails_only_events_that_have_started() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     let gate = world.kubernetes.hold(When::method("POST"));

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::task::task;
 use crate::world::{World, writes};
 
-/// Patches for a label, a key of the data, and a key that must not exist.
+/// Three patches: the first sets a label, the second sets the key `mode` of the data, the third removes the key
+/// `debug` of the data.
 const PATCHED: &str = r#"
   - name: settings
     manifest:

@@ -58,7 +58,8 @@ async fn patches_of_a_command_are_fenced_by_each_other() -> Result<()> {
     Ok(())
 }
 
-/// The memory store's tests have the same cases: the store must behave as the API server does.
+/// The tests of `transport::memory`, the API server in memory of dry runs, have the same cases: both must keep the
+/// same fields.
 #[tokio::test]
 async fn patched_fields_survive_applies_that_do_not_name_them() -> Result<()> {
     let world = World::new().await?;

@@ -93,7 +93,8 @@ pub(super) fn is_member_function(name: &str) -> bool {
     MEMBER_FUNCTIONS.iter().any(|group| group.contains(&name))
 }
 
-/// The names of all functions, in groups. The interpreter does not list its own, so a test calls each of these.
+/// The names of all functions that are called by name alone, such as `size(text)`. The inner lists only keep
+/// related names together. The interpreter cannot list its functions, so a test calls each function named here.
 pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["bool", "bytes", "double", "duration", "dyn", "int", "matches", "size", "string", "timestamp", "type", "uint"],
     &["optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "lists.range", "strings.quote"],
@@ -102,7 +103,8 @@ pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["has"],
 ];
 
-/// The names of all functions that are called on a value, such as `text.size()`, in groups.
+/// The names of all functions that are called on a value, such as `text.size()`. The
+/// inner lists only keep related names together.
 pub(super) const MEMBER_FUNCTIONS: &[&[&str]] = &[
     &["contains", "endsWith", "matches", "size", "startsWith"],
     &["getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"],

@@ -201,7 +201,8 @@ fn single(values: Values<'_>) -> Result<Option<Cow<'_, Value>>, Nothing> {
     }
 }
 
-/// Compares scalars of the same type; an integer and a double have different types.
+/// Compares scalars of the same type; returns [`Nothing`] for values of different types, such as an integer and a
+/// double.
 fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Nothing> {
     let ordering = match (left, right) {
         (Value::String(left), Value::String(right)) => left.cmp(right),

@@ -1,9 +1,9 @@
 //! Builds the patch that disowns an object.
 //!
-//! In: a version, and the stamp of the event. Out: a JSON merge patch that removes the management labels, the
-//! ownership proof and the owner references except a controller's, and adds the label of disowned objects. The
-//! patch keeps the generation annotation: it records the generation for which the adapter last wrote the
-//! object.
+//! In: a version, and the [`Stamp`]: the names of the adapter and of the event's API resource. Out: a JSON merge
+//! patch. The patch removes the adapter's three labels and the ownership proof. It removes every owner reference,
+//! except one with `controller: true`. It adds the label and the annotation of disowned objects. The patch keeps
+//! the generation annotation, which records the generation for which the adapter last wrote the object.
 
 use serde_json::{Map, Value, json};
 

@@ -70,7 +70,7 @@ fn write(value: &Value, out: &mut String) -> Result<(), TemplateError> {
     check_length(out.len())
 }
 
-/// Rejects a string longer than [`MAX_OUTPUT`].
+/// Returns an error if `length`, in bytes, is greater than [`MAX_OUTPUT`].
 pub(super) fn check_length(length: usize) -> Result<(), TemplateError> {
     if length > MAX_OUTPUT {
         return Err(TemplateError::Exec(format!("a string is longer than {MAX_OUTPUT} bytes")));

@@ -142,7 +142,7 @@ fn invalid_consumer_name_leaves_the_resource_unread() {
 }
 
 #[test]
-fn selectors_at_two_destinations_do_not_compete() {
+fn selectors_do_not_compete_for_objects_in_different_clusters() {
     let task = apart(gated(selecting("left"), "delete", "deleting"), gated(selecting("right"), "delete", "deleting"));
     let older = || live("ConfigMap", "older", json!({ "app": "demo" }), Some(1));
     let mut stores = Stores::new([older()], [older()]);

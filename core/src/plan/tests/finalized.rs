@@ -72,7 +72,7 @@ fn overlay_does_not_add_finalized_for_deletions_or_failures() {
 }
 
 #[test]
-fn unread_resource_is_neither_available_nor_finalized() {
+fn unread_resource_is_not_reported_as_available_or_finalized() {
     let mut store = live_objects(&["kept", "dropped"]);
     store.unreadable = vec!["ConfigMap".to_owned()];
     let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));

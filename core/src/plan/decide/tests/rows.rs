@@ -267,7 +267,7 @@ fn rows_5_and_14_deletions_wait_for_a_pending_disowning() {
     check(&deleted, "5", &wait, &["orphan", "delete"]);
     let recreated = Situation { recreate: Holds, pending_disowning: pending_disowning.clone(), ..found([LIVE]) };
     check_live(&recreated, "14", &wait, &["recreate", "create"]);
-    // A recreation with `retention` deletes nothing, so it does not wait.
+    // A recreation with `retention` deletes nothing, so it does not wait for the disowning.
     let beside = Situation { retains_versions: true, recreate: Holds, ..found([LIVE.named("old")]) };
     let beside = Situation { pending_disowning: pending_disowning.clone(), ..beside };
     check_live(&beside, "14", &Decision::CreateVersion(VersionReason::RecreateGateHolds), &["recreate"]);
