@@ -264,7 +264,7 @@ async fn ttl_alone_prunes_without_a_creation_and_keeps_the_current_version() {
 }
 
 #[tokio::test]
-async fn both_limits_apply_to_half_hourly_events_for_days() {
+async fn history_limit_and_ttl_hold_for_three_days_of_half_hourly_events() {
     let days = Timeline::new("      historyLimit: 60\n      ttl: 24h\n", Some(minutes(7)));
     let days = days.events(minutes(30), hours(72)).await;
     assert_eq!(days.creations().len(), 145, "each event creates a version, half an hour after the one before");

@@ -96,7 +96,7 @@ impl Document {
     /// Parses a file that may hold secrets: its diagnostics quote no line.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse).
+    /// The same as [`parse`](Self::parse).
     pub fn parse_secret(file: &str, text: &str) -> Result<Self, Diagnostics> {
         Self::parse_as(file, text, false)
     }

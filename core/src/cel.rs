@@ -145,7 +145,8 @@ impl Expression {
     /// Parses and checks an expression. Blank text is `true`.
     ///
     /// # Errors
-    /// It does not parse, is over 4 KiB, nests over 100 deep, or nests comprehensions over 3 deep.
+    /// The expression does not parse, is longer than 4 KiB, nests more than 100 levels deep, or nests comprehensions
+    /// more than 3 levels deep.
     pub fn parse(source: &str) -> Result<Self, ExpressionError> {
         let source = match source.trim() {
             "" => "true",
@@ -245,10 +246,10 @@ impl Expression {
         paths.iter().map(readings::Path::keys).collect()
     }
 
-    /// What it reads of the scope: each path once, in the order of appearance, with its value now.
+    /// What the expression reads of the scope: each path once, in the order of appearance, with its value now.
     ///
-    /// It says what the expression refers to, not what an evaluation came to: parts that `&&` or `?:` would pass
-    /// over are included. Meant for people who ask why something was decided.
+    /// The list includes paths in operands that `&&` or `?:` would skip in an evaluation. Traces print the list to
+    /// explain a gate's result.
     #[must_use]
     pub fn readings(&self, scope: &Scope) -> Vec<Reading> {
         let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));

@@ -121,7 +121,7 @@ pub fn not_met(condition: &Condition, result: &ConditionResult) -> String {
     )
 }
 
-/// Returns the expected value that prints like the actual one although the two differ in type.
+/// Returns the expected value that has the text of the actual value, but another type.
 fn expected_printing_like<'c>(condition: &'c Condition, actual: &Value) -> Option<&'c Value> {
     let candidates = match (condition.operator, &condition.value) {
         (Operator::Equals, value) => std::slice::from_ref(value),

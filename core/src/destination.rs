@@ -1,8 +1,8 @@
 //! The cluster in which an object lives.
 //!
 //! Each read and each write names its destination, and the adapter picks the transport by it. Objects in two
-//! destinations are unrelated: they may have the same name, neither can own the other, and no label selector
-//! finds both.
+//! destinations are unrelated: they may have the same name, neither can own the other, and no query finds objects
+//! in two destinations.
 
 use std::fmt;
 

@@ -5,11 +5,11 @@
 //! rendered.
 //!
 //! A resource owns every object that its discovery finds by name. Of the objects that its label selector finds,
-//! it owns those whose ownership labels name it. An object without the label `hyperfleet.io/resource`, which an
-//! older adapter wrote, is its own if no competing selector finds the object or the object has the rendered
-//! name, and none of its other ownership labels names another owner. A disowned object names the resource that
-//! disowned it, and still counts as that resource's own, so that no other entry writes it. The planner deletes,
-//! prunes and writes only owned objects.
+//! the resource owns those whose ownership labels name the resource. An object that the Go adapter wrote has no
+//! label `hyperfleet.io/resource`. The resource owns such an object if no competing selector finds the object or
+//! the object has the rendered name, and none of the object's other ownership labels names another adapter or API
+//! resource. A disowned object names the resource that disowned it, and still counts as that resource's own, so
+//! that no other entry writes it. The planner deletes, prunes and writes only owned objects.
 
 use crate::keys;
 use crate::manifest::{Identity, Stamp};

@@ -173,7 +173,7 @@ struct Pending {
 enum After {
     /// The object that was observed; `resources` shows it already.
     AsObserved,
-    /// This object instead of the observed one; none if `resources` should show no object.
+    /// The given object instead of the observed one; none if `resources` should show no object.
     Now(Option<Version>),
 }
 

@@ -26,7 +26,7 @@ pub struct Server {
     url: String,
 }
 
-/// An empty database that no other test uses. It is deleted with the server's data.
+/// An empty database that no other test uses. The database is deleted with the server's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     server: Server,

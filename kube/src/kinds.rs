@@ -161,7 +161,7 @@ fn find(kinds: &ServedKinds, kind: &GroupVersionKind) -> Option<ServedKind> {
 }
 
 /// Sends a request; sends it again if no answer arrives within `patience`, and returns the first success of
-/// the two.
+/// the two requests.
 ///
 /// An error within `patience` is an answer too, and is returned without a second request.
 async fn send_again_if_silent<T, E, F>(patience: Duration, send: impl Fn() -> F) -> Result<T, E>

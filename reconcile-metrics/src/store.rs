@@ -48,7 +48,7 @@ impl Store {
         &self.kinds
     }
 
-    /// Runs `read` in one transaction, for at most `limit`.
+    /// Runs `read` in one transaction, and fails once the time `limit` is over.
     async fn read<T>(
         &self,
         reader: Reader,

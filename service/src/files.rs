@@ -38,7 +38,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String> {
 /// Reads a file as text on a thread for blocking work.
 ///
 /// # Errors
-/// Those of [`read_text`].
+/// The same as [`read_text`].
 pub async fn read_text_aside(path: impl Into<PathBuf>, limit: u64) -> Result<String> {
     let path = path.into();
     tokio::task::spawn_blocking(move || read_text(&path, limit)).await.unwrap_or_else(|error| Err(Error::other(error)))

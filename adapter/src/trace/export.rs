@@ -96,7 +96,7 @@ impl Tracing {
             .with_filter(FilterFn::new(|metadata| metadata.is_span() && logging::is_ours(metadata)))
     }
 
-    /// Sends the remaining spans, for at most `cap`.
+    /// Sends the remaining spans, and gives up after the time `cap`.
     pub async fn shutdown(self, cap: Duration) {
         let provider = self.provider;
         let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(cap)).await;

@@ -19,7 +19,7 @@ fn reports() -> When {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outage_shorter_than_the_retries_has_no_effect() -> Result<()> {
+async fn api_outage_shorter_than_the_retries_has_no_effect() -> Result<()> {
     for (name, fault) in [
         ("it fails", Fault::Status(500)),
         ("it is overloaded", Fault::Status(503)),
@@ -38,7 +38,7 @@ async fn outage_shorter_than_the_retries_has_no_effect() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn longer_outage_fails_the_event_without_a_write() -> Result<()> {
+async fn api_outage_longer_than_the_retries_fails_the_event_without_a_write() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     world.api.inject(When::any(), Fault::Status(503));
@@ -124,7 +124,7 @@ fn with_a_param() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outage_during_params_does_not_invalidate_the_message() -> Result<()> {
+async fn api_outage_during_params_does_not_invalidate_the_message() -> Result<()> {
     let world = World::new().await?;
     let setup = world.adapter(with_a_param())?.with("inputs", json!({"http": {"listen": "127.0.0.1:0"}}));
     let adapter = setup.start().await?;

@@ -1,6 +1,6 @@
 //! Functions on lists of conditions: `conditionStatus`, `conditionAge`, `stableFor`.
 //!
-//! They take any list, also the result of `filter()`. A condition's time is `last_transition_time`, as the lifecycle API
+//! The functions take any list, also the result of `filter()`. A condition's time is `last_transition_time`, as the lifecycle API
 //! writes it, or else `lastTransitionTime`, as Kubernetes does. A missing or malformed field makes the status `Unknown` or
 //! the age -1, not an error.
 

@@ -1,6 +1,6 @@
 //! The one CEL environment: libraries, macros, and the names they provide.
 //!
-//! It has what the Go adapter offers (standard library, optional values, the strings and lists extensions) and our own
+//! The environment has what the Go adapter offers (standard library, optional values, the strings and lists extensions) and our own
 //! functions. The process builds it once, and all expressions share it.
 
 use std::sync::{Arc, LazyLock};

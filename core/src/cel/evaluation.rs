@@ -80,8 +80,8 @@ pub(super) fn evaluate_within(budget: &Budget, program: &Program, scope: &Scope)
     result.map_err(|error| leftmost(answer::unwrap(&program.tree), error, budget, &evaluate))
 }
 
-/// The error of the leftmost operand that fails, as in cel-go: where both operands of `&&` or `||` fail, the interpreter
-/// reports the right one. The search evaluates operands again with the rest of the budget, and ends with it.
+/// The error of the leftmost operand that fails, as in cel-go: if both operands of `&&` or `||` fail, the interpreter
+/// reports the error of the right operand. The search evaluates operands again with the rest of the budget, and ends with it.
 fn leftmost(
     tree: &IdedExpr,
     failure: ExecutionError,

@@ -1,8 +1,8 @@
 //! What an expression may be, checked before the interpreter recurses into it.
 //!
-//! In goes text, then the tree it parsed to; out comes nothing or the limit that was exceeded. Parser and interpreter
-//! recurse, and a stack that overflows takes the process down with every event in flight. So a long text is parsed on a
-//! stack that no text within the limits can overflow, and what nests too deeply is refused there.
+//! In: the expression's text, then its syntax tree. Out: nothing, or the limit that was exceeded. The parser and the
+//! interpreter recurse, and a stack overflow ends the process with every running event. So a thread whose stack no text
+//! within the limits can overflow parses long texts, and an expression that nests too deeply is an error at load.
 
 use std::panic::{UnwindSafe, catch_unwind};
 

@@ -15,14 +15,14 @@ use super::summary::Place;
 use super::walk::{self, Node};
 use crate::scope::Scope;
 
-/// A path that an expression reads, and the value there.
+/// A path that an expression reads, and the value at that path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The path as the author wrote it where it appears first: `is_deleting`, `resources.?job.status["phase"]`,
     /// `dig(labels, "example.io/tier")`. The clock is `now()`.
     pub path: String,
     /// Compact JSON, cut after 100 characters with `…`; of a whole Kubernetes object its kind and name; `absent` if
-    /// nothing is there; `[redacted]` for what belongs to `env` or is the data of a Secret.
+    /// the path has no value; `[redacted]` for what belongs to `env` or is the data of a Secret.
     pub value: String,
 }
 

@@ -2,11 +2,12 @@
 //!
 //! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]. A whole Kubernetes object becomes its kind and
 //! name, because a gate mostly asks whether the object exists. `data` and `stringData` of a Secret read `[redacted]`,
-//! wherever the Secret is in the value, and so does the annotation in which `kubectl apply` keeps a copy of both.
+//! wherever the Secret is in the value, and so does the annotation in which `kubectl apply` keeps a copy of the
+//! Secret's fields.
 
 use serde_json::Value;
 
-/// Longest text, without the `…` of one that was cut.
+/// The longest text, in characters, without the `…` that marks a cut text.
 pub(super) const MAX_CHARACTERS: usize = 100;
 
 const REDACTED: &str = "[redacted]";

@@ -119,7 +119,7 @@ const QUOTED: usize = 40;
 const COLON: &str = "write `condition ? a : b`, with both values";
 const BACKSLASH: &str = "write `\\\\` for a backslash, or put `r` before the text, as in `r'\\w'`";
 
-/// A part of a node that is not there, a literal of the wrong form, and words that mean something else here.
+/// Explains a missing part of a node, a literal of the wrong form, and a reserved word.
 fn part_or_literal(message: &str) -> Option<Fault> {
     if let Some(word) = message.strip_prefix("reserved identifier: ") {
         let cure = "give the variable another name: CEL keeps this word for itself";

@@ -96,7 +96,8 @@ pub(super) fn source(value: &dyn Val) -> Option<Typed> {
     ask::<Arc<Typed>>(value, Question::Copy).map(Arc::unwrap_or_clone)
 }
 
-/// The size of the JSON that a value shows, if the value is a view. Above `room`, counting stops.
+/// The size, in bytes, of the JSON that a value shows; none if the value is not a view. Counting stops once the size
+/// exceeds `room`.
 pub(super) fn size(value: &dyn Val, room: usize) -> Option<usize> {
     ask(value, Question::Size(room))
 }

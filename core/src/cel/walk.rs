@@ -1,6 +1,6 @@
 //! A walk over a syntax tree that knows which names a comprehension binds.
 //!
-//! [`nodes`] takes a tree and yields every node with its depth, the loops around it and the names bound there. It does not
+//! [`nodes`] takes a tree and yields every node with its depth, the loops around it and the names bound at it. The walk does not
 //! recurse, because a tree that is not checked yet may be deep. [`rewrite`] changes the nodes of a checked tree.
 
 use std::rc::Rc;

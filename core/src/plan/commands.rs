@@ -1,7 +1,7 @@
 //! From a decision to the write that carries it out.
 //!
-//! In: a decision, what was rendered for it, and the versions that it is about. Out: a [`Command`], or none where nothing
-//! is to be written. It fails where a [requirement](super::requirement) of the write is not met.
+//! In: a decision, the manifest and patches rendered for the decision, and the resource's versions. Out: a [`Command`];
+//! none if the decision writes nothing. Fails if a [requirement](super::requirement) of the write is not met.
 
 use super::Planner;
 use super::decide::current;
@@ -101,7 +101,7 @@ fn updated<'v>(desired: &Desired, versions: &[&'v Version]) -> Option<&'v Versio
 }
 
 /// Splits versions into the others and the current one, which is written last. The gates read the current version, so that
-/// the next event goes on after an interruption.
+/// the next event continues an interrupted write.
 fn apart<'v>(
     versions: impl Iterator<Item = &'v Version>,
     desired: Generation,

@@ -1,11 +1,11 @@
 //! Which former versions retention deletes.
 //!
 //! In: the versions that a resource owns, its outcome, the desired generation, and the event's clock reading.
-//! Out: those to prune, and why. Nothing can fail; a prune that failed is a warning. While an object of another resource is
-//! still to be disowned, nothing is pruned.
+//! Out: the versions to prune, each with the reason. Nothing can fail; a failed deletion is a warning. While an object of
+//! another resource has to be disowned first, the planner prunes nothing.
 //!
-//! Historical are the versions that are not terminating, not current, and not ahead of the event. Of those, every one
-//! that is older than `ttl`, or beyond the newest `historyLimit`, goes.
+//! A former version is not terminating, not current, and not of a higher generation than desired. The planner prunes each
+//! former version that is older than `ttl`, or not among the newest `historyLimit` former versions.
 
 use std::time::Duration;
 

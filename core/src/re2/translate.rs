@@ -153,7 +153,7 @@ struct Translator<'p> {
     /// The open groups, innermost last. Never empty: the pattern itself is the first.
     groups: Vec<Group>,
     names: BTreeSet<&'p str>,
-    /// The size of everything read so far.
+    /// The size of the pattern read so far, in states (approximately).
     size: usize,
 }
 

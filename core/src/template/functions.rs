@@ -1,4 +1,4 @@
-//! The functions that templates can call, beyond those that the engine's own cover.
+//! The functions that templates can call in addition to those of the template engine.
 //!
 //! The order of arguments is that of the Go function of the same name, so the subject comes first (`replace s
 //! old new`), and not last as in Sprig. Go's functions are typed: text where they take text, and an error for

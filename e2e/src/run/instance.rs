@@ -25,7 +25,7 @@ const PROBE_TIME: Duration = Duration::from_secs(10);
 pub(crate) struct Lifetime {
     /// The file on which test processes hold a shared lock.
     pub(crate) lease: PathBuf,
-    /// How long the instance keeps running without such a lock.
+    /// How long the instance keeps running while no test process locks the file.
     pub(crate) linger: Duration,
 }
 

@@ -129,7 +129,7 @@ async fn watch_streams_through_the_proxy() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn cut_resets_connections_and_accepts_new_ones() -> anyhow::Result<()> {
+async fn cut_proxy_resets_connections_and_later_accepts_new_ones() -> anyhow::Result<()> {
     let broker = Broker::shared().await?;
     let proxy = broker.proxy().await?;
     let seen = broker.through(&proxy)?;

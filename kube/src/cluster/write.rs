@@ -36,7 +36,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Those of [`create`](Self::create).
+    /// The same as [`create`](Self::create).
     pub async fn dry_run_create(&self, desired: &Value) -> Result<(), Error> {
         self.post(Verb::DryRun, desired).await.map(drop)
     }

@@ -31,7 +31,7 @@ fn families() -> Vec<Family> {
 }
 
 #[test]
-fn families_are_written_in_both_formats() {
+fn metric_families_are_written_as_text_and_as_openmetrics() {
     let mut registry = Registry::with_labels([("component".into(), "x".into())].into_iter());
     registry.register_collector(Box::new(Families(families())));
     insta::assert_snapshot!("classic", write(&registry, Exposition::Classic));

@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn kind_keeps_its_type_when_others_are_found() {
+fn discovered_kind_keeps_its_label_when_more_kinds_are_discovered() {
     let kinds = kinds();
     let names: Vec<_> = (0..DISCOVERED_KINDS).map(|number| format!("K{number}")).collect();
     let mut types = Types::new(&kinds, names.iter().map(String::as_str));

@@ -9,7 +9,8 @@ use crate::scrape::{Attempt, Scrape};
 use crate::store::StoreError;
 
 pub(super) fn thresholds(page: &mut Page, kinds: &Kinds, types: &Types) {
-    // Every type that a figure can have needs a threshold, because alert rules join the two.
+    // Every type that a figure can have needs a threshold, because alert rules join figures and
+    // thresholds by type.
     let named: BTreeSet<&str> = types.all().chain([OTHER]).collect();
     for resource_type in named {
         for is_delete in [false, true] {

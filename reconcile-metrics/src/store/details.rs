@@ -83,7 +83,7 @@ impl Store {
         .await
     }
 
-    /// Reads at most `most` stuck resources with their reports, and counts all stalled deletions.
+    /// Reads up to `most` stuck resources with their reports, and counts all stalled deletions, within the time `limit`.
     ///
     /// # Errors
     /// See [`StoreError`].

@@ -41,7 +41,7 @@ fn assert_fleet(samples: &Samples) {
 }
 
 #[tokio::test]
-async fn figures_are_the_same_with_both_schemas() {
+async fn figures_are_the_same_with_the_exporters_and_the_apis_schema() {
     for mut world in [World::migrated().await, World::with_schema(API_SCHEMA).await] {
         fleet(&mut world).await;
         assert_fleet(&world.exporter(KINDS).await.scrape().await);

@@ -200,7 +200,7 @@ impl Samples {
         self.0.keys().any(|series| series.starts_with(&format!("{name}{{")))
     }
 
-    /// Returns the number of pending resources, of stuck ones, and the longest time, for one flow.
+    /// Returns the number of pending resources, the number of stuck ones, and the longest time in seconds, for one flow.
     #[track_caller]
     pub(crate) fn flow(&self, resource_type: &str, is_delete: bool) -> (f64, f64, f64) {
         let labels = format!("{{is_delete=\"{is_delete}\",resource_type=\"{resource_type}\"}}");

@@ -47,8 +47,8 @@ impl Answers<'_> {
         self.tests.binary_search(&test).is_ok_and(|place| self.bits >> place & 1 == 1)
     }
 
-    /// Whether the answers can be true together: no part equals two constants, and no two parts are each less
-    /// than the other.
+    /// Whether the answers can be true together: no part of the expression equals two constants, and of no two
+    /// parts each is less than the other part.
     fn are_consistent(&self) -> bool {
         let yes: Vec<&Test> = self.tests.iter().copied().filter(|test| self.is_true(test)).collect();
         yes.iter().enumerate().all(|(place, test)| {

@@ -95,7 +95,8 @@ fn charge_call(call: &mut CallExpr) {
             wrap(PIECES, text, Some(literal.unwrap_or_else(everything)));
         }
         ("range", None, [count]) if is_namespaced => wrap(LOOP, count, None),
-        // Their results can be far larger than their operands, so functions of ours take their place.
+        // The results of these two functions can be far larger than their operands, so functions of ours that count the
+        // result replace them.
         ("replace", Some(_), [_, _] | [_, _, _]) => become_function(call, REPLACE),
         ("join", Some(_), [] | [_]) => become_function(call, JOIN),
         (_, target, arguments) => target.into_iter().chain(arguments).for_each(whole),

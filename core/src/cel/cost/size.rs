@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::cel::view;
 
-/// The size of an element without its text: about the memory that the interpreter needs for one.
+/// The size of an element without its text, in bytes: about the memory that the interpreter needs for one element.
 pub(super) const PER_VALUE: usize = 32;
 
-/// The size of a value. Above `room`, counting stops.
+/// The size of a value, in bytes. Counting stops once the size exceeds `room`.
 pub(super) fn size(value: &dyn Val, room: usize) -> usize {
     let kind = value.get_type().kind();
     if matches!(kind, Kind::List | Kind::Map) {
@@ -40,7 +40,7 @@ pub(super) fn size(value: &dyn Val, room: usize) -> usize {
     }
 }
 
-/// The size of the elements of data. Above `room`, counting stops.
+/// The size of the elements of data, in bytes. Counting stops once the size exceeds `room`.
 pub(in crate::cel) fn size_of_members(data: &Value, room: usize) -> usize {
     let mut sum = 0;
     let mut add = |key: usize, member: &Value| {

@@ -79,7 +79,7 @@ fn optional_elements_and_entries_need_an_optional() {
 }
 
 #[test]
-fn left_error_is_reported_when_both_sides_fail() {
+fn failed_left_operand_is_reported_if_the_right_one_fails_too() {
     check(
         &scope(),
         vec![

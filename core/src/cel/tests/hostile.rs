@@ -276,7 +276,7 @@ fn exceeded_budget_fails_the_evaluation() {
     let source = "list.exists(i, list.map(j, text + 'a') != []) || text + 'a' == text";
     let error = Expression::parse(source).unwrap().evaluate(&scope).unwrap_err();
     assert_eq!(error.message, BYTES);
-    // Each evaluation has its own.
+    // Each evaluation has a budget of its own.
     let expression = Expression::parse("(text + text).size()").unwrap();
     for _ in 0..40 {
         assert_eq!(expression.evaluate(&scope).unwrap(), Answer::Value(json!(2 << 20)));

@@ -101,7 +101,7 @@ fn reads_of_resources() {
 }
 
 #[test]
-fn reads_of_other_objects() {
+fn member_reads_list_the_keys_read_from_one_variable() {
     let expression =
         Expression::parse("env.HOME + env['PATH'] + env.?USER.orValue('') + config.env.NOT + env[name]").unwrap();
     let reads: Vec<_> = expression.member_reads("env").into_iter().collect();

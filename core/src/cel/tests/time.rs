@@ -319,8 +319,8 @@ fn clock_is_the_same_throughout_an_event() {
     assert_eq!(expression.evaluate(&other).unwrap(), Answer::Value(json!(["2024-03-01T00:00:00Z", "1709251200"])));
 }
 
-/// The proposal's debounce. It is strict, and the clock shows whole seconds, as do creation times of Kubernetes: with an
-/// event each 10 s, a version is followed at 10 m 10 s.
+/// The debounce compares with `<`, and creation times in Kubernetes are whole seconds: with an event every 10 s, the
+/// next version is created 10 m 10 s after the one before.
 #[test]
 fn debounce_ends_after_ten_minutes() {
     let debounce = r#"!resources.?job.hasValue()

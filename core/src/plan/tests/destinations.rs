@@ -1,5 +1,5 @@
-//! Tests of one task with two destinations: an object at one is never found, owned, disowned or in conflict
-//! at the other.
+//! Tests of one task with two destinations, this cluster and a Maestro consumer: a resource at one destination
+//! never finds, owns, disowns or conflicts with an object at the other.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};

@@ -32,7 +32,7 @@ fn gate_that_can_read_an_unread_resource_fails() {
     }
 }
 
-/// An entry whose discovery looks for its name, with the name of `read` behind it if `read` is there.
+/// An entry that discovers by its own name; if `resources.<read>` exists, that object's name is appended.
 fn found_by(name: &str, read: &str) -> Value {
     let by_name = format!("{name}{{{{ with .resources.{read} }}}}-{{{{ .metadata.name }}}}{{{{ end }}}}");
     let manifest = json!({ "metadata": { "name": format!("{name}-{read}") } });

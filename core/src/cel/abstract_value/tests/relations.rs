@@ -64,7 +64,7 @@ fn more_than_twelve_tests_are_not_combined() {
 }
 
 #[test]
-fn tests_that_exclude_each_other_are_impossible() {
+fn conjunction_of_contradicting_tests_is_impossible() {
     for source in ["a && !a", "x == 'a' && x == 'b'", "!has(resources.here)", "age > 3 && age < 3", "x in []"] {
         assert!(claimed(source).is_impossible(), "{source}");
     }
