@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod inventory;
+pub mod leader;
 pub mod objects;
 pub mod owners;
 pub mod survey;

@@ -1,0 +1,188 @@
+//! What the election tells the rest of the program: whether this replica leads, and since when.
+//!
+//! In: the term of the election's loop. Out: [`Claim`]s, of which whoever deletes asks a [`Permit`] before each call.
+//! Fails: [`TermOver`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use lifecycle_core::object_ref::ObjectRef;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::machine::Term;
+
+/// Why a term ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// No renewal succeeded in time.
+    Deadline,
+    /// The Lease names another holder, or another term.
+    TakenOver {
+        /// The holder that the Lease names; empty if none.
+        holder: String,
+    },
+    /// The Lease was deleted, or deleted and created again.
+    Deleted,
+    /// The program stops.
+    Stopped,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deadline => f.write_str("no renewal of the Lease succeeded in time"),
+            Self::TakenOver { holder } => write!(f, "the Lease was changed, its holder is now {holder:?}"),
+            Self::Deleted => f.write_str("the Lease was deleted"),
+            Self::Stopped => f.write_str("the program stops"),
+        }
+    }
+}
+
+/// The term of a claim has ended, so nothing may be deleted under it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("term {term} is over: {end}")]
+pub struct TermOver {
+    /// The number of the term.
+    pub term: u32,
+    /// Why the term ended.
+    pub end: End,
+}
+
+/// The Lease as this replica last read or wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The kind, namespace and name of the Lease.
+    pub object: ObjectRef,
+    /// The UID of the Lease.
+    pub uid: String,
+    /// The annotations of the Lease.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// What the loop publishes.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) open: Option<Open>,
+    pub(super) lease: Option<Lease>,
+    pub(super) short_terms: u64,
+}
+
+/// The term that this replica claims.
+#[derive(Clone)]
+pub(super) struct Open {
+    pub(super) term: u32,
+    pub(super) began: Instant,
+    pub(super) until: Instant,
+    /// Set when the loop ends the term.
+    pub(super) end: Arc<OnceLock<End>>,
+    pub(super) over: CancellationToken,
+    pub(super) permits: TaskTracker,
+}
+
+impl Open {
+    pub(super) fn new(term: &Term, permits: TaskTracker) -> Self {
+        let &Term { number, began, until, .. } = term;
+        Self { term: number, began, until, end: Arc::default(), over: CancellationToken::new(), permits }
+    }
+}
+
+/// The election, seen from the rest of the program.
+#[derive(Clone)]
+pub struct Leadership(pub(super) watch::Receiver<State>);
+
+impl Leadership {
+    /// Waits until this replica leads, and returns the claim of the term; the same claim while the term lasts. Returns
+    /// `None` once the election has ended.
+    pub async fn claim(&self) -> Option<Claim> {
+        let mut states = self.0.clone();
+        let open = states.wait_for(|state| state.open.is_some()).await.ok()?.open.clone()?;
+        Some(Claim { open, states: self.0.clone() })
+    }
+
+    /// The number of the present term, if this replica leads now.
+    #[must_use]
+    pub fn term(&self) -> Option<u32> {
+        let state = self.0.borrow();
+        state.open.as_ref().filter(|open| Instant::now() < open.until).map(|open| open.term)
+    }
+
+    /// The Lease as last seen; none before the first answer, and while the Lease does not exist.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease> {
+        self.0.borrow().lease.clone()
+    }
+
+    /// How many terms of this process ended before [`Settings::short_term`](super::Settings::short_term).
+    #[must_use]
+    pub fn short_terms(&self) -> u64 {
+        self.0.borrow().short_terms
+    }
+}
+
+/// One term of this replica.
+///
+/// A later term of the same replica has a claim of its own, so that nothing that was begun in one term is ended in
+/// another.
+#[derive(Clone)]
+pub struct Claim {
+    open: Open,
+    states: watch::Receiver<State>,
+}
+
+impl Claim {
+    /// The fencing number, which rises from term to term: `leaseTransitions` of the Lease.
+    #[must_use]
+    pub fn term(&self) -> u32 {
+        self.open.term
+    }
+
+    /// When the term began.
+    #[must_use]
+    pub fn began(&self) -> Instant {
+        self.open.began
+    }
+
+    /// Cancelled when the term ends.
+    #[must_use]
+    pub fn over(&self) -> &CancellationToken {
+        &self.open.over
+    }
+
+    /// Permits one call, if this replica leads now. Keep the permit until the call has ended.
+    ///
+    /// # Errors
+    ///
+    /// The term is over, and stays so.
+    pub fn permit(&self) -> Result<Permit, TermOver> {
+        // The loop cannot end the term while this borrow lasts, so it waits for every permit that was given.
+        let state = self.states.borrow();
+        let term = self.open.term;
+        match &state.open {
+            Some(open) if open.term == term && Instant::now() < open.until => {
+                Ok(Permit { term, _held: open.permits.token() })
+            }
+            Some(_) | None => Err(TermOver { term, end: self.open.end.get().cloned().unwrap_or(End::Deadline) }),
+        }
+    }
+}
+
+/// Permission for one call. While it exists, the Lease is not given back.
+#[must_use = "the call must end before the permit is dropped"]
+#[derive(Debug)]
+pub struct Permit {
+    term: u32,
+    _held: TaskTrackerToken,
+}
+
+impl Permit {
+    /// The number of the term, for logs and events.
+    #[must_use]
+    pub fn term(&self) -> u32 {
+        self.term
+    }
+}
