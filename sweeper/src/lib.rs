@@ -6,7 +6,9 @@
 //! deletes those whose resource the API itself twice said not to exist. `lifecycle_core::sweep` decides; this
 //! crate reads, asks, deletes and reports.
 
+pub mod act;
 pub mod api;
+pub mod audit;
 pub mod inventory;
 pub mod leader;
 pub mod objects;

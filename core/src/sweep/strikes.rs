@@ -64,6 +64,13 @@ impl Strikes {
         });
     }
 
+    /// Since when the owner of this object is known to be gone; `None` without a strike.
+    #[must_use]
+    pub fn since(&self, candidate: &Candidate) -> Option<Timestamp> {
+        let strike = self.by_uid.get(&candidate.uid)?;
+        (strike.resource_id == candidate.resource_id).then_some(strike.since)
+    }
+
     /// How many objects have a strike: the orphans, as far as known.
     #[must_use]
     pub fn count(&self) -> u64 {

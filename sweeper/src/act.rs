@@ -1,0 +1,236 @@
+//! Deletes the objects of a released plan, a few at a time.
+//!
+//! In: a plan, and since when each object's owner is gone. Out: an [`Attempt`] for each object, with its [`Outcome`].
+//! Fails: never as a whole. No request is sent a second time: the next pass judges what is left.
+//!
+//! For each object, in this order:
+//!
+//! 1. read it in full, and [`recheck`] that it still is what was judged;
+//! 2. announce the deletion by a Kubernetes Event;
+//! 3. write the audit record that can restore the object, to the disk;
+//! 4. delete exactly the object that was read, fenced by UID and resource version;
+//! 5. write the audit record of the result.
+//!
+//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Once an audit record could not be written, this pass deletes nothing more.
+
+mod event;
+mod outcome;
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures::stream::{self, Stream, StreamExt as _};
+use jiff::Timestamp;
+use lifecycle_core::sweep::{Candidate, Policy, Strikes, SweepPlan, recheck};
+use lifecycle_errors::Chain;
+use lifecycle_kube::{Error, ErrorKind, Fence};
+use serde_json::Value;
+use tokio::time::timeout;
+
+pub use self::outcome::Outcome;
+use crate::audit::{Action, Audit, AuditError, FORMAT, Identity, Record};
+use crate::leader::TermOver;
+use crate::objects::Objects;
+
+/// Deletes objects on behalf of one term of leadership.
+pub struct Deleter<'a, O, C> {
+    /// The cluster.
+    pub objects: &'a O,
+    /// Permits one call while the term lasts in which the plan was judged, as [`Claim::permit`] does. The permit is kept
+    /// until the call has ended.
+    ///
+    /// [`Claim::permit`]: crate::leader::Claim::permit
+    pub permit: C,
+    /// The number of the term, for events and records.
+    pub term: u32,
+    /// The time limit of each call: a permitted call has ended before another replica can lead.
+    pub call_limit: Duration,
+    /// Takes the records of deletions.
+    pub audit: &'a Audit,
+    /// What may be deleted.
+    pub policy: &'a Policy,
+    /// How many objects are deleted at the same time.
+    pub concurrency: NonZeroUsize,
+    /// Tells the time of records and events.
+    pub clock: fn() -> Timestamp,
+}
+
+/// What became of one object of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt<'a> {
+    /// The object, as it was judged.
+    pub object: &'a Candidate,
+    /// What became of the object.
+    pub outcome: Outcome,
+    /// Whether the Event that announces the deletion could not be created.
+    pub is_unannounced: bool,
+    /// Whether an audit record about the object could not be written.
+    pub is_unrecorded: bool,
+}
+
+impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
+    /// Deletes the plan's objects; returns the attempts as they end. To stop early, let the term end and read on to the
+    /// end: a stream that is dropped leaves deletions without the record of their result.
+    pub fn delete_all<'b>(
+        &'b self,
+        plan: &'b SweepPlan,
+        strikes: &'b Strikes,
+    ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P> {
+        let is_audit_broken = Rc::new(Cell::new(false));
+        let attempts = plan.objects().iter().map(move |judged| {
+            let is_audit_broken = Rc::clone(&is_audit_broken);
+            let attempt =
+                Attempt { object: judged, outcome: Outcome::AlreadyGone, is_unannounced: false, is_unrecorded: false };
+            Running { deleter: self, plan, gone_since: strikes.since(judged), is_audit_broken, attempt }.run()
+        });
+        stream::iter(attempts).buffer_unordered(self.concurrency.get())
+    }
+}
+
+/// The attempt to delete one object.
+struct Running<'b, 'a, O, C> {
+    deleter: &'b Deleter<'a, O, C>,
+    plan: &'b SweepPlan,
+    gone_since: Option<Timestamp>,
+    /// Shared by all attempts of the pass.
+    is_audit_broken: Rc<Cell<bool>>,
+    attempt: Attempt<'b>,
+}
+
+impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
+    async fn run(mut self) -> Attempt<'b> {
+        self.attempt.outcome = match self.prepare().await {
+            Ok(live) => {
+                let outcome = self.delete(&live).await;
+                let result = Action::Result {
+                    outcome: outcome.label().to_owned(),
+                    may_be_deleted: outcome.may_be_deleted(),
+                    message: outcome.to_string(),
+                };
+                // A result that cannot be written changes nothing about this object, and stops the deletion of others.
+                let _ = self.record(result).await;
+                outcome
+            }
+            Err(kept) => kept,
+        };
+        self.log();
+        self.attempt
+    }
+
+    /// Takes the steps before the deletion; returns the object as it was read.
+    async fn prepare(&mut self) -> Result<Value, Outcome> {
+        let Deleter { objects, policy, audit, .. } = self.deleter;
+        let judged = self.attempt.object;
+        let live = match self.call("read", objects.read(&judged.object)).await? {
+            Ok(Some(live)) => live,
+            Ok(None) => return Err(Outcome::AlreadyGone),
+            Err(error) => return Err(Outcome::Unread(error)),
+        };
+        let candidate = Candidate::of(&live, judged.destination.clone());
+        recheck(judged, &candidate, policy).map_err(Outcome::Kept)?;
+        self.announce(&live).await?;
+        self.permit()?;
+        let (manifest, omitted) = audit.manifest(&live);
+        self.record(Action::Delete { manifest, omitted }).await.map_err(|AuditError { .. }| Outcome::AuditFailed)?;
+        Ok(live)
+    }
+
+    async fn delete(&self, live: &Value) -> Outcome {
+        let deletion = self.deleter.objects.delete(&self.attempt.object.object, Fence::of(live));
+        match self.call("delete", deletion).await {
+            Ok(answer) => Outcome::of(answer),
+            Err(kept) => kept,
+        }
+    }
+
+    /// Creates the Event. The deletion goes on without it: the Event is a courtesy to people, and the audit record is
+    /// the evidence. In a terminating namespace no Event can be created at all.
+    async fn announce(&mut self, live: &Value) -> Result<(), Outcome> {
+        let Deleter { objects, term, clock, .. } = self.deleter;
+        let judged = self.attempt.object;
+        let event = event::announcement(judged, live, *term, clock());
+        if let Err(error) = self.call("announce the deletion of", objects.create(&event)).await? {
+            self.attempt.is_unannounced = true;
+            tracing::warn!(object = %judged.object, error = %error, "the deletion of an orphan could not be announced");
+        }
+        Ok(())
+    }
+
+    /// Makes a call if this replica may, and waits for its answer up to the limit.
+    async fn call<T>(
+        &self,
+        verb: &str,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Result<T, Error>, Outcome> {
+        let _permit = self.permit()?;
+        let limit = self.deleter.call_limit;
+        Ok(timeout(limit, call).await.unwrap_or_else(|_| {
+            Err(Error {
+                kind: ErrorKind::Unreachable,
+                call: format!("{verb} {}", self.attempt.object.object),
+                status: None,
+                message: format!("no answer within {limit:?}"),
+            })
+        }))
+    }
+
+    /// Whether the term of the plan lasts, and each deletion so far was recorded.
+    fn permit(&self) -> Result<P, Outcome> {
+        if self.is_audit_broken.get() {
+            return Err(Outcome::AuditFailed);
+        }
+        (self.deleter.permit)().map_err(Outcome::NotLeader)
+    }
+
+    async fn record(&mut self, action: Action) -> Result<(), AuditError> {
+        let Deleter { audit, term, clock, .. } = self.deleter;
+        let judged = self.attempt.object;
+        let record = Record {
+            audit: FORMAT.to_owned(),
+            time: clock(),
+            term: *term,
+            plan: self.plan.hash().to_owned(),
+            adapter: judged.adapter.clone(),
+            resource_id: judged.resource_id.clone(),
+            gone_since: self.gone_since,
+            object: Identity::of(judged),
+            action,
+        };
+        let written = audit.write(&record).await;
+        if let Err(error) = &written {
+            self.attempt.is_unrecorded = true;
+            self.is_audit_broken.set(true);
+            tracing::error!(object = %judged.object, error = %Chain(error), "this pass deletes nothing more");
+        }
+        written
+    }
+
+    fn log(&self) {
+        let Attempt { object: judged, outcome, .. } = &self.attempt;
+        macro_rules! log {
+            ($level:ident) => {
+                tracing::$level!(
+                    object = %judged.object, uid = judged.uid, adapter = judged.adapter, resource_id = judged.resource_id,
+                    plan = self.plan.hash(), term = self.deleter.term, outcome = outcome.label(), "{outcome}"
+                )
+            };
+        }
+        match outcome {
+            Outcome::Deleted
+            | Outcome::Terminating { .. }
+            | Outcome::AlreadyGone
+            | Outcome::Kept(_)
+            | Outcome::Changed => log!(info),
+            Outcome::Unread(_)
+            | Outcome::Refused(_)
+            | Outcome::Uncertain(_)
+            | Outcome::NotLeader(_)
+            | Outcome::AuditFailed => log!(warn),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

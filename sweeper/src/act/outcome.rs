@@ -1,0 +1,131 @@
+//! What became of one object of a released plan, and the reasons.
+
+use std::fmt;
+
+use lifecycle_core::sweep::Keep;
+use lifecycle_kube::{Deletion, Error, ErrorKind};
+use serde_json::Value;
+
+use crate::leader::TermOver;
+
+/// What became of one object that the pass was to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The API server removed the object.
+    Deleted,
+    /// The API server accepted the deletion, and the object stays until its finalizers or its grace period let it go.
+    Terminating {
+        /// The finalizers that the object has.
+        finalizers: Vec<String>,
+    },
+    /// The object did not exist any more when it was read.
+    AlreadyGone,
+    /// The object was not any more what the pass had judged, so no deletion was sent.
+    Kept(Keep),
+    /// The object was changed or replaced between its last read and the deletion, which the API server refused.
+    Changed,
+    /// The object could not be read, so no deletion was sent.
+    Unread(Error),
+    /// The API server refused the deletion.
+    Refused(Error),
+    /// The deletion was sent and no answer proves whether the API server carried it out.
+    Uncertain(Error),
+    /// This replica was not the leader any more, so no deletion was sent.
+    NotLeader(TermOver),
+    /// The record that must precede a deletion could not be written, so no deletion was sent.
+    AuditFailed,
+}
+
+impl Outcome {
+    /// The labels of all outcomes.
+    pub const LABELS: [&str; 10] = [
+        "deleted",
+        "terminating",
+        "already_gone",
+        "kept",
+        "changed",
+        "unread",
+        "refused",
+        "uncertain",
+        "not_leader",
+        "audit_failed",
+    ];
+
+    /// The outcome as the value of a metric label.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Terminating { .. } => "terminating",
+            Self::AlreadyGone => "already_gone",
+            Self::Kept(_) => "kept",
+            Self::Changed => "changed",
+            Self::Unread(_) => "unread",
+            Self::Refused(_) => "refused",
+            Self::Uncertain(_) => "uncertain",
+            Self::NotLeader(_) => "not_leader",
+            Self::AuditFailed => "audit_failed",
+        }
+    }
+
+    /// Whether the sweeper's request deletes the object, or may do so.
+    #[must_use]
+    pub fn may_be_deleted(&self) -> bool {
+        match self {
+            Self::Deleted | Self::Terminating { .. } | Self::Uncertain(_) => true,
+            Self::AlreadyGone
+            | Self::Kept(_)
+            | Self::Changed
+            | Self::Unread(_)
+            | Self::Refused(_)
+            | Self::NotLeader(_)
+            | Self::AuditFailed => false,
+        }
+    }
+
+    /// Reads the answer to a DELETE.
+    pub(super) fn of(answer: Result<Deletion, Error>) -> Self {
+        let error = match answer {
+            Ok(Deletion::Gone) => return Self::Deleted,
+            Ok(Deletion::Pending(object)) => return Self::Terminating { finalizers: finalizers(&object) },
+            Err(error) => error,
+        };
+        match error.kind {
+            ErrorKind::Conflict => Self::Changed,
+            ErrorKind::Unavailable | ErrorKind::Unreachable => Self::Uncertain(error),
+            ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::Expired
+            | ErrorKind::Invalid
+            | ErrorKind::Forbidden
+            | ErrorKind::TooManyRequests => Self::Refused(error),
+        }
+    }
+}
+
+fn finalizers(object: &Value) -> Vec<String> {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deleted => f.write_str("the object was deleted"),
+            Self::Terminating { finalizers } if finalizers.is_empty() => f.write_str("the object is being deleted"),
+            Self::Terminating { finalizers } => {
+                write!(f, "the object is being deleted; it waits for its finalizers {}", finalizers.join(", "))
+            }
+            Self::AlreadyGone => f.write_str("the object was gone already"),
+            Self::Kept(keep) => write!(f, "the object is kept: {keep}"),
+            Self::Changed => f.write_str("the object is kept: it changed after it was read for the last time"),
+            Self::Unread(error) => write!(f, "the object is kept: it could not be read again: {error}"),
+            Self::Refused(error) => write!(f, "the API server refused the deletion: {error}"),
+            Self::Uncertain(error) => {
+                write!(f, "the object may be deleted or not: no answer proves either: {error}")
+            }
+            Self::NotLeader(over) => write!(f, "the object is kept: {over}"),
+            Self::AuditFailed => f.write_str("the object is kept: no audit record could be written"),
+        }
+    }
+}

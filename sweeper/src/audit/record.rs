@@ -1,0 +1,111 @@
+//! One line of the audit file. Pure.
+
+use jiff::Timestamp;
+use lifecycle_core::sweep::Candidate;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The value of the key `audit`, by which a line is recognised; another form of records needs another one.
+pub const FORMAT: &str = "hyperfleet.io/sweep-audit/v1";
+
+/// Holds the whole manifest as its author sent it, and so a Secret's data.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What the sweeper was about to do, or did, to one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`FORMAT`].
+    pub audit: String,
+    /// When the record was written.
+    pub time: Timestamp,
+    /// The leader's term.
+    pub term: u32,
+    /// The hash of the plan that contained the object.
+    pub plan: String,
+    /// The adapter that made the object.
+    pub adapter: String,
+    /// The API resource that the object was made for.
+    pub resource_id: String,
+    /// Since when the API resource is known not to exist.
+    pub gone_since: Option<Timestamp>,
+    /// The object.
+    pub object: Identity,
+    /// What the sweeper was about to do, or did.
+    pub action: Action,
+}
+
+/// What the sweeper was about to do, or did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The sweeper is about to delete the object.
+    Delete {
+        /// The object as it was read for the last time, without the omitted fields.
+        manifest: Value,
+        /// The fields that the manifest lacks, though the object had them.
+        omitted: Vec<String>,
+    },
+    /// The attempt ended.
+    Result {
+        /// The label of the [`Outcome`](crate::act::Outcome).
+        outcome: String,
+        /// Whether the object is deleted, or may be.
+        may_be_deleted: bool,
+        /// The outcome for people.
+        message: String,
+    },
+}
+
+/// The identity of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; `None` for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+    /// The UID.
+    pub uid: String,
+}
+
+impl Identity {
+    /// Returns the identity of a judged object.
+    #[must_use]
+    pub fn of(candidate: &Candidate) -> Self {
+        let object = &candidate.object;
+        Self {
+            api_version: object.kind.api_version(),
+            kind: object.kind.kind.clone(),
+            namespace: object.namespace.clone(),
+            name: object.name.clone(),
+            uid: candidate.uid.clone(),
+        }
+    }
+}
+
+/// Takes the fields out of a manifest that a record must not have, or need not have; returns their names.
+///
+/// `managedFields` say who set which field; they are often longer than the rest of the object, and an object that is
+/// created anew gets its own.
+pub(super) fn manifest(live: &Value, with_secrets: bool) -> (Value, Vec<String>) {
+    let mut manifest = live.clone();
+    let mut omitted = Vec::new();
+    let mut omit = |at: &str, key: &str, name: String| {
+        let fields = manifest.pointer_mut(at).and_then(Value::as_object_mut);
+        if fields.and_then(|fields| fields.remove(key)).is_some() {
+            omitted.push(name);
+        }
+    };
+    omit("/metadata", "managedFields", "metadata.managedFields".to_owned());
+    let is = |key: &str, value: &str| live.get(key).and_then(Value::as_str) == Some(value);
+    if is("apiVersion", "v1") && is("kind", "Secret") && !with_secrets {
+        omit("", "data", "data".to_owned());
+        omit("", "stringData", "stringData".to_owned());
+        omit("/metadata/annotations", LAST_APPLIED, format!("metadata.annotations[{LAST_APPLIED}]"));
+    }
+    (manifest, omitted)
+}

@@ -1,0 +1,124 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::mpsc;
+
+use serde_json::json;
+
+use super::*;
+
+fn record(action: Action) -> Record {
+    Record {
+        audit: FORMAT.to_owned(),
+        time: "2026-03-01T12:00:00Z".parse().unwrap(),
+        term: 3,
+        plan: "2f0c".to_owned(),
+        adapter: "dns".to_owned(),
+        resource_id: "id".to_owned(),
+        gone_since: None,
+        object: Identity {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: None,
+            name: "a".to_owned(),
+            uid: "u".to_owned(),
+        },
+        action,
+    }
+}
+
+fn delete() -> Record {
+    record(Action::Delete { manifest: json!({ "data": { "line": "a\nb" } }), omitted: Vec::new() })
+}
+
+fn lines(text: &[u8]) -> Vec<Line> {
+    read(text).map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn record_is_one_line_that_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let ended = record(Action::Result { outcome: "deleted".into(), may_be_deleted: true, message: "gone".into() });
+    for record in [delete(), ended.clone()] {
+        // Opened anew, as after a restart.
+        Audit::to_file(&file, false).unwrap().write(&record).await.unwrap();
+    }
+    let text = fs::read(&file).unwrap();
+    assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 2);
+    assert_eq!(lines(&text), [Line::Record(Box::new(delete())), Line::Record(Box::new(ended))]);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn torn_last_line_spoils_no_other_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let whole = serde_json::to_vec(&delete()).unwrap();
+    for torn in 1..whole.len() {
+        let before = [&whole, b"\n".as_slice(), &whole[..torn]].concat();
+        fs::write(&file, &before).unwrap();
+        Audit::to_file(&file, false).unwrap().write(&delete()).await.unwrap();
+        let text = fs::read(&file).unwrap();
+        assert!(text.starts_with(&before), "nothing that was written is lost");
+        let lines = lines(&text);
+        assert!(matches!(&lines[..], [Line::Record(_), Line::Unreadable { number: 2, .. }, Line::Record(_)]), "{torn}");
+    }
+}
+
+#[test]
+fn reader_leaves_log_lines_out_and_reports_other_formats() {
+    let text = b"{\"level\":\"info\",\"message\":\"a\"}\n\n7\n{\"audit\":\"v2\"}\n{\"audit\":\"hyperfleet.io/sweep-audit/v1\"}\n";
+    let lines = lines(text);
+    assert!(
+        matches!(&lines[..], [Line::Unreadable { number: 4, why }, Line::Unreadable { number: 5, .. }]
+            if why.contains("its format is \"v2\"")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn secrets_are_recorded_only_on_request() {
+    let annotations = json!({ "kubectl.kubernetes.io/last-applied-configuration": "{}", "a": "b" });
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": { "a": "c2VjcmV0" },
+                         "metadata": { "annotations": annotations, "managedFields": [] } });
+    let (manifest, omitted) = record::manifest(&secret, false);
+    assert_eq!(
+        manifest,
+        json!({ "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": { "annotations": { "a": "b" } } })
+    );
+    let last_applied = "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]";
+    assert_eq!(omitted, ["metadata.managedFields", "data", last_applied]);
+
+    let (manifest, omitted) = record::manifest(&secret, true);
+    assert_eq!((&manifest["data"], omitted), (&secret["data"], vec!["metadata.managedFields".to_owned()]));
+
+    let map =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": {}, "metadata": { "annotations": annotations } });
+    assert_eq!(record::manifest(&map, false), (map, Vec::new()), "only Secrets are confidential");
+}
+
+/// Writes only once it is allowed to.
+struct Blocked(mpsc::Receiver<()>);
+
+impl Sink for Blocked {
+    fn append(&mut self, _: &[u8], _: bool) -> io::Result<()> {
+        self.0.recv().map_err(io::Error::other)
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn slow_disk_delays_no_other_task() {
+    let (allow, allowed) = mpsc::channel();
+    let audit = Audit::new("test".to_owned(), Blocked(allowed), false);
+    let record = delete();
+    let (written, allowed) = tokio::join!(audit.write(&record), async { allow.send(()) });
+    assert!(written.is_ok() && allowed.is_ok(), "{written:?}");
+}
+
+#[test]
+fn file_that_cannot_be_opened_is_named() {
+    let error = Audit::to_file(Path::new("/nowhere/audit"), false).err().unwrap();
+    assert_eq!(error.to_string(), "failed to write the audit record to /nowhere/audit");
+}
