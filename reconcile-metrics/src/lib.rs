@@ -16,7 +16,7 @@ pub mod causes;
 pub mod commands;
 pub mod config;
 pub mod diagnosis;
-pub mod exposition;
+mod exposition;
 pub mod figures;
 pub mod listing;
 pub mod migrations;

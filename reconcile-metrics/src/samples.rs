@@ -1,6 +1,6 @@
 //! Converts the result of a scrape to metrics; without I/O.
 //!
-//! In: a [`Scrape`]. Out: metric families in a fixed order. Cannot fail. A figure that could not be read has no samples,
+//! In: a [`Scrape`]. Out: the samples of each metric in [`FAMILIES`]. Cannot fail. A figure that could not be read has no samples,
 //! so that an old value is never mistaken for a new one; a figure that is zero has a sample with the value 0.
 
 use std::collections::BTreeMap;
@@ -25,19 +25,6 @@ pub enum Kind {
     /// Counts of resources by age, at the time of the scrape: unlike usual histograms they also fall, so `rate()` on them
     /// is meaningless.
     Histogram,
-}
-
-/// A metric with its samples.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Family {
-    /// The full name, with `_total` for a counter.
-    pub name: &'static str,
-    /// The text of the family's `# HELP` line.
-    pub help: &'static str,
-    /// The type of the metric, for the family's `# TYPE` line.
-    pub kind: Kind,
-    /// The samples of the family, each with its own labels.
-    pub samples: Vec<Sample>,
 }
 
 /// A sample: one value of a metric, with the labels that tell it from the other values.
@@ -68,10 +55,10 @@ pub enum Value {
 /// The values of the label `collector`: the two kinds of readings, whose success and duration are separate metrics.
 pub const COLLECTORS: [&str; 2] = ["details", "snapshot"];
 
-/// The samples of all families, collected by the family's name before they are written.
-#[derive(Default)]
-struct Page {
-    samples: BTreeMap<&'static str, Vec<Sample>>,
+/// The samples of one scrape, by the name of their metric. A metric without samples is left out.
+#[derive(Debug, Default)]
+pub struct Page {
+    pub(crate) samples: BTreeMap<&'static str, Vec<Sample>>,
 }
 
 impl Page {
@@ -89,9 +76,9 @@ fn of_flow(flow: &Flow) -> Vec<(&'static str, String)> {
     vec![("resource_type", flow.resource_type.clone()), ("is_delete", flow.is_delete.to_string())]
 }
 
-/// Returns every family of one scrape.
+/// Converts the result of one scrape.
 #[must_use]
-pub fn families(scrape: &Scrape, kinds: &Kinds, commit: &str) -> Vec<Family> {
+pub fn page(scrape: &Scrape, kinds: &Kinds, commit: &str) -> Page {
     let mut page = Page::default();
     let types = &scrape.types;
     if let Some(snapshot) = &scrape.snapshot {
@@ -106,10 +93,7 @@ pub fn families(scrape: &Scrape, kinds: &Kinds, commit: &str) -> Vec<Family> {
     }
     thresholds(&mut page, kinds, types);
     health(&mut page, scrape, commit);
-    FAMILIES
-        .iter()
-        .filter_map(|&(name, kind, help)| Some(Family { name, help, kind, samples: page.samples.remove(name)? }))
-        .collect()
+    page
 }
 
 fn pending(page: &mut Page, population: &Population) {

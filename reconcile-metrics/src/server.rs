@@ -17,8 +17,7 @@ use lifecycle_service::version::THIS;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::exposition::Families;
-use crate::samples::families;
+use crate::samples::page;
 use crate::scrape::Scraper;
 use crate::store::Store;
 
@@ -47,8 +46,7 @@ impl Shared {
     async fn metrics(self, format: Exposition) -> String {
         let scrape = self.scraper.scrape().await;
         let mut registry = metrics::registry(PROGRAM, THIS.number);
-        let families = families(&scrape, self.scraper.kinds(), THIS.commit);
-        registry.register_collector(Box::new(Families(families)));
+        registry.register_collector(Box::new(page(&scrape, self.scraper.kinds(), THIS.commit)));
         write(&registry, format)
     }
 
