@@ -96,40 +96,13 @@ where
     text.parse().map(Some).map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
 }
 
-/// Whether a client may read the page.
-#[derive(Debug, PartialEq, Eq)]
-enum Admission {
-    Granted,
-    Off,
-    Refused,
-    /// The token's file cannot be read.
-    Broken(String),
-}
-
 pub(super) async fn page(
     State(shared): State<Shared>,
     headers: HeaderMap,
     parameters: Result<Query<Parameters>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    match admit(&shared.config.stuck_access, &headers).await {
-        Admission::Granted => {}
-        Admission::Off => {
-            let message = "/stuck is off: set stuck.token_file, or stuck.anonymous to open it to all";
-            return problem(StatusCode::FORBIDDEN, message);
-        }
-        Admission::Refused => {
-            let mut response = problem(
-                StatusCode::UNAUTHORIZED,
-                "send the token as `Authorization: Bearer`, or as the password of basic authentication",
-            );
-            let scheme = axum::http::HeaderValue::from_static("Basic realm=\"stuck resources\"");
-            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            return response;
-        }
-        Admission::Broken(error) => {
-            tracing::error!(error, "The token of /stuck cannot be read");
-            return problem(StatusCode::SERVICE_UNAVAILABLE, "the token cannot be read");
-        }
+    if let Err(refusal) = admit(&shared.config.stuck_access, &headers).await {
+        return refusal;
     }
     let parameters = match parameters {
         Ok(Query(parameters)) => parameters,
@@ -201,24 +174,30 @@ fn problem(status: StatusCode, message: &str) -> Response {
     json_body(status, &json!({"status": "error", "message": message}))
 }
 
-async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Admission {
+/// Returns the answer for a client that may not read the page.
+async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Result<(), Response> {
     let file = match access {
-        StuckAccess::Off => return Admission::Off,
-        StuckAccess::Anonymous => return Admission::Granted,
+        StuckAccess::Off => {
+            let message = "/stuck is off: set stuck.token_file, or stuck.anonymous to open it to all";
+            return Err(problem(StatusCode::FORBIDDEN, message));
+        }
+        StuckAccess::Anonymous => return Ok(()),
         StuckAccess::Token(file) => file,
     };
-    let token = match files::read_text_aside(file, files::SECRET).await {
-        Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
-        Ok(_) => return Admission::Broken(format!("`{}` is empty", file.display())),
-        Err(error) => return Admission::Broken(format!("`{}`: {error}", file.display())),
-    };
+    let token = files::read_text_aside(file, files::SECRET).await.map_err(|error| error.to_string());
+    let token = token.and_then(|token| if token.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(token) });
+    let token = token.map_err(|error| {
+        tracing::error!(file = %file.display(), error, "The token of /stuck cannot be read");
+        problem(StatusCode::SERVICE_UNAVAILABLE, "the token cannot be read")
+    })?;
     let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok()).and_then(presented);
     // Compare in constant time, so that the duration does not reveal how many characters are right.
-    if given.is_some_and(|given| given.as_bytes().ct_eq(token.as_bytes()).into()) {
-        Admission::Granted
-    } else {
-        Admission::Refused
+    if given.is_some_and(|given| given.as_bytes().ct_eq(token.trim().as_bytes()).into()) {
+        return Ok(());
     }
+    let message = "send the token as `Authorization: Bearer`, or as the password of basic authentication";
+    let scheme = [(WWW_AUTHENTICATE, "Basic realm=\"stuck resources\"")];
+    Err((scheme, problem(StatusCode::UNAUTHORIZED, message)).into_response())
 }
 
 /// Returns the token of `Authorization`: a bearer token, or the password of basic authentication, which browsers use.
@@ -244,6 +223,11 @@ mod tests {
 
     use super::*;
 
+    /// Returns the status of a refusal.
+    async fn refusal(access: &StuckAccess, authorization: Option<&str>) -> Option<u16> {
+        admit(access, &headers(authorization)).await.err().map(|refusal| refusal.status().as_u16())
+    }
+
     fn headers(authorization: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(value) = authorization {
@@ -259,19 +243,19 @@ mod tests {
         let access = StuckAccess::Token(file.path().to_owned());
         let basic = |pair: &str| format!("Basic {}", BASE64_STANDARD.encode(pair));
         let cases = [
-            ("nothing", None, Admission::Refused),
-            ("the token", Some("Bearer s3cret".to_owned()), Admission::Granted),
-            ("the token, scheme in other case", Some("bearer s3cret".to_owned()), Admission::Granted),
-            ("another token", Some("Bearer s3creT".to_owned()), Admission::Refused),
-            ("a longer token", Some("Bearer s3cret0".to_owned()), Admission::Refused),
-            ("an empty token", Some("Bearer ".to_owned()), Admission::Refused),
-            ("a browser's password", Some(basic("anybody:s3cret")), Admission::Granted),
-            ("a browser's wrong password", Some(basic("s3cret:anything")), Admission::Refused),
-            ("no base64", Some("Basic ???".to_owned()), Admission::Refused),
-            ("another scheme", Some("Digest s3cret".to_owned()), Admission::Refused),
+            ("nothing", None, Some(401)),
+            ("the token", Some("Bearer s3cret".to_owned()), None),
+            ("the token, scheme in other case", Some("bearer s3cret".to_owned()), None),
+            ("another token", Some("Bearer s3creT".to_owned()), Some(401)),
+            ("a longer token", Some("Bearer s3cret0".to_owned()), Some(401)),
+            ("an empty token", Some("Bearer ".to_owned()), Some(401)),
+            ("a browser's password", Some(basic("anybody:s3cret")), None),
+            ("a browser's wrong password", Some(basic("s3cret:anything")), Some(401)),
+            ("no base64", Some("Basic ???".to_owned()), Some(401)),
+            ("another scheme", Some("Digest s3cret".to_owned()), Some(401)),
         ];
         for (name, given, expected) in cases {
-            assert_eq!(admit(&access, &headers(given.as_deref())).await, expected, "{name}");
+            assert_eq!(refusal(&access, given.as_deref()).await, expected, "{name}");
         }
     }
 
@@ -299,10 +283,9 @@ mod tests {
     async fn admit_grants_no_access_without_a_readable_token() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for path in [file.path().to_owned(), "/nonexistent".into(), "/dev/zero".into()] {
-            let admission = admit(&StuckAccess::Token(path), &headers(Some("Bearer "))).await;
-            assert!(matches!(admission, Admission::Broken(_)), "{admission:?}");
+            assert_eq!(refusal(&StuckAccess::Token(path.clone()), Some("Bearer ")).await, Some(503), "{path:?}");
         }
-        assert_eq!(admit(&StuckAccess::Off, &headers(Some("Bearer x"))).await, Admission::Off);
-        assert_eq!(admit(&StuckAccess::Anonymous, &headers(None)).await, Admission::Granted);
+        assert_eq!(refusal(&StuckAccess::Off, Some("Bearer x")).await, Some(403));
+        assert_eq!(refusal(&StuckAccess::Anonymous, None).await, None);
     }
 }
