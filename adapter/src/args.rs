@@ -18,13 +18,13 @@ use crate::config::settings::{ADAPTER_FILE, DEPLOYMENT, TASK_FILE};
 pub enum Invocation {
     /// Receive events and reconcile; play a single event instead if [`LegacyDryRun::is_requested`].
     Serve {
-        /// The configuration files and flags.
-        source: ConfigSource,
+        /// The flags that name files and set keys.
+        flags: Flags,
         /// The Go adapter's dry-run flags.
         dry_run: LegacyDryRun,
     },
     /// Print the merged configuration, with secrets redacted.
-    ConfigDump(ConfigSource),
+    ConfigDump(Flags),
     /// List every diagnostic of both configuration files.
     Check(CheckArgs),
     /// Print the JSON Schema of a configuration file.
@@ -33,17 +33,6 @@ pub enum Invocation {
     DryRun(DryRunArgs),
     /// Print the version.
     Version,
-}
-
-/// The configuration's files and flags, as given on the command line.
-#[derive(Debug, Default)]
-pub struct ConfigSource {
-    /// `--config`.
-    pub adapter: Option<String>,
-    /// `--task-config`.
-    pub task: Option<String>,
-    /// The values of flags that set configuration keys.
-    pub flags: Flags,
 }
 
 /// The Go adapter's dry-run flags.
@@ -72,8 +61,8 @@ impl LegacyDryRun {
 /// The arguments of `check`.
 #[derive(Debug)]
 pub struct CheckArgs {
-    /// The configuration files and flags.
-    pub source: ConfigSource,
+    /// The flags that name files and set keys.
+    pub flags: Flags,
     /// Treat warnings as errors.
     pub strict: bool,
     /// Print the rows of the decision table that each resource can reach.
@@ -132,12 +121,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     }
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
-        Some(("serve", matches)) => {
-            Invocation::Serve { source: config_source(matches), dry_run: legacy_dry_run(matches) }
-        }
-        Some(("config-dump", matches)) => Invocation::ConfigDump(config_source(matches)),
+        Some(("serve", matches)) => Invocation::Serve { flags: given(matches), dry_run: legacy_dry_run(matches) },
+        Some(("config-dump", matches)) => Invocation::ConfigDump(given(matches)),
         Some(("check", matches)) => Invocation::Check(CheckArgs {
-            source: config_source(matches),
+            flags: given(matches),
             strict: matches.get_flag("strict"),
             explain: matches.get_flag("explain"),
             graph: matches.get_flag("graph"),
@@ -269,12 +256,8 @@ fn output_format(matches: &ArgMatches) -> OutputFormat {
     }
 }
 
-fn config_source(matches: &ArgMatches) -> ConfigSource {
-    ConfigSource {
-        adapter: text(matches, ADAPTER_FILE.flag),
-        task: text(matches, TASK_FILE.flag),
-        flags: arguments::given(&DEPLOYMENT, matches),
-    }
+fn given(matches: &ArgMatches) -> Flags {
+    arguments::given(&[ADAPTER_FILE, TASK_FILE], &DEPLOYMENT, matches)
 }
 
 fn legacy_dry_run(matches: &ArgMatches) -> LegacyDryRun {
@@ -369,20 +352,20 @@ mod tests {
         for flag in flags {
             for command in ["serve", "config-dump", "check"] {
                 let line = format!("{command} --{flag}=false --{flag}=true");
-                let source = match parsed(&line) {
-                    Ok(Invocation::Serve { source, .. } | Invocation::ConfigDump(source)) => source,
-                    Ok(Invocation::Check(check)) => check.source,
+                let given = match parsed(&line) {
+                    Ok(Invocation::Serve { flags, .. } | Invocation::ConfigDump(flags)) => flags,
+                    Ok(Invocation::Check(check)) => check.flags,
                     other => panic!("{line}: {other:?}"),
                 };
-                let text = format!("{source:?}");
+                let text = format!("{given:?}");
                 assert!(text.contains("\"true\"") && !text.contains("\"false\""), "{line}: {text}");
             }
         }
         let line = "serve --dry-run-event a --dry-run-event b --dry-run-verbose --dry-run-verbose=false -t x -t y";
         match parsed(line) {
-            Ok(Invocation::Serve { source, dry_run }) => {
+            Ok(Invocation::Serve { flags, dry_run }) => {
                 assert_eq!(dry_run.event, Some(PathBuf::from("b")));
-                assert_eq!((dry_run.verbose, source.task.as_deref()), (false, Some("y")));
+                assert_eq!((dry_run.verbose, flags["task-config"].as_str()), (false, "y"));
             }
             other => panic!("{other:?}"),
         }

@@ -19,8 +19,8 @@ use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::version;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::args::{ConfigSource, SchemaOf};
-use crate::config::{self, Environment, Loaded, Paths, broker, dump};
+use crate::args::SchemaOf;
+use crate::config::{self, Environment, Flags, Loaded, Paths, broker, dump};
 use crate::serve::Setup;
 use crate::trace::{Tracing, TracingSettings};
 
@@ -34,8 +34,8 @@ const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
 ///
 /// # Errors
 /// The configuration has errors, the adapter could not start, or it failed while running.
-pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<ExitCode> {
-    let loaded = match load(source, &environment) {
+pub fn serve(flags: &Flags, environment: Environment) -> anyhow::Result<ExitCode> {
+    let loaded = match load(flags, &environment) {
         Ok(loaded) => loaded,
         Err(diagnostics) => return print_diagnostics(&diagnostics),
     };
@@ -80,8 +80,8 @@ pub fn serve(source: &ConfigSource, environment: Environment) -> anyhow::Result<
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn config_dump(source: &ConfigSource, environment: &Environment) -> anyhow::Result<ExitCode> {
-    match load(source, environment) {
+pub fn config_dump(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
+    match load(flags, environment) {
         Ok(loaded) => print(&dump::yaml(&loaded)?),
         Err(diagnostics) => print_diagnostics(&diagnostics),
     }
@@ -108,12 +108,12 @@ pub fn version() -> anyhow::Result<ExitCode> {
     print(&format!("{}\n", version::THIS))
 }
 
-fn load(source: &ConfigSource, environment: &Environment) -> Result<Loaded, Diagnostics> {
-    config::load(&paths(source, environment)?, environment, &source.flags, version::THIS.number)
+fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, Diagnostics> {
+    config::load(&paths(flags, environment)?, environment, flags, version::THIS.number)
 }
 
-fn paths(source: &ConfigSource, environment: &Environment) -> Result<Paths, Diagnostics> {
-    Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists)
+fn paths(flags: &Flags, environment: &Environment) -> Result<Paths, Diagnostics> {
+    Paths::resolve(flags, environment, &Path::exists)
 }
 
 /// Loads the broker's file; returns `None` if there is neither a file nor `BROKER_TYPE`. That is no error here:

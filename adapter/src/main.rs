@@ -12,11 +12,11 @@ fn main() -> ExitCode {
 
 fn command(invocation: Invocation, environment: Environment) -> anyhow::Result<ExitCode> {
     match invocation {
-        Invocation::Serve { source, dry_run } if dry_run.is_requested() => {
-            commands::legacy_dry_run(&source, &dry_run, &environment)
+        Invocation::Serve { flags, dry_run } if dry_run.is_requested() => {
+            commands::legacy_dry_run(&flags, &dry_run, &environment)
         }
-        Invocation::Serve { source, .. } => commands::serve(&source, environment),
-        Invocation::ConfigDump(source) => commands::config_dump(&source, &environment),
+        Invocation::Serve { flags, .. } => commands::serve(&flags, environment),
+        Invocation::ConfigDump(flags) => commands::config_dump(&flags, &environment),
         Invocation::Check(arguments) => commands::check(&arguments, &environment),
         Invocation::Schema(file) => commands::schema(file),
         Invocation::DryRun(arguments) => commands::dry_run(&arguments),

@@ -29,7 +29,7 @@ use crate::document::{Document, Path, Segment};
 /// The environment variables of the process, as a value.
 pub type Environment = BTreeMap<String, String>;
 
-/// The given flags that set keys, by their long names.
+/// The given flags that set keys or name files, by their long names.
 pub type Flags = BTreeMap<&'static str, String>;
 
 /// The argument of a flag.
@@ -128,9 +128,9 @@ pub struct FileName {
 impl FileName {
     /// Returns the path of the file. An empty name counts as not set.
     #[must_use]
-    pub fn resolve(&self, flag: Option<&str>, environment: &Environment) -> Option<PathBuf> {
-        let variable = environment.get(self.variable).map(String::as_str);
-        flag.filter(|path| !path.is_empty()).or(variable.filter(|path| !path.is_empty())).map(PathBuf::from)
+    pub fn resolve(&self, flags: &Flags, environment: &Environment) -> Option<PathBuf> {
+        let flag = flags.get(self.flag).filter(|path| !path.is_empty());
+        flag.or_else(|| set(environment, self.variable)).map(PathBuf::from)
     }
 }
 

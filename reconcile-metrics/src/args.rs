@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, Command, value_parser};
 use lifecycle_config::settings::{Flags, arguments};
 use lifecycle_service::version::THIS;
 use serde_json::Value;
@@ -15,22 +15,29 @@ use crate::config::settings::{EXPORTER, FILE};
 use crate::listing::Filter;
 use crate::store::Trouble;
 
-/// The command to run, with its arguments.
+/// What the command line asks for.
 #[derive(Debug)]
 pub enum Invocation {
+    /// Run a command with the configuration that these flags name and change.
+    Run(Flags, Action),
+    /// Print the JSON Schema of the configuration.
+    Schema,
+    /// Print the version.
+    Version,
+}
+
+/// A command that needs the configuration, with its arguments.
+#[derive(Debug)]
+pub enum Action {
     /// Serve metrics.
-    Serve(Source),
+    Serve,
     /// Apply the migrations.
     Migrate {
-        /// The configuration.
-        source: Source,
         /// Whether to list the migrations instead.
         list: bool,
     },
     /// Build, show or remove the two indexes that make scrapes cheap.
     Prepare {
-        /// The configuration.
-        source: Source,
         /// Whether to remove them.
         remove: bool,
         /// Whether to print the statements only.
@@ -38,8 +45,6 @@ pub enum Invocation {
     },
     /// Print stuck resources.
     Stuck {
-        /// The configuration.
-        source: Source,
         /// The filter.
         filter: Filter,
         /// The most resources to print.
@@ -49,39 +54,9 @@ pub enum Invocation {
     },
     /// List every diagnostic of the configuration.
     Check {
-        /// The configuration.
-        source: Source,
         /// Whether to compare the configuration with the database.
         database: bool,
     },
-    /// Print the JSON Schema of the configuration.
-    Schema,
-    /// Print the version.
-    Version,
-}
-
-impl Invocation {
-    /// Returns where the configuration comes from, for commands that have one.
-    #[must_use]
-    pub fn source(&self) -> Option<&Source> {
-        match self {
-            Self::Serve(source)
-            | Self::Migrate { source, .. }
-            | Self::Prepare { source, .. }
-            | Self::Stuck { source, .. }
-            | Self::Check { source, .. } => Some(source),
-            Self::Schema | Self::Version => None,
-        }
-    }
-}
-
-/// Where the configuration comes from.
-#[derive(Debug, Default)]
-pub struct Source {
-    /// `--config`.
-    pub file: Option<String>,
-    /// The values of flags that set keys.
-    pub flags: Flags,
 }
 
 /// Parses the arguments.
@@ -90,16 +65,12 @@ pub struct Source {
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    Ok(match matches.subcommand() {
-        Some(("serve", matches)) => Invocation::Serve(source(matches)),
-        Some(("migrate", matches)) => Invocation::Migrate { source: source(matches), list: matches.get_flag("list") },
-        Some(("prepare", matches)) => Invocation::Prepare {
-            source: source(matches),
-            remove: matches.get_flag("remove"),
-            dry_run: matches.get_flag("dry-run"),
-        },
-        Some(("stuck", matches)) => Invocation::Stuck {
-            source: source(matches),
+    let Some((name, matches)) = matches.subcommand() else { return Ok(Invocation::Version) };
+    let action = match name {
+        "serve" => Action::Serve,
+        "migrate" => Action::Migrate { list: matches.get_flag("list") },
+        "prepare" => Action::Prepare { remove: matches.get_flag("remove"), dry_run: matches.get_flag("dry-run") },
+        "stuck" => Action::Stuck {
             filter: Filter {
                 kind: matches.get_one::<String>("kind").cloned(),
                 adapter: matches.get_one::<String>("adapter").cloned(),
@@ -109,12 +80,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             limit: matches.get_one::<u32>("limit").copied().unwrap_or_default(),
             json: matches.get_one::<String>("output").is_some_and(|output| output == "json"),
         },
-        Some(("check", matches)) => {
-            Invocation::Check { source: source(matches), database: matches.get_flag("database") }
-        }
-        Some(("schema", _)) => Invocation::Schema,
-        _ => Invocation::Version,
-    })
+        "check" => Action::Check { database: matches.get_flag("database") },
+        "schema" => return Ok(Invocation::Schema),
+        _ => return Ok(Invocation::Version),
+    };
+    Ok(Invocation::Run(arguments::given(&[FILE], &EXPORTER, matches), action))
 }
 
 /// Describes the command line, for [`parse`] and for the test that compares it with `docs/`.
@@ -196,10 +166,6 @@ fn text(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
-fn source(matches: &ArgMatches) -> Source {
-    Source { file: matches.get_one::<String>(FILE.flag).cloned(), flags: arguments::given(&EXPORTER, matches) }
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -218,8 +184,10 @@ mod tests {
     #[test]
     fn stuck_parses_its_filters_and_key_flags() {
         let invocation = parsed("stuck --db-host db --kind Cluster --deleting --limit 5 --output json");
-        let Invocation::Stuck { source, filter, limit, json } = invocation else { panic!("{invocation:?}") };
-        assert_eq!(source.flags, Flags::from([("db-host", "db".to_owned())]));
+        let Invocation::Run(flags, Action::Stuck { filter, limit, json }) = invocation else {
+            panic!("{invocation:?}")
+        };
+        assert_eq!(flags, Flags::from([("db-host", "db".to_owned())]));
         assert_eq!((filter.kind.as_deref(), filter.deleting, limit, json), (Some("Cluster"), Some(true), 5, true));
     }
 }

@@ -36,8 +36,8 @@ mod tests {
             (Box::new(refused()), "connection refused"),
             (Box::new(sqlx::Error::Io(refused())), "error communicating with database: connection refused"),
             (
-                Box::new(StoreError::Connect(sqlx::Error::Io(refused()))),
-                "failed to connect to the database: error communicating with database: connection refused",
+                Box::new(StoreError::Connect { address: "db:5432".to_owned(), source: sqlx::Error::Io(refused()) }),
+                "failed to connect to the database at db:5432: error communicating with database: connection refused",
             ),
             (
                 Box::new(StoreError::Password { file: "f".to_owned(), source: refused() }),

@@ -18,10 +18,10 @@ use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::{files, shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Invocation, Source};
+use crate::args::{Action, Invocation};
 use crate::causes::chain;
 use crate::config::settings::{EXPORTER, FILE};
-use crate::config::{self, AGE_BUCKETS, Config, Environment, Kind, Kinds};
+use crate::config::{self, AGE_BUCKETS, Config, Environment, Flags, Kind, Kinds};
 use crate::figures::Bounds;
 use crate::listing::Filter;
 use crate::scrape::Scraper;
@@ -37,55 +37,57 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// # Errors
 /// Returns the reason why the command failed.
 pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let is_configured = invocation.source().is_none_or(|source| names_database(source, environment));
+    let (flags, action) = match invocation {
+        Invocation::Run(flags, action) => (flags, action),
+        Invocation::Schema => return print(&format!("{:#}\n", config::schema())),
+        Invocation::Version => return print(&format!("{}\n", version::THIS)),
+    };
+    let loaded = config::load(FILE.resolve(&flags, environment).as_deref(), environment, &flags);
+    // Every TLS connection of this process uses ring.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // The program mostly waits for the database, so more threads would only cost memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     let done = runtime.block_on(async {
-        match invocation {
-            Invocation::Serve(source) => serve(load(&source, environment)?).await,
-            Invocation::Migrate { source, list } => migrate(&load(&source, environment)?, list).await,
-            Invocation::Prepare { source, remove, dry_run } => {
-                prepare_database(&load(&source, environment)?, remove, dry_run).await
+        match action {
+            Action::Serve => {
+                let (config, diagnostics) = start(loaded)?;
+                log_diagnostics(&diagnostics);
+                serve(config).await
             }
-            Invocation::Stuck { source, filter, limit, json } => {
-                stuck(&load(&source, environment)?, &filter, limit, json).await
-            }
-            Invocation::Check { source, database } => check(&source, environment, database).await,
-            Invocation::Schema => print(&format!("{:#}\n", config::schema())),
-            Invocation::Version => print(&format!("{}\n", version::THIS)),
+            Action::Migrate { list } => migrate(&start(loaded)?.0, list).await,
+            Action::Prepare { remove, dry_run } => prepare_database(&start(loaded)?.0, remove, dry_run).await,
+            Action::Stuck { filter, limit, json } => stuck(&start(loaded)?.0, &filter, limit, json).await,
+            Action::Check { database } => check(loaded, database).await,
         }
     });
     done.map_err(|error| {
         let is_unreachable = error.downcast_ref().is_some_and(|error: &StoreError| error.reason() == "connection");
         let FileName { flag, variable, .. } = FILE;
         // The usual cause: a person runs `stuck` in the exporter's container and forgets --config.
-        let hint = (is_unreachable && !is_configured)
+        let hint = (is_unreachable && !names_database(&flags, environment))
             .then(|| format!("; no configuration file was given: set --{flag} or {variable}"));
         anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
     })
 }
 
 /// Whether a file, a variable or a flag sets the database's address.
-fn names_database(source: &Source, environment: &Environment) -> bool {
-    let is_set = |key| EXPORTER.sets(key, environment, &source.flags);
-    FILE.resolve(source.file.as_deref(), environment).is_some() || is_set("database.url") || is_set("database.host")
+fn names_database(flags: &Flags, environment: &Environment) -> bool {
+    let is_set = |key| EXPORTER.sets(key, environment, flags);
+    FILE.resolve(flags, environment).is_some() || is_set("database.url") || is_set("database.host")
 }
 
-fn read(source: &Source, environment: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
-    config::load(FILE.resolve(source.file.as_deref(), environment).as_deref(), environment, &source.flags)
+/// A loaded configuration with its warnings, or its errors.
+type Loaded = Result<(Config, Diagnostics), Diagnostics>;
+
+/// Installs the log of a loaded configuration.
+fn start(loaded: Loaded) -> anyhow::Result<(Config, Diagnostics)> {
+    let loaded = loaded.map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
+    let _ = logging::subscriber(loaded.0.log, &Identity::of("reconcile-metrics")).try_init();
+    Ok(loaded)
 }
 
-fn load(source: &Source, environment: &Environment) -> anyhow::Result<Config> {
-    let (config, diagnostics) = read(source, environment)
-        .map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
-    let _ = logging::subscriber(config.log, &Identity::of("reconcile-metrics")).try_init();
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    log_diagnostics(&diagnostics);
-    Ok(config)
-}
-
-async fn check(source: &Source, environment: &Environment, database: bool) -> anyhow::Result<ExitCode> {
-    match read(source, environment) {
+async fn check(loaded: Loaded, database: bool) -> anyhow::Result<ExitCode> {
+    match loaded {
         Ok((config, mut diagnostics)) => {
             for (key, file) in config.files() {
                 if let Err(error) = files::read_text(file, files::SECRET) {
@@ -95,7 +97,6 @@ async fn check(source: &Source, environment: &Environment, database: bool) -> an
                 }
             }
             if database {
-                let _ = rustls::crypto::ring::default_provider().install_default();
                 let store = Store::new(&config.database, &config.kinds);
                 let coverage = store.coverage(config.scrape_timeout).await?;
                 // A scrape needs more rights than `coverage`, so try one as well.
@@ -165,11 +166,11 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let metrics = serve_metrics(shared).await?;
     // Log at the start why the database cannot be read. It may become readable later, so go on.
     scraper.scrape().await;
-    let details = tokio::spawn(scraper.keep_details(stop.clone()));
+    let details = tokio::spawn(scraper.keep_details());
     stop.cancelled().await;
+    details.abort();
     metrics.stop(DRAIN).await;
     health.stop(DRAIN).await;
-    details.abort();
     tracing::info!("Stopped");
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,6 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use tokio::time::MissedTickBehavior;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::{AGE_BUCKETS, Config, DetailsConfig, Kinds};
 use crate::diagnosis::count;
@@ -97,19 +96,13 @@ impl Scraper {
         result.ok()
     }
 
-    /// Reads details every interval until `stop` is cancelled.
-    pub async fn keep_details(self: Arc<Self>, stop: CancellationToken) {
+    /// Reads details every interval, without end.
+    pub async fn keep_details(self: Arc<Self>) {
         let mut interval = tokio::time::interval(self.details.interval);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let renew = async {
-            loop {
-                interval.tick().await;
-                self.renew_details().await;
-            }
-        };
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = renew => {}
+        loop {
+            interval.tick().await;
+            self.renew_details().await;
         }
     }
 

@@ -21,9 +21,9 @@ use crate::config::{self, Checked, Environment};
 /// # Errors
 /// The output cannot be written.
 pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let CheckArgs { source, strict, explain, graph, output } = arguments;
-    let Checked { diagnostics, task } = match paths(source, environment) {
-        Ok(paths) => config::check(&paths, environment, &source.flags, version::THIS.number),
+    let CheckArgs { flags, strict, explain, graph, output } = arguments;
+    let Checked { diagnostics, task } = match paths(flags, environment) {
+        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number),
         Err(diagnostics) => Checked { diagnostics, task: None },
     };
     let diagnostics = if *strict { diagnostics.strict() } else { diagnostics };

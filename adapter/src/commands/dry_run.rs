@@ -11,8 +11,8 @@ use lifecycle_service::version;
 use tracing::level_filters::LevelFilter;
 
 use super::print_diagnostics;
-use crate::args::{ConfigSource, DryRunArgs, LegacyDryRun};
-use crate::config::{Environment, Paths};
+use crate::args::{DryRunArgs, LegacyDryRun};
+use crate::config::{Environment, Flags, Paths};
 use crate::dry_run::legacy::Request;
 use crate::dry_run::{DryRunError, Ending, Streams, run_legacy, run_scenario};
 
@@ -29,12 +29,8 @@ pub fn dry_run(arguments: &DryRunArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// An input file cannot be used, or the trace cannot be printed.
-pub fn legacy_dry_run(
-    source: &ConfigSource,
-    flags: &LegacyDryRun,
-    environment: &Environment,
-) -> anyhow::Result<ExitCode> {
-    let paths = match Paths::resolve(source.adapter.as_deref(), source.task.as_deref(), environment, &Path::exists) {
+pub fn legacy_dry_run(given: &Flags, flags: &LegacyDryRun, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let paths = match Paths::resolve(given, environment, &Path::exists) {
         Ok(paths) => paths,
         Err(diagnostics) => return print_diagnostics(&diagnostics),
     };
@@ -42,7 +38,7 @@ pub fn legacy_dry_run(
         flags,
         paths: &paths,
         environment,
-        config_flags: &source.flags,
+        config_flags: given,
         version: &version::THIS,
         now: Timestamp::now(),
     };

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, why_unreadable};
-use lifecycle_config::settings::{Environment, FileName};
+use lifecycle_config::settings::{Environment, FileName, Flags};
 use lifecycle_service::files;
 
 use super::settings::{ADAPTER_FILE, TASK_FILE};
@@ -27,14 +27,13 @@ impl Paths {
     /// # Errors
     /// A diagnostic for each file that nothing names.
     pub fn resolve(
-        adapter_flag: Option<&str>,
-        task_flag: Option<&str>,
+        flags: &Flags,
         environment: &Environment,
         exists: &dyn Fn(&Path) -> bool,
     ) -> Result<Self, Diagnostics> {
         let default = || ADAPTER_DEFAULTS.iter().map(PathBuf::from).find(|path| exists(path));
-        let adapter = ADAPTER_FILE.resolve(adapter_flag, environment).or_else(default);
-        let task = TASK_FILE.resolve(task_flag, environment);
+        let adapter = ADAPTER_FILE.resolve(flags, environment).or_else(default);
+        let task = TASK_FILE.resolve(flags, environment);
         let mut missing = Diagnostics::default();
         if adapter.is_none() {
             missing.push(missing_path("adapter", ADAPTER_FILE));

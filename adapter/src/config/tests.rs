@@ -464,8 +464,10 @@ fn invalid_deployment_files_are_diagnosed() {
 fn file_paths_resolve_by_flag_then_variable_then_default() {
     let variables = [("HYPERFLEET_ADAPTER_CONFIG", "env.yaml"), ("HYPERFLEET_TASK_CONFIG", "envtask.yaml")];
     let usual = |path: &Path| path == Path::new("./configs/config.yaml");
-    let resolve = |adapter, task, variables: &[_], exists: &dyn Fn(&Path) -> bool| {
-        Paths::resolve(adapter, task, &environment(variables), exists)
+    let resolve = |adapter: Option<&str>, task: Option<&str>, variables: &[_], exists: &dyn Fn(&Path) -> bool| {
+        let given = [("config", adapter), ("task-config", task)];
+        let flags = given.into_iter().filter_map(|(flag, path)| Some((flag, path?.to_owned()))).collect();
+        Paths::resolve(&flags, &environment(variables), exists)
             .map(|paths| format!("{} {}", paths.adapter.display(), paths.task.display()))
             .map_err(|diagnostics| diagnostics.all().len())
     };

@@ -38,9 +38,10 @@ pub fn switch(argument: Arg) -> Arg {
     argument.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
 }
 
-/// Returns the table's flags that are given on the command line.
+/// Returns the flags of the files and of the table that are given on the command line.
 #[must_use]
-pub fn given(table: &Table, matches: &ArgMatches) -> Flags {
-    let flags = table.settings.iter().filter_map(|setting| setting.flag);
+pub fn given(files: &[FileName], table: &Table, matches: &ArgMatches) -> Flags {
+    let of_keys = table.settings.iter().filter_map(|setting| setting.flag);
+    let flags = files.iter().map(|file| file.flag).chain(of_keys);
     flags.filter_map(|flag| Some((flag, matches.get_one::<String>(flag)?.clone()))).collect()
 }

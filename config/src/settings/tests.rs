@@ -127,7 +127,8 @@ fn flag_takes_precedence_over_the_variable_of_a_file_name() {
         (None, &Environment::new(), None),
     ];
     for (flag, environment, expected) in cases {
-        let path = FILE.resolve(flag, environment);
+        let flags = flag.map(|path: &str| (FILE.flag, path.to_owned())).into_iter().collect();
+        let path = FILE.resolve(&flags, environment);
         assert_eq!(path.as_deref(), expected.map(std::path::Path::new), "{flag:?}");
     }
 }

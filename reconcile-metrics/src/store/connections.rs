@@ -32,8 +32,13 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The server refused the connection.
-    #[error("failed to connect to the database")]
-    Connect(#[source] sqlx::Error),
+    #[error("failed to connect to the database at {address}")]
+    Connect {
+        /// Host and port, or the directory of a Unix socket and the port.
+        address: String,
+        /// The error of the client.
+        source: sqlx::Error,
+    },
     /// No connection was made within the time limit.
     #[error("no connection to the database within {0:?}")]
     Unreachable(Duration),
@@ -57,7 +62,7 @@ impl StoreError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Busy | Self::Timeout(_) => "timeout",
-            Self::Password { .. } | Self::Connect(_) | Self::Unreachable(_) => "connection",
+            Self::Password { .. } | Self::Connect { .. } | Self::Unreachable(_) => "connection",
             Self::Schema(_) => "schema",
             Self::Permission(_) => "permission",
             Self::Query(error) if is_lost(error) => "connection",
@@ -232,7 +237,9 @@ const CHECK_CLIENT_SINCE: u32 = 140_000;
 async fn open(config: &DatabaseConfig) -> Result<PgConnection, StoreError> {
     let connect = async {
         let options = options(config).await?.disable_statement_logging();
-        let mut connection = PgConnection::connect_with(&options).await.map_err(StoreError::Connect)?;
+        let connected = PgConnection::connect_with(&options).await;
+        let address = || format!("{}:{}", options.get_host(), options.get_port());
+        let mut connection = connected.map_err(|source| StoreError::Connect { address: address(), source })?;
         if connection.server_version_num().is_some_and(|version| version >= CHECK_CLIENT_SINCE) {
             // Some operating systems do not support it; there only `statement_timeout` ends the statement.
             let _ = sqlx::raw_sql(CHECK_CLIENT).execute(&mut connection).await;

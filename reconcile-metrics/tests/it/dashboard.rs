@@ -6,7 +6,6 @@ use std::process::Stdio;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::Value;
 use tokio::process::{Child, Command};
-use tokio_util::sync::CancellationToken;
 
 use crate::promtool::{as_sent, dashboard, queries, repository};
 use crate::world::{Exporter, KINDS, World};
@@ -63,8 +62,7 @@ async fn every_panel_has_data() {
     let mut world = World::migrated().await;
     crate::stuck::troubled(&mut world).await;
     let exporter = world.exporter(KINDS).await;
-    let stop = CancellationToken::new();
-    let details = tokio::spawn(exporter.scraper.clone().keep_details(stop.clone()));
+    let details = tokio::spawn(exporter.scraper.clone().keep_details());
     let prometheus = Prometheus::scraping(&exporter).await;
     let client = reqwest::Client::new();
 
@@ -98,6 +96,5 @@ async fn every_panel_has_data() {
     })
     .await
     .unwrap();
-    stop.cancel();
-    details.await.unwrap();
+    details.abort();
 }
