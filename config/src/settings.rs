@@ -236,6 +236,30 @@ impl Settings {
     }
 }
 
+/// Loads a configuration: merges the document with variables and flags, decodes it, and calls `resolve`, which
+/// applies the program's defaults and rules. Returns warnings beside the configuration.
+///
+/// # Errors
+/// Every diagnostic, if one of them is an error.
+pub fn load<S: DeserializeOwned, C>(
+    table: &Table,
+    schema: &Value,
+    document: Document,
+    environment: &Environment,
+    flags: &Flags,
+    resolve: impl FnOnce(S, Resolver<'_>) -> Option<C>,
+) -> Result<(C, Diagnostics), Diagnostics> {
+    let mut diagnostics = Diagnostics::default();
+    let settings = Settings::merge(table, schema, document, environment, flags, &mut diagnostics);
+    let spec = settings.decode(&mut diagnostics);
+    let config = spec.and_then(|spec| resolve(spec, Resolver::new(&settings, &mut diagnostics)));
+    diagnostics.sort();
+    match config {
+        Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
+        Some(_) | None => Err(diagnostics),
+    }
+}
+
 fn set<'e>(environment: &'e Environment, name: &str) -> Option<&'e String> {
     environment.get(name).filter(|text| !text.is_empty())
 }

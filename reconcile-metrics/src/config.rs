@@ -11,7 +11,6 @@ use std::time::Duration;
 use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
 use lifecycle_config::document::Document;
-use lifecycle_config::settings::{Resolver, Settings};
 use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
@@ -172,16 +171,14 @@ pub fn parse(
 ) -> Result<(Config, Diagnostics), Diagnostics> {
     // `database.url` may contain a password, so diagnostics must not quote the file.
     let document = Document::parse_secret(file, text)?;
-    let mut diagnostics = Diagnostics::default();
-    let settings = Settings::merge(&EXPORTER, &schema(), document, environment, flags, &mut diagnostics);
-    let spec: Option<ExporterSpec> = settings.decode(&mut diagnostics);
-    let resolver = Resolver::new(&settings, &mut diagnostics);
-    let config = spec.and_then(|spec| resolve::resolve(&spec, resolver, environment));
-    diagnostics.sort();
-    match config {
-        Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
-        Some(_) | None => Err(diagnostics),
-    }
+    lifecycle_config::settings::load(
+        &EXPORTER,
+        &schema(),
+        document,
+        environment,
+        flags,
+        |spec: ExporterSpec, resolver| resolve::resolve(&spec, resolver, environment),
+    )
 }
 
 /// Returns the JSON Schema of the file.

@@ -14,7 +14,7 @@ use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 use lifecycle_config::duration::{self, Units};
-use lifecycle_config::settings::{Environment, Flags, Resolver, Settings};
+use lifecycle_config::settings::{self, Environment, Flags, Resolver};
 use serde_json::Value;
 
 use self::spec::{BrokerFileSpec, PubSubSpec, RabbitMqSpec};
@@ -187,15 +187,9 @@ pub fn load(path: Option<&FilePath>, environment: &Environment) -> Result<(Broke
 pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<(BrokerConfig, Diagnostics), Diagnostics> {
     // The Go adapter's broker library ignores the case of keys.
     let document = Document::parse_secret(file, text)?.with_lower_case_keys();
-    let mut diagnostics = Diagnostics::default();
-    let settings = Settings::merge(&BROKER, &schema(), document, environment, &Flags::new(), &mut diagnostics);
-    let spec: Option<BrokerFileSpec> = settings.decode(&mut diagnostics);
-    let config = spec.and_then(|spec| resolve(&mut Resolver::new(&settings, &mut diagnostics), spec));
-    diagnostics.sort();
-    match config {
-        Some(config) if !diagnostics.has_errors() => Ok((config, diagnostics)),
-        Some(_) | None => Err(diagnostics),
-    }
+    settings::load(&BROKER, &schema(), document, environment, &Flags::new(), |spec, mut resolver| {
+        resolve(&mut resolver, spec)
+    })
 }
 
 /// The JSON Schema of the broker's file.
