@@ -52,7 +52,8 @@ pub struct Policy {
     /// The adapters of this installation: objects of other adapters are kept.
     pub adapters: BTreeSet<String>,
     /// Matches the whole label `hyperfleet.io/resource-id` of objects that may be deleted. A task's author can
-    /// write a resource's *name* into that label, and the API rightly answers that no resource has that id.
+    /// write a resource's *name* into that label, and the API rightly answers that no resource has that id. Anchor
+    /// it, as `^(?:a|ab)$`: of a match that may end early, the first alternative counts, and keeps the object.
     pub resource_id: Regex,
     /// The least time between the two passes in which the API says that the resource does not exist.
     pub grace: Duration,
@@ -71,7 +72,8 @@ pub struct Policy {
 pub struct Limits {
     /// The most orphans.
     pub objects: u64,
-    /// The most orphans as a share of all objects of this installation, in percent, rounded down.
+    /// The most orphans as a share of the objects that could be orphans ([`Census::sweepable`]), in percent, rounded
+    /// down.
     pub percent: u64,
 }
 

@@ -95,8 +95,8 @@ pub async fn survey(
     if !inventory.unread.is_empty() {
         holds.push(Hold::IncompleteInventory { unread: inventory.unread.clone() });
     }
-    holds.extend(too_many(&policy.limits, strikes.count(), census.inventory()));
-    let newer = census.newer_than_owner(|id| answers.of(id));
+    holds.extend(too_many(&policy.limits, strikes.count(), census.sweepable()));
+    let newer = strikes.newer(census.newer_than_owner(|id| answers.of(id)));
     if let Some(example) = newer.first().cloned() {
         holds.push(Hold::ApiWentBack { count: newer.len() as u64, example });
     }

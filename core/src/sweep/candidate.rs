@@ -22,7 +22,7 @@ pub struct Candidate {
     pub adapter: String,
     /// The label `hyperfleet.io/resource-id`; empty if missing.
     pub resource_id: String,
-    /// The annotation `hyperfleet.io/generation`; zero if missing or no number.
+    /// The annotation `hyperfleet.io/generation`; zero if missing or not a number.
     pub generation: Generation,
     /// When the API server created the object; `None` if that is unreadable.
     pub created: Option<Timestamp>,
@@ -52,14 +52,14 @@ impl Candidate {
             adapter: label(keys::ADAPTER),
             resource_id: label(keys::RESOURCE_ID),
             generation: annotation(keys::GENERATION)
-                .and_then(|text| text.parse().ok())
+                .and_then(|text| text.trim().parse().ok())
                 .map(Generation)
                 .unwrap_or_default(),
             created: metadata.get("creationTimestamp").and_then(Value::as_str).and_then(|created| created.parse().ok()),
             is_terminating: is_set("deletionTimestamp"),
             has_owner: is_set("ownerReferences")
                 && metadata["ownerReferences"].as_array().is_none_or(|owners| !owners.is_empty()),
-            is_disowned: text("labels", keys::DISOWNED).is_some(),
+            is_disowned: metadata.get("labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some()),
             proof: annotation(keys::OWNERSHIP_PROOF).map(str::to_owned),
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::verdict::identified;
+use super::verdict::{identified, unclaimed};
 use super::{Candidate, Keep, OwnerAnswer, Policy};
 use crate::id::{Generation, GroupVersionKind};
 use crate::object_ref::ObjectRef;
@@ -20,6 +20,7 @@ pub struct Census {
     namespaces: BTreeMap<String, u64>,
     unidentified: BTreeMap<(usize, Keep), u64>,
     inventory: u64,
+    sweepable: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -72,6 +73,7 @@ impl Census {
             return;
         }
         self.inventory += 1;
+        self.sweepable += u64::from(unclaimed(candidate, policy).is_ok());
         if !self.owners.contains_key(&candidate.resource_id) {
             self.owners.insert(candidate.resource_id.clone(), Owner::default());
         }
@@ -86,6 +88,14 @@ impl Census {
     #[must_use]
     pub fn inventory(&self) -> u64 {
         self.inventory
+    }
+
+    /// How many objects would be orphans if the API had lost every resource: those of which the API can be asked, and
+    /// which nothing else claims. The limit in percent is a share of them. As a share of the whole inventory, it would
+    /// let every orphan go where most objects are claimed.
+    #[must_use]
+    pub fn sweepable(&self) -> u64 {
+        self.sweepable
     }
 
     /// Every listed kind, and how many labelled objects of any adapter it has.
@@ -116,7 +126,7 @@ impl Census {
     }
 
     /// Whether labelled objects live in this object: in a namespace, or as objects of a custom kind that this
-    /// `CustomResourceDefinition` defines. They may belong to others.
+    /// `CustomResourceDefinition` defines. They may belong to others. A custom kind that was not listed may have objects.
     #[must_use]
     pub fn contains(&self, candidate: &Candidate) -> bool {
         let name = &candidate.object.name;
@@ -124,7 +134,8 @@ impl Census {
             ("", "Namespace") => self.namespaces.get(name).is_some_and(|objects| *objects > 0),
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 let defines = |kind: &&Kind| format!("{}.{}", kind.plural, kind.kind.group) == *name;
-                self.kinds.iter().find(defines).is_some_and(|kind| kind.objects > 0)
+                let mut listed = self.kinds.iter().filter(defines).peekable();
+                listed.peek().is_none() || listed.any(|kind| kind.objects > 0)
             }
             _ => false,
         }

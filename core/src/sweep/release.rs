@@ -44,7 +44,7 @@ pub enum Hold {
     TooManyOrphans {
         /// How many objects are orphans, as far as known.
         orphans: u64,
-        /// How many objects of this installation there are.
+        /// How many objects could be orphans ([`Census::sweepable`](super::Census::sweepable)).
         inventory: u64,
         /// The most orphans with which a pass deletes anything.
         limit: u64,
@@ -75,7 +75,8 @@ impl Hold {
 
     /// Whether a person can approve the plan despite this reason. Nobody can where the pass did not see what it
     /// has to judge.
-    fn is_approvable(&self) -> bool {
+    #[must_use]
+    pub fn is_approvable(&self) -> bool {
         match self {
             Self::IncompleteInventory { .. } | Self::NoCanary { .. } => false,
             Self::TooManyOrphans { .. } | Self::ApiWentBack { .. } => true,

@@ -44,7 +44,7 @@ macro_rules! keeps {
 keeps! {
     ForeignAdapter, "foreign_adapter", "its adapter is not among the configured `adapters`";
     Disowned, "disowned", "an adapter disowned it";
-    NoIdentity, "no_identity", "its UID is missing, so no deletion could be fenced";
+    NoIdentity, "no_identity", "its UID, kind or name is missing, so no deletion could be fenced";
     NoResourceId, "no_resource_id", "it lacks the label hyperfleet.io/resource-id";
     OddResourceId, "odd_resource_id", "its hyperfleet.io/resource-id does not have the form of the API's ids";
     OwnerExists, "owner_exists", "its API resource exists";
@@ -54,10 +54,10 @@ keeps! {
     Forged, "forged", "its ownership proof is missing or not valid";
     ClusterScoped, "cluster_scoped", "its kind is cluster-scoped, and `kinds.cluster_scoped` does not allow it";
     TooYoung, "too_young", "it is younger than `min_age`";
-    NotEmpty, "not_empty", "it still contains labelled objects, which go first";
+    NotEmpty, "not_empty", "it contains labelled objects, which go first, or objects that were not listed";
     Grace, "grace", "its API resource has not been gone for `grace` yet";
     Replaced, "replaced", "another object has its name by now";
-    Changed, "changed", "its labels named another adapter or API resource when it was read again";
+    Changed, "changed", "its adapter, API resource or generation was another one when it was read again";
 }
 
 impl fmt::Display for Keep {
@@ -68,8 +68,9 @@ impl fmt::Display for Keep {
 
 /// Judges one object.
 ///
-/// An object whose owner is gone, and which nothing else claims, gets a strike, or keeps the one it has. `contains_others`
-/// says whether labelled objects live in the candidate ([`Census::contains`](super::Census::contains)).
+/// An object whose owner is gone, and which nothing else claims, gets a strike, or keeps the one it has. Any other
+/// object loses its strike, except that an unknown answer about the same owner proves nothing. `contains_others` says
+/// whether labelled objects live in the candidate ([`Census::contains`](super::Census::contains)).
 #[must_use]
 pub fn judge(
     candidate: &Candidate,
@@ -80,11 +81,18 @@ pub fn judge(
     now: Timestamp,
 ) -> Verdict {
     if let Err(keep) = identified(candidate, policy) {
+        strikes.drop_of(candidate);
         return Verdict::Keep(keep);
     }
     match owner {
-        OwnerAnswer::Exists(_) => return Verdict::Keep(Keep::OwnerExists),
-        OwnerAnswer::Unknown => return Verdict::Keep(Keep::OwnerUnknown),
+        OwnerAnswer::Exists(_) => {
+            strikes.drop_of(candidate);
+            return Verdict::Keep(Keep::OwnerExists);
+        }
+        OwnerAnswer::Unknown => {
+            strikes.drop_of_former_owner(candidate);
+            return Verdict::Keep(Keep::OwnerUnknown);
+        }
         OwnerAnswer::Gone => {}
     }
     if let Err(keep) = unclaimed(candidate, policy) {
@@ -98,13 +106,17 @@ pub fn judge(
     if contains_others {
         return Verdict::Keep(Keep::NotEmpty);
     }
-    if !has_passed(since, policy.grace, now) {
+    // Without a grace, the first strike still is not the second.
+    if since == now || !has_passed(since, policy.grace, now) {
         return Verdict::Keep(Keep::Grace);
     }
     Verdict::Delete
 }
 
 /// Judges an object once more, as it was read just before its deletion.
+///
+/// A new generation shows that an adapter handled an event of the API resource in between, so the resource may live.
+/// What an object contains is not part of the object: the caller lists that again.
 ///
 /// # Errors
 ///
@@ -114,7 +126,8 @@ pub fn recheck(judged: &Candidate, live: &Candidate, policy: &Policy) -> Result<
         return Err(Keep::Replaced);
     }
     identified(live, policy)?;
-    if live.adapter != judged.adapter || live.resource_id != judged.resource_id {
+    let owner = |object: &Candidate| (object.adapter.clone(), object.resource_id.clone(), object.generation);
+    if owner(live) != owner(judged) {
         return Err(Keep::Changed);
     }
     unclaimed(live, policy)
@@ -126,13 +139,14 @@ pub fn recheck(judged: &Candidate, live: &Candidate, policy: &Policy) -> Result<
 ///
 /// The object is kept, whatever the API says.
 pub fn identified(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
-    if !policy.adapters.contains(&candidate.adapter) {
+    if candidate.adapter.is_empty() || !policy.adapters.contains(&candidate.adapter) {
         return Err(Keep::ForeignAdapter);
     }
     if candidate.is_disowned {
         return Err(Keep::Disowned);
     }
-    if candidate.uid.is_empty() {
+    let identity = [&candidate.uid, &candidate.object.kind.kind, &candidate.object.name];
+    if identity.into_iter().any(String::is_empty) {
         return Err(Keep::NoIdentity);
     }
     if candidate.resource_id.is_empty() {
@@ -145,8 +159,12 @@ pub fn identified(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
     Ok(())
 }
 
-/// Whether nobody but the API resource that is gone has a claim on the object.
-fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
+/// Whether nobody but the object's API resource has a claim on it, so that it would go with the resource.
+///
+/// # Errors
+///
+/// The object is kept, even if its API resource is gone.
+pub(super) fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
     if candidate.is_terminating {
         return Err(Keep::Terminating);
     }
