@@ -95,3 +95,6 @@ pub enum OwnerAnswer {
     /// No answer proves either.
     Unknown,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::destination::Destination;
+use crate::id::GroupVersionKind;
+use crate::keys;
+use jiff::Timestamp;
+
+mod candidate;
+mod census;
+mod kinds;
+mod plan;
+mod properties;
+mod recheck;
+mod release;
+mod strikes;
+mod verdict;
+
+/// The id of the API resource that [`config_map`] names.
+const ID: &str = "0198c0de-0000-7000-8000-000000000001";
+/// The id of another API resource.
+const OTHER_ID: &str = "0198c0de-0000-7000-8000-000000000002";
+const GRACE: u64 = 3600;
+const MIN_AGE: u64 = 600;
+
+/// The time `seconds` after the creation of every object.
+fn at(seconds: u64) -> Timestamp {
+    "2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap() + Duration::from_secs(seconds)
+}
+
+static UUID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$").unwrap());
+
+/// Asks for no proof, and allows nothing that is cluster-scoped.
+fn policy() -> Policy {
+    Policy {
+        adapters: BTreeSet::from(["infra".to_owned(), "dns".to_owned()]),
+        resource_id: UUID.clone(),
+        grace: Duration::from_secs(GRACE),
+        min_age: Duration::from_secs(MIN_AGE),
+        cluster_scoped: Vec::new(),
+        signer: None,
+        limits: Limits { objects: 10, percent: 50 },
+    }
+}
+
+/// An object that goes if its API resource is gone.
+fn config_map() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "settings",
+            "namespace": "team",
+            "uid": "u1",
+            "creationTimestamp": "2026-03-01T12:00:00Z",
+            "labels": { keys::ADAPTER: "infra", keys::RESOURCE_ID: ID },
+            "annotations": { keys::GENERATION: "3" },
+        },
+    })
+}
+
+fn candidate() -> Candidate {
+    Candidate::of(&config_map(), Destination::ThisCluster)
+}
+
+/// [`candidate`] with another name and UID.
+fn named(name: &str, uid: &str) -> Candidate {
+    let mut candidate = candidate();
+    candidate.object.name = name.to_owned();
+    candidate.uid = uid.to_owned();
+    candidate
+}
+
+fn kind(api_version: &str, kind: &str) -> GroupVersionKind {
+    GroupVersionKind::new(api_version, kind)
+}
+
+fn patterns(texts: &[&str]) -> Vec<KindPattern> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}

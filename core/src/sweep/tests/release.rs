@@ -1,0 +1,121 @@
+use super::*;
+use crate::id::Generation;
+use crate::sweep::census::Newer;
+use crate::sweep::release::too_many;
+
+fn newer() -> Newer {
+    Newer { resource_id: ID.to_owned(), owner: Generation(2), object: candidate().object, generation: Generation(3) }
+}
+
+fn holds() -> [Hold; 4] {
+    [
+        Hold::IncompleteInventory { unread: vec!["Job: forbidden".to_owned(), "Secret: timeout".to_owned()] },
+        Hold::NoCanary { why: "it has no resource at all".to_owned() },
+        Hold::TooManyOrphans { orphans: 7, inventory: 10, limit: 5 },
+        Hold::ApiWentBack { count: 2, example: newer() },
+    ]
+}
+
+#[test]
+fn lower_limit_holds_a_pass() {
+    // Objects, percent, inventory, the most orphans.
+    let cases = [
+        ("both equal", 10, 10, 100, 10),
+        ("the number is lower", 9, 10, 100, 9),
+        ("the share is lower", 11, 10, 100, 10),
+        ("a share is rounded down", 10, 10, 99, 9),
+        ("a share below one object", 10, 10, 9, 0),
+        ("an empty inventory", 10, 10, 0, 0),
+        ("no objects", 0, 100, 100, 0),
+        ("no percent", 10, 0, 100, 0),
+        ("more than all", 10, 300, 2, 6),
+        ("an inventory of absurd size", 10, 100, u64::MAX, 10),
+    ];
+    for (name, objects, percent, inventory, limit) in cases {
+        let limits = Limits { objects, percent };
+        assert_eq!(limits.of(inventory), limit, "{name}");
+        assert_eq!(too_many(&limits, limit, inventory), None, "{name}");
+        let orphans = limit + 1;
+        let hold = Hold::TooManyOrphans { orphans, inventory, limit };
+        assert_eq!(too_many(&limits, orphans, inventory), Some(hold), "{name}");
+    }
+}
+
+#[test]
+fn pass_without_holds_goes_without_approval() {
+    let plan = SweepPlan::new(vec![candidate()]);
+    assert_eq!(release(&plan, Vec::new(), None, at(0)), Release::Go);
+}
+
+#[test]
+fn approval_releases_exactly_its_plan_until_it_expires() {
+    let plan = SweepPlan::new(vec![named("a", "u1"), named("b", "u2")]);
+    let [_, _, too_many, went_back] = holds();
+    let holds = vec![too_many, went_back];
+    let approved = |hash: &str, now| {
+        let approval = Approval { hash: hash.to_owned(), expires: at(100) };
+        release(&plan, holds.clone(), Some(&approval), at(now)) == Release::Approved(holds.clone())
+    };
+    assert!(approved(plan.hash(), 0) && approved(plan.hash(), 99));
+    assert!(!approved(plan.hash(), 100), "at its expiry");
+    assert!(!approved(plan.hash(), 101), "after its expiry");
+    for (name, objects) in [
+        ("a part of the plan", vec![named("a", "u1")]),
+        ("a longer plan", vec![named("a", "u1"), named("b", "u2"), named("c", "u3")]),
+        ("a plan with a recreated namesake", vec![named("a", "u1"), named("b", "u3")]),
+        ("an empty plan", Vec::new()),
+    ] {
+        assert!(!approved(SweepPlan::new(objects).hash(), 0), "{name}");
+    }
+    for hash in ["", &plan.hash()[..31], &plan.hash().to_uppercase(), &format!("{} ", plan.hash())] {
+        assert!(!approved(hash, 0), "`{hash}`");
+    }
+    assert_eq!(release(&plan, holds.clone(), None, at(0)), Release::Held(holds.clone()));
+}
+
+#[test]
+fn approval_does_not_release_what_the_pass_did_not_see() {
+    let plan = SweepPlan::new(vec![candidate()]);
+    let approval = Approval { hash: plan.hash().to_owned(), expires: at(100) };
+    for (hold, is_approvable) in holds().into_iter().zip([false, false, true, true]) {
+        assert_eq!(hold.is_approvable(), is_approvable, "{hold}");
+        let alone = release(&plan, vec![hold.clone()], Some(&approval), at(0));
+        let [_, _, other, _] = holds();
+        let both = release(&plan, vec![other.clone(), hold.clone()], Some(&approval), at(0));
+        if is_approvable {
+            assert_eq!(alone, Release::Approved(vec![hold.clone()]));
+            assert_eq!(both, Release::Approved(vec![other, hold]));
+        } else {
+            assert_eq!(alone, Release::Held(vec![hold.clone()]));
+            assert_eq!(both, Release::Held(vec![other, hold]));
+        }
+    }
+}
+
+#[test]
+fn approval_is_printed_as_it_is_read() {
+    let approval = Approval { hash: "2f0c".to_owned(), expires: at(0) };
+    assert_eq!(approval.to_string(), "2f0c 2026-03-01T12:00:00Z");
+    assert_eq!(approval.to_string().parse(), Ok(approval));
+    for text in ["", "2f0c", "2f0c ", "2f0c tomorrow", "2f0c  2026-03-01T12:00:00Z", "2f0c 2026-03-01T12:00:00Z now"] {
+        let refused = text.parse::<Approval>().unwrap_err();
+        assert!(refused.to_string().starts_with("is no approval"), "{text}");
+    }
+}
+
+#[test]
+fn holds_are_printed_with_their_figures() {
+    assert_eq!(holds().map(|hold| hold.label()), Hold::LABELS);
+    assert_eq!(
+        holds().map(|hold| hold.to_string()),
+        [
+            "2 list(s) of objects could not be read, the first: Job: forbidden".to_owned(),
+            "the API cannot be trusted: it has no resource at all".to_owned(),
+            "7 of 10 objects are orphans, and the limit is 5".to_owned(),
+            format!(
+                "2 API resource(s) are older than their objects, as after a restored backup; {ID} has generation 2, \
+                 and ConfigMap team/settings was made for generation 3"
+            ),
+        ]
+    );
+}
