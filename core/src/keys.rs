@@ -21,3 +21,5 @@ pub const DISOWNED: &str = "hyperfleet.io/disowned";
 pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
 /// Annotation: proof that a holder of the signing key stamped the object's labels.
 pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";
+/// Annotation of the sweeper's Lease: the plan that a person approved, and until when.
+pub const SWEEP_APPROVAL: &str = "hyperfleet.io/sweep-approval";

@@ -9,8 +9,12 @@
 pub mod act;
 pub mod api;
 pub mod audit;
+pub mod config;
 pub mod inventory;
 pub mod leader;
 pub mod objects;
 pub mod owners;
+pub mod report;
+pub mod rights;
 pub mod survey;
+pub mod world;

@@ -100,8 +100,7 @@ pub async fn survey(
     if let Some(example) = newer.first().cloned() {
         holds.push(Hold::ApiWentBack { count: newer.len() as u64, example });
     }
-    let due = orphans.iter().filter(|(_, verdict)| *verdict == Verdict::Delete).map(|(candidate, _)| candidate.clone());
-    let plan = SweepPlan::new(due.collect());
+    let plan = due(&orphans);
     Survey {
         kinds: census.kinds().map(|(kind, objects)| (kind.clone(), objects)).collect(),
         inventory: census.inventory(),
@@ -115,7 +114,26 @@ pub async fn survey(
     }
 }
 
+fn due(orphans: &[(Candidate, Verdict)]) -> SweepPlan {
+    let due = orphans.iter().filter(|(_, verdict)| *verdict == Verdict::Delete);
+    SweepPlan::new(due.map(|(candidate, _)| candidate.clone()).collect())
+}
+
 impl Survey {
+    /// What a sweep deletes once the grace has passed, if the API then says the same.
+    #[must_use]
+    pub fn after_grace(mut self, now: Timestamp) -> Self {
+        for (_, verdict) in &mut self.orphans {
+            if *verdict == Verdict::Keep(Keep::Grace) {
+                *verdict = Verdict::Delete;
+            }
+        }
+        self.kept.retain(|(_, keep), _| *keep != Keep::Grace);
+        self.plan = due(&self.orphans);
+        self.release = release(&self.plan, self.holds().to_vec(), None, now);
+        self
+    }
+
     /// The reasons for which nothing is deleted, or would not be without a person's approval.
     #[must_use]
     pub fn holds(&self) -> &[Hold] {
@@ -125,3 +143,6 @@ impl Survey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

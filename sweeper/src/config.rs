@@ -1,0 +1,146 @@
+//! Loads the configuration from a file, environment variables and flags.
+//!
+//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
+//! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lifecycle_config::decode::schema_of;
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
+use lifecycle_config::document::Document;
+use lifecycle_config::settings as merge;
+use lifecycle_core::sweep::Policy;
+use lifecycle_service::files;
+use lifecycle_service::logging::LogSettings;
+use serde_json::Value;
+
+mod resolve;
+pub mod settings;
+pub mod spec;
+
+pub use lifecycle_config::settings::{Environment, Flags};
+
+use crate::inventory::KindFilter;
+use settings::{FILE, SWEEPER};
+use spec::SweeperSpec;
+
+/// The configuration with every default applied.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Which objects may be deleted.
+    pub policy: Policy,
+    /// Which kinds are listed.
+    pub filter: KindFilter,
+    /// Whether passes only report.
+    pub dry_run: bool,
+    /// The time between two passes.
+    pub interval: Duration,
+    /// The most deletions at the same time.
+    pub deletions_at_once: NonZeroUsize,
+    /// The HyperFleet API.
+    pub api: ApiConfig,
+    /// The client of the Kubernetes API.
+    pub kubernetes: KubernetesConfig,
+    /// The Lease of the leader.
+    pub lease: LeaseConfig,
+    /// The record of deletions.
+    pub audit: AuditConfig,
+    /// Level, format and stream of the log.
+    pub log: LogSettings,
+    /// The address of probes.
+    pub health_listen: SocketAddr,
+    /// The address at which the sweeper serves `/metrics`.
+    pub metrics_listen: SocketAddr,
+}
+
+/// The HyperFleet API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// The API's URL.
+    pub base_url: String,
+    /// The API version in paths; empty means v1.
+    pub version: String,
+    /// The time limit of one request.
+    pub timeout: Duration,
+    /// The file of the bearer token.
+    pub token_file: Option<PathBuf>,
+    /// The most requests in one second.
+    pub requests_per_second: u32,
+}
+
+/// The client of the Kubernetes API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubernetesConfig {
+    /// The kubeconfig file; without it, the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// The most requests in one second.
+    pub requests_per_second: u32,
+}
+
+/// The Lease of the leader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseConfig {
+    /// The Lease's namespace; `None` outside a pod, if none is configured.
+    pub namespace: Option<String>,
+    /// The Lease's name.
+    pub name: String,
+    /// How long other replicas wait for a sign of the leader.
+    pub duration: Duration,
+    /// How long the leader acts without renewing.
+    pub renew_deadline: Duration,
+    /// The time between two attempts.
+    pub retry: Duration,
+}
+
+/// The record of deletions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// The file; standard output without one.
+    pub file: Option<PathBuf>,
+    /// Whether the record contains the data of Secrets.
+    pub secrets: bool,
+}
+
+/// Reads and loads the configuration file; without a path it loads flags and variables alone.
+///
+/// # Errors
+/// Returns every diagnostic, also if the file cannot be read.
+pub fn load(
+    path: Option<&Path>,
+    environment: &Environment,
+    flags: &Flags,
+) -> Result<(Config, Diagnostics), Diagnostics> {
+    let Some(path) = path else { return parse("no configuration file", "{}", environment, flags) };
+    let file = path.display().to_string();
+    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
+        let help = format!("name a readable file by --{} or {}", FILE.flag, FILE.variable);
+        Diagnostics::from(Diagnostic::unreadable(&file, &error, Some(help)))
+    })?;
+    parse(&file, &text, environment, flags)
+}
+
+/// Loads a configuration from the file's text. Returns warnings beside the configuration.
+///
+/// # Errors
+/// Returns every diagnostic.
+pub fn parse(
+    file: &str,
+    text: &str,
+    environment: &Environment,
+    flags: &Flags,
+) -> Result<(Config, Diagnostics), Diagnostics> {
+    let document = Document::parse(file, text)?;
+    merge::load(&SWEEPER, &schema(), document, environment, flags, resolve::resolve)
+}
+
+/// Returns the JSON Schema of the file.
+#[must_use]
+pub fn schema() -> Value {
+    schema_of::<SweeperSpec>()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Applies defaults, parses patterns, and checks rules that the JSON Schema cannot express.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lifecycle_config::settings::Resolver;
+use lifecycle_core::proof::Signer;
+use lifecycle_core::sweep::{KindPattern, Limits, Policy};
+use lifecycle_service::files;
+use lifecycle_service::logging::Output;
+use lifecycle_service::settings::{health_listen, log, metrics_listen};
+use regex::Regex;
+
+use super::spec::{LeaseSpec, SweeperSpec};
+use super::{ApiConfig, AuditConfig, Config, KubernetesConfig, LeaseConfig};
+use crate::inventory::KindFilter;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The default of `limits.deletions_at_once`, and its highest value.
+const DELETIONS_AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
+const MOST_AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+
+/// A UUID as the API writes it.
+const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+
+/// The kinds that Kubernetes' own controllers write, some of them with the labels of another object.
+const EXCLUDED: [&str; 5] =
+    ["core/Endpoints", "discovery.k8s.io/EndpointSlice", "core/Event", "events.k8s.io/Event", "metrics.k8s.io/*"];
+
+/// The namespace of the pod, where Kubernetes mounts the service account.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Checks the values and applies the defaults; `None` if the pattern of ids is no regular expression.
+pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<Config> {
+    let r = &mut resolver;
+    if spec.adapters.is_empty() {
+        r.error(
+            "adapters",
+            "is required",
+            "list the names of this installation's adapters, such as `[cluster-provisioner]`",
+        );
+    }
+    if spec.adapters.iter().any(String::is_empty) {
+        r.error("adapters", "has an empty name", "write each adapter's `adapter.name`");
+    }
+    if spec.api.base_url.as_deref().unwrap_or_default().is_empty() {
+        r.error("api.base_url", "is required", "write the API's URL, such as `http://hyperfleet-api:8000`");
+    }
+    let pattern = spec.resource_id_pattern.as_deref().unwrap_or(UUID);
+    let resource_id = Regex::new(&format!("^(?:{pattern})$"));
+    if let Err(error) = &resource_id {
+        r.error("resource_id_pattern", format!("is no regular expression: {error}"), None);
+    }
+    let excluded = || EXCLUDED.map(str::to_owned).to_vec();
+    let signing_key_file = spec.signing_key_file.as_deref().filter(|file| !file.is_empty());
+    let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
+    let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
+    let cluster_scoped = patterns(r, "kinds.cluster_scoped", &spec.kinds.cluster_scoped);
+    let signer = signing_key_file.and_then(|file| signer(r, file));
+    let limits = Limits {
+        objects: spec.limits.objects.unwrap_or(50),
+        percent: r.within("limits.percent", spec.limits.percent, 5, &(0..=100)),
+    };
+    let adapters = spec.adapters.iter().cloned().collect();
+    let filter = KindFilter {
+        include: patterns(r, "kinds.include", &spec.kinds.include),
+        exclude: patterns(r, "kinds.exclude", &spec.kinds.exclude.clone().unwrap_or_else(excluded)),
+    };
+    let api = ApiConfig {
+        base_url: spec.api.base_url.clone().unwrap_or_default(),
+        version: spec.api.version.clone().unwrap_or_default(),
+        timeout: r.duration("api.timeout", spec.api.timeout.as_deref(), 10 * SECOND),
+        token_file: path(spec.api.token_file.as_deref()),
+        requests_per_second: rate(r, "api.requests_per_second", spec.api.requests_per_second),
+    };
+    let kubernetes = KubernetesConfig {
+        kubeconfig: path(spec.kubernetes.kubeconfig.as_deref()),
+        requests_per_second: rate(r, "kubernetes.requests_per_second", spec.kubernetes.requests_per_second),
+    };
+    let deletions_at_once = r.within(
+        "limits.deletions_at_once",
+        spec.limits.deletions_at_once,
+        DELETIONS_AT_ONCE,
+        &(NonZeroUsize::MIN..=MOST_AT_ONCE),
+    );
+    let interval = r.duration("interval", spec.interval.as_deref(), 10 * MINUTE);
+    let lease = lease(r, &spec.lease);
+    let log = log(r, &spec.log, Output::Stderr);
+    let health_listen = health_listen(r, spec.health.listen.as_deref());
+    let metrics_listen = metrics_listen(r, spec.metrics.listen.as_deref());
+    // Last, because `?` returns here, and the other diagnostics must be collected before.
+    let resource_id = resource_id.ok()?;
+    Some(Config {
+        policy: Policy { adapters, resource_id, grace, min_age, cluster_scoped, signer, limits },
+        filter,
+        dry_run: spec.dry_run.unwrap_or(true),
+        interval,
+        deletions_at_once,
+        api,
+        kubernetes,
+        lease,
+        audit: AuditConfig { file: path(spec.audit.file.as_deref()), secrets: spec.audit.secrets.unwrap_or_default() },
+        log,
+        health_listen,
+        metrics_listen,
+    })
+}
+
+fn rate(r: &mut Resolver<'_>, key: &str, given: Option<u32>) -> u32 {
+    r.within(key, given, 50, &(1..=10_000))
+}
+
+fn path(text: Option<&str>) -> Option<PathBuf> {
+    text.filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
+fn patterns(r: &mut Resolver<'_>, key: &str, texts: &[String]) -> Vec<KindPattern> {
+    let mut parsed = Vec::new();
+    for text in texts {
+        match text.parse() {
+            Ok(pattern) => parsed.push(pattern),
+            Err(error) => r.error(key, format!("{text:?} {error}"), None),
+        }
+    }
+    parsed
+}
+
+/// Reads the key now: a sweeper that cannot check proofs must not start.
+fn signer(r: &mut Resolver<'_>, file: &str) -> Option<Signer> {
+    let key = files::read(Path::new(file), files::SECRET).map_err(|error| error.to_string());
+    match key.and_then(|key| Signer::new(&key).map_err(|error| error.to_string())) {
+        Ok(signer) => Some(signer),
+        Err(error) => {
+            r.error(
+                "signing_key_file",
+                format!("`{file}` has no usable key: {error}"),
+                "mount the adapters' signing key",
+            );
+            None
+        }
+    }
+}
+
+fn lease(r: &mut Resolver<'_>, spec: &LeaseSpec) -> LeaseConfig {
+    let written = spec.namespace.clone().filter(|namespace| !namespace.is_empty());
+    let of_pod = || files::read_text(Path::new(POD_NAMESPACE), files::CONFIGURATION).ok();
+    let lease = LeaseConfig {
+        namespace: written.or_else(of_pod).map(|namespace| namespace.trim().to_owned()),
+        name: spec.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "hyperfleet-sweeper".to_owned()),
+        duration: r.duration("lease.duration", spec.duration.as_deref(), 15 * SECOND),
+        renew_deadline: r.duration("lease.renew_deadline", spec.renew_deadline.as_deref(), 10 * SECOND),
+        retry: r.duration("lease.retry", spec.retry.as_deref(), 2 * SECOND),
+    };
+    if lease.renew_deadline >= lease.duration {
+        r.error(
+            "lease.renew_deadline",
+            "is not less than `lease.duration`",
+            "a leader must stop before another replica takes over: write 10s and 15s",
+        );
+    }
+    if lease.retry >= lease.renew_deadline {
+        r.error("lease.retry", "is not less than `lease.renew_deadline`", "write 2s and 10s");
+    }
+    lease
+}

@@ -1,0 +1,83 @@
+//! Tests of the loader: defaults, precedence, and every diagnostic of its own.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::io::Write as _;
+
+use super::*;
+
+const LEAST: &str = "adapters: [a]\napi: {base_url: 'http://api:8000'}\n";
+
+fn loaded(text: &str) -> Config {
+    parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap().0
+}
+
+fn diagnostics(text: &str) -> String {
+    parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_only_report_and_are_conservative() {
+    let config = loaded(LEAST);
+    assert!(config.dry_run);
+    assert_eq!((config.policy.limits.objects, config.policy.limits.percent), (50, 5));
+    assert_eq!(config.policy.grace, Duration::from_secs(1800));
+    assert_eq!(config.policy.min_age, Duration::from_secs(3600));
+    assert!(config.policy.cluster_scoped.is_empty() && config.policy.signer.is_none());
+    assert!(config.policy.resource_id.is_match("0197a000-0000-7000-8000-00000000000a"));
+    for odd in ["cluster-a", "0197A000-0000-7000-8000-00000000000A", "x0197a000-0000-7000-8000-00000000000a", ""] {
+        assert!(!config.policy.resource_id.is_match(odd), "{odd}");
+    }
+}
+
+#[test]
+fn flag_wins_over_variable_and_variable_over_file() {
+    let text = format!("{LEAST}grace: 1h\n");
+    let environment = Environment::from([("HYPERFLEET_SWEEPER_GRACE".to_owned(), "2h".to_owned())]);
+    let flags = Flags::from([("grace", "3h".to_owned())]);
+    let grace = |environment: &Environment, flags: &Flags| {
+        parse("sweeper.yaml", &text, environment, flags).unwrap().0.policy.grace.as_secs() / 3600
+    };
+    assert_eq!(grace(&Environment::new(), &Flags::new()), 1);
+    assert_eq!(grace(&environment, &Flags::new()), 2);
+    assert_eq!(grace(&environment, &flags), 3);
+}
+
+#[test]
+fn own_pattern_of_ids_matches_whole_ids_only() {
+    let config = loaded(&format!("{LEAST}resource_id_pattern: 'c-[0-9]+|d'\n"));
+    assert!(config.policy.resource_id.is_match("c-12") && config.policy.resource_id.is_match("d"));
+    assert!(!config.policy.resource_id.is_match("c-12x") && !config.policy.resource_id.is_match("xd"));
+}
+
+#[test]
+fn signing_key_is_read_when_the_configuration_loads() {
+    let mut key = tempfile::NamedTempFile::new().unwrap();
+    key.write_all(&[7; 32]).unwrap();
+    let text = format!("{LEAST}signing_key_file: {}\n", key.path().display());
+    assert!(loaded(&text).policy.signer.is_some());
+    let missing = diagnostics(&format!("{LEAST}signing_key_file: /nowhere/key\n"));
+    assert!(missing.contains("signing_key_file") && missing.contains("has no usable key"), "{missing}");
+}
+
+#[test]
+fn every_mistake_is_reported_at_once() {
+    let text = "adapters: ['']\ngrace: 0s\nresource_id_pattern: '('\nkinds: {include: [jobs], cluster_scoped: ['*']}\n\
+                limits: {percent: 101, deletions_at_once: 0}\nlease: {duration: 10s, renew_deadline: 10s, retry: 10s}\n";
+    let said = diagnostics(text);
+    for key in [
+        "adapters",
+        "api.base_url",
+        "grace",
+        "resource_id_pattern",
+        "kinds.include",
+        "kinds.cluster_scoped",
+        "limits.percent",
+        "limits.deletions_at_once",
+        "lease.renew_deadline",
+        "lease.retry",
+    ] {
+        assert!(said.contains(key), "{key}: {said}");
+    }
+    assert!(diagnostics("{}").contains("adapters"), "adapters are required");
+}

@@ -1,0 +1,217 @@
+//! Tests of surveys over a world in memory: what each disturbance does to the verdicts of a pass.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use futures::executor::block_on;
+use lifecycle_core::id::Generation;
+use lifecycle_core::sweep::{Keep, Limits, Verdict};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::config::{Config, Environment, Flags, parse};
+use crate::world::World;
+
+const CONFIG: &str =
+    "adapters: [a]\ngrace: 30m\nmin_age: 1m\napi: {base_url: 'http://api'}\nlimits: {objects: 100, percent: 100}\n";
+
+/// The id of the n-th API resource.
+fn id(n: u64) -> String {
+    format!("0197a000-0000-7000-8000-{n:012x}")
+}
+
+struct Setup {
+    world: World,
+    config: Config,
+    strikes: Strikes,
+}
+
+impl Setup {
+    /// A world whose API has the resources `living`, and one object of each of `owners`, made for generation 1.
+    fn new(living: &[u64], owners: &[u64]) -> Self {
+        let world = World::default();
+        let config = parse("test", CONFIG, &Environment::new(), &Flags::new()).unwrap().0;
+        for owner in owners {
+            world.add(json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {
+                    "name": format!("of-{owner}"), "namespace": "team",
+                    "labels": { "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(*owner) },
+                    "annotations": { "hyperfleet.io/generation": "1" },
+                },
+            }));
+        }
+        let setup = Self { world, config, strikes: Strikes::default() };
+        setup.live(living);
+        setup
+    }
+
+    fn live(&self, living: &[u64]) {
+        self.world.set_resources(living.iter().map(|owner| (id(*owner), Generation(1))).collect());
+    }
+
+    fn answer(&self, answers: &[(u64, u16)]) {
+        self.world.set_answers(answers.iter().map(|(owner, status)| (id(*owner), *status)).collect());
+    }
+
+    /// A survey so many minutes after midday.
+    fn at(&mut self, minutes: u64, approval: Option<&Approval>) -> Survey {
+        let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
+        let now = now + std::time::Duration::from_secs(60 * minutes);
+        let policy = (&self.config.policy, &self.config.filter);
+        block_on(survey(&self.world, &self.world, policy, &mut self.strikes, approval, || now))
+    }
+}
+
+fn verdicts(survey: &Survey) -> BTreeMap<String, Verdict> {
+    survey.orphans.iter().map(|(candidate, verdict)| (candidate.object.name.clone(), *verdict)).collect()
+}
+
+fn names(plan: &SweepPlan) -> Vec<&str> {
+    plan.objects().iter().map(|candidate| candidate.object.name.as_str()).collect()
+}
+
+#[test]
+fn orphan_is_due_in_the_second_pass_after_the_grace() {
+    let mut setup = Setup::new(&[1], &[1, 2]);
+    let first = setup.at(0, None);
+    assert_eq!(verdicts(&first), [("of-2".to_owned(), Verdict::Keep(Keep::Grace))].into());
+    assert_eq!((first.inventory, first.owners, names(&first.plan)), (2, 2, vec![]));
+    assert!(names(&setup.at(29, None).plan).is_empty());
+    let last = setup.at(30, None);
+    assert_eq!((names(&last.plan), last.release), (vec!["of-2"], Release::Go));
+}
+
+#[test]
+fn answer_of_a_proxy_gives_no_strike_and_takes_none() {
+    for status in [404, 401, 403, 410, 500, 503, 200, 302] {
+        let mut setup = Setup::new(&[1], &[1, 2]);
+        setup.answer(&[(2, status)]);
+        assert!(setup.at(0, None).orphans.is_empty(), "{status}");
+        assert_eq!(setup.strikes.count(), 0, "{status}");
+        setup.answer(&[]);
+        setup.at(10, None);
+        setup.answer(&[(2, status)]);
+        let unknown = setup.at(50, None);
+        assert!(unknown.plan.objects().is_empty(), "{status}");
+        assert_eq!(unknown.unknown.values().sum::<u64>(), 1, "{status}");
+        setup.answer(&[]);
+        assert_eq!(names(&setup.at(60, None).plan), ["of-2"], "{status}: the strike of minute 10 still counts");
+    }
+}
+
+#[test]
+fn resource_that_comes_back_begins_anew() {
+    let mut setup = Setup::new(&[1], &[1, 2]);
+    setup.at(0, None);
+    setup.live(&[1, 2]);
+    setup.at(20, None);
+    setup.live(&[1]);
+    assert!(names(&setup.at(40, None).plan).is_empty());
+    assert_eq!(names(&setup.at(70, None).plan), ["of-2"]);
+}
+
+#[test]
+fn api_without_resources_cannot_be_trusted() {
+    let mut setup = Setup::new(&[1], &[1, 2]);
+    setup.at(0, None);
+    setup.live(&[]);
+    let survey = setup.at(60, None);
+    assert!(survey.plan.objects().is_empty());
+    assert!(matches!(survey.holds(), [Hold::NoCanary { .. }]), "{:?}", survey.holds());
+    setup.live(&[1]);
+    assert_eq!(names(&setup.at(61, None).plan), ["of-2"], "the untrusted pass left the strikes alone");
+}
+
+#[test]
+fn api_that_lost_its_data_is_held_until_a_person_approves() {
+    let mut setup = Setup::new(&[1, 2, 3, 4], &[1, 2, 3, 4]);
+    setup.config.policy.limits = Limits { objects: 100, percent: 50 };
+    setup.at(0, None);
+    setup.live(&[1]);
+    let early = setup.at(10, None);
+    assert!(
+        matches!(early.holds(), [Hold::TooManyOrphans { orphans: 3, inventory: 4, limit: 2 }]),
+        "{:?}",
+        early.holds()
+    );
+    let held = setup.at(60, None);
+    assert!(matches!(held.release, Release::Held(_)));
+    let expires = "2026-02-02T00:00:00Z".parse().unwrap();
+    let approval = Approval { hash: held.plan.hash().to_owned(), expires };
+    assert!(matches!(setup.at(61, Some(&approval)).release, Release::Approved(_)));
+    setup.live(&[1, 2]);
+    let fewer = setup.at(62, Some(&approval));
+    assert_eq!((names(&fewer.plan), fewer.release), (vec!["of-3", "of-4"], Release::Go), "within the limits again");
+}
+
+#[test]
+fn older_generation_at_the_api_holds_the_pass() {
+    let mut setup = Setup::new(&[1], &[1, 2]);
+    setup.at(0, None);
+    setup.world.set_resources([(id(1), Generation(0))].into());
+    let survey = setup.at(60, None);
+    assert_eq!(names(&survey.plan), ["of-2"]);
+    assert!(matches!(survey.holds(), [Hold::ApiWentBack { count: 1, .. }]), "{:?}", survey.holds());
+    assert!(matches!(survey.release, Release::Held(_)));
+}
+
+#[test]
+fn objects_of_other_kinds_than_the_filter_selects_are_not_listed() {
+    let mut setup = Setup::new(&[1], &[1, 2]);
+    setup.config.filter.exclude = vec!["core/ConfigMap".parse().unwrap()];
+    assert_eq!(setup.at(0, None).inventory, 0);
+    setup.config.filter.exclude.clear();
+    setup.config.filter.include = vec!["Job".parse().unwrap()];
+    assert_eq!(setup.at(0, None).inventory, 0);
+}
+
+/// One pass of a random run: which of five resources exist, and about which a proxy answers 404.
+#[derive(Debug, Clone)]
+struct Step {
+    minutes: u64,
+    living: Vec<u64>,
+    proxied: Vec<u64>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (
+        1_u64..40,
+        proptest::sample::subsequence(vec![1_u64, 2, 3, 4, 5], 0..=5),
+        proptest::sample::subsequence(vec![1_u64, 2, 3, 4, 5], 0..=2),
+    )
+        .prop_map(|(minutes, living, proxied)| Step { minutes, living, proxied })
+}
+
+proptest! {
+    #[test]
+    fn only_what_was_gone_for_the_grace_is_ever_due(steps in prop::collection::vec(step(), 1..12)) {
+        let mut setup = Setup::new(&[], &[1, 2, 3, 4, 5]);
+        let mut minute = 0;
+        // For each resource: when the API itself first said that it is gone, without having it since.
+        let mut gone_since: BTreeMap<u64, u64> = BTreeMap::new();
+        for Step { minutes, living, proxied } in steps {
+            minute += minutes;
+            // Resource 0 always exists and is listed first, so that the canary finds it.
+            setup.live(&[living.as_slice(), &[0]].concat());
+            setup.answer(&proxied.iter().map(|owner| (*owner, 404)).collect::<Vec<_>>());
+            let survey = setup.at(minute, None);
+            for owner in 1..=5 {
+                if proxied.contains(&owner) {
+                    continue;
+                } else if living.contains(&owner) {
+                    gone_since.remove(&owner);
+                } else {
+                    gone_since.entry(owner).or_insert(minute);
+                }
+            }
+            let due = names(&survey.plan);
+            for owner in 1..=5 {
+                let is_due = !proxied.contains(&owner) && gone_since.get(&owner).is_some_and(|since| minute - since >= 30);
+                prop_assert_eq!(due.contains(&format!("of-{owner}").as_str()), is_due, "resource {} in minute {}", owner, minute);
+            }
+        }
+    }
+}

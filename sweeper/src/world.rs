@@ -1,0 +1,185 @@
+//! A cluster and an API in memory, for the demo and for the tests of a pass.
+//!
+//! In: objects as manifests, API resources with their generations, and answers that differ from the API's own. Out: the
+//! answers of real servers, as far as a sweep asks for them: fenced deletions, finalizers, the API's problem documents.
+//! The API's answers are classified by the same function as real ones.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use lifecycle_api_client::lookup::judge;
+use lifecycle_api_client::{Answer, Lookup};
+use lifecycle_core::destination::Destination;
+use lifecycle_core::id::{Generation, is_same_kind};
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::sweep::Candidate;
+use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::objects::{Labelled, Objects};
+
+/// A cluster and an API.
+#[derive(Debug, Default)]
+pub struct World {
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    objects: Vec<Value>,
+    resources: BTreeMap<String, Generation>,
+    /// The HTTP status by which the API answers about a resource, instead of the truth.
+    answers: BTreeMap<String, u16>,
+    made: u64,
+}
+
+impl World {
+    /// Adds an object. A missing UID, resource version or creation time is made up.
+    pub fn add(&self, mut object: Value) -> Value {
+        let mut state = self.state();
+        state.made += 1;
+        let made = state.made;
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            if let Some(prefix) = metadata.remove("generateName") {
+                metadata.insert("name".to_owned(), format!("{}{made}", prefix.as_str().unwrap_or_default()).into());
+            }
+            metadata.entry("uid").or_insert_with(|| format!("uid-{made}").into());
+            metadata.entry("creationTimestamp").or_insert_with(|| "2026-01-01T00:00:00Z".into());
+            metadata.insert("resourceVersion".to_owned(), made.to_string().into());
+        }
+        state.objects.push(object.clone());
+        object
+    }
+
+    /// Makes the API have exactly these resources.
+    pub fn set_resources(&self, resources: BTreeMap<String, Generation>) {
+        self.state().resources = resources;
+    }
+
+    /// Makes the API answer about these resources with a status of its proxy, instead of the truth.
+    pub fn set_answers(&self, answers: BTreeMap<String, u16>) {
+        self.state().answers = answers;
+    }
+
+    /// The objects that the cluster has.
+    #[must_use]
+    pub fn objects(&self) -> Vec<ObjectRef> {
+        self.state().objects.iter().map(ObjectRef::of).collect()
+    }
+
+    fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
+    }
+}
+
+impl Objects for World {
+    async fn discover(&self) -> Result<Discovery, Error> {
+        let mut kinds: Vec<ServedKind> = Vec::new();
+        for object in self.state().objects.iter().map(ObjectRef::of) {
+            if !kinds.iter().any(|served| is_same_kind(&served.kind, &object.kind)) {
+                let plural = format!("{}s", object.kind.kind.to_lowercase());
+                let verbs = ["list", "delete"].map(str::to_owned).to_vec();
+                kinds.push(ServedKind { kind: object.kind, plural, namespaced: object.namespace.is_some(), verbs });
+            }
+        }
+        Ok(Discovery { kinds, unread: Vec::new() })
+    }
+
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        labelled: Labelled<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), Error> {
+        for object in &self.state().objects {
+            let candidate = Candidate::of(object, Destination::ThisCluster);
+            let is_listed = is_same_kind(&candidate.object.kind, &kind.kind)
+                && match labelled {
+                    Labelled::ByAnyAdapter => !candidate.adapter.is_empty(),
+                    Labelled::ForResources(ids) => ids.contains(&candidate.resource_id.as_str()),
+                };
+            if is_listed {
+                each(candidate);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        Ok(self.state().objects.iter().find(|live| ObjectRef::of(live) == *object).cloned())
+    }
+
+    async fn create(&self, object: &Value) -> Result<Value, Error> {
+        Ok(self.add(object.clone()))
+    }
+
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        let mut state = self.state();
+        let Some(index) = state.objects.iter().position(|live| ObjectRef::of(live) == *object) else {
+            return Ok(Deletion::Gone);
+        };
+        let Some(live) = state.objects.get_mut(index) else { return Ok(Deletion::Gone) };
+        if Fence::of(live) != fence {
+            let message = "the object was changed".to_owned();
+            return Err(Error {
+                kind: ErrorKind::Conflict,
+                call: format!("delete {object}"),
+                status: Some(409),
+                message,
+            });
+        }
+        if live.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
+            live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            return Ok(Deletion::Pending(live.clone()));
+        }
+        state.objects.remove(index);
+        Ok(Deletion::Gone)
+    }
+}
+
+impl Api for World {
+    async fn look_up(&self, id: &str) -> Lookup {
+        judge(id, &self.answer(id))
+    }
+
+    async fn search(&self, ids: &[&str]) -> Result<BTreeMap<String, Generation>, String> {
+        let state = self.state();
+        let is_listed = |id: &&&str| !state.answers.contains_key(**id);
+        let found = |id: &&str| Some(((*id).to_owned(), *state.resources.get(*id)?));
+        Ok(ids.iter().filter(is_listed).filter_map(found).collect())
+    }
+
+    async fn any(&self) -> Result<Option<String>, String> {
+        Ok(self.state().resources.keys().next().cloned())
+    }
+}
+
+impl World {
+    /// Answers `GET /resources/{id}`.
+    fn answer(&self, id: &str) -> Answer {
+        let state = self.state();
+        let answer = |status: StatusCode, content_type: &str, body: String| Answer {
+            status,
+            content_type: Some(content_type.to_owned()),
+            redirected: false,
+            body,
+            attempts: 1,
+        };
+        if let Some(status) = state.answers.get(id) {
+            let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            return answer(status, "text/html", "<h1>proxy</h1>".to_owned());
+        }
+        match state.resources.get(id) {
+            Some(generation) => {
+                answer(StatusCode::OK, "application/json", json!({ "id": id, "generation": generation }).to_string())
+            }
+            None => {
+                let instance = format!("/api/hyperfleet/v1/resources/{id}");
+                let problem = json!({ "code": "HYPERFLEET-NTF-001", "status": 404, "instance": instance });
+                answer(StatusCode::NOT_FOUND, "application/problem+json", problem.to_string())
+            }
+        }
+    }
+}
