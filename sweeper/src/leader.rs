@@ -20,8 +20,8 @@
 //!   settings are safe with each other.
 //! * Each write names the UID and resource version that were read, and the API server refuses it after any other
 //!   write. So the taken state is the last one, and of several replicas one succeeds.
-//! * A Lease that does not exist counts as a state like any other: it is created after `lease_duration`, because a leader
-//!   may not know yet that somebody deleted it.
+//! * A Lease that does not exist is created without a holder, and then taken like one that has expired: a leader may
+//!   not know yet that somebody deleted the former Lease.
 //! * A replica gives the Lease back after its claim has ended and every [`Permit`] was dropped. Only such a Lease is
 //!   taken at once; one that a person emptied is not.
 //!
@@ -229,3 +229,6 @@ async fn exchange(cluster: &Cluster, object: &ObjectRef, request: &Request) -> R
         Err(error) => Err(Chain(&error).to_string()),
     }
 }
+
+#[cfg(test)]
+mod model;

@@ -5,7 +5,6 @@
 //! nothing ends no term before its deadline. Pure: the caller passes the clocks in.
 
 use std::mem;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -28,6 +27,7 @@ pub(super) enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
     Read,
+    /// Creates the Lease, without a holder.
     Create(Spec),
     /// Changes the very record that was read.
     Write {
@@ -157,7 +157,7 @@ impl Machine {
         Step::Send(request.unwrap_or(Request::Read))
     }
 
-    /// The write that acquires, renews or releases the Lease.
+    /// The request that creates, acquires, renews or releases the Lease.
     fn write(&self, wall: Timestamp) -> Option<Request> {
         let (number, acquired) =
             self.term.as_ref().map_or((self.highest + 1, wall), |term| (term.number, term.acquired));
@@ -169,7 +169,9 @@ impl Machine {
             transitions: number,
         };
         match &self.seen.as_ref()?.record {
-            None => Some(Request::Create(spec)),
+            // Somebody may have deleted the Lease under a leader whose claim lasts, so its creation gives no claim. An
+            // absence has no version, so waiting for its end would miss a Lease that was created and deleted meanwhile.
+            None => Some(Request::Create(Spec { holder: String::new(), transitions: self.highest, ..spec })),
             Some(record) => {
                 let fence = Fenced { uid: record.uid.clone(), resource_version: record.resource_version.clone() };
                 Some(Request::Write { fence, spec: if self.is_stopping { spec.released() } else { spec } })
@@ -194,7 +196,7 @@ impl Machine {
             (_, Answer::Absent) => {
                 self.end_term(End::Deleted);
                 self.observe(None, now);
-                self.act_if(self.may_take(now), now);
+                self.act_if(true, now);
             }
             (_, Answer::Refused) => {
                 // A replica that held the Lease learns at once whether it still does. The second refusal in a row
@@ -269,13 +271,11 @@ impl Machine {
     /// Whether every claim by the Lease as it was seen has ended.
     fn may_take(&self, now: Instant) -> bool {
         let Some(seen) = &self.seen else { return false };
-        let promised = match &seen.record {
-            Some(record) if record.is_released() => return true,
-            Some(record) => record.duration,
-            // Somebody deleted the Lease, perhaps under a leader, whose claim lasts.
-            None => Duration::ZERO,
-        };
-        now >= seen.since + promised.max(self.settings.lease_duration)
+        match &seen.record {
+            Some(record) if record.is_released() => true,
+            Some(record) => now >= seen.since + record.duration.max(self.settings.lease_duration),
+            None => false,
+        }
     }
 
     fn act_if(&mut self, may_write: bool, now: Instant) {

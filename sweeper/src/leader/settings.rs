@@ -40,8 +40,8 @@ pub enum InvalidSettings {
         /// The retry period.
         retry_period: Duration,
     },
-    /// The Lease cannot hold the duration.
-    #[error("the lease duration ({0:?}) must be whole seconds, and at most 2147483647")]
+    /// The Lease cannot hold the duration, or it is that of a released Lease.
+    #[error("the lease duration ({0:?}) must be whole seconds, from 2 to 2147483647")]
     NotInSeconds(Duration),
 }
 
@@ -85,7 +85,8 @@ impl Settings {
         if lease_duration <= renew_deadline || renew_deadline <= retry_period || retry_period.is_zero() {
             return Err(InvalidSettings::Order { lease_duration, renew_deadline, retry_period });
         }
-        if lease_duration.subsec_nanos() != 0 || i32::try_from(lease_duration.as_secs()).is_err() {
+        let seconds = lease_duration.as_secs();
+        if lease_duration.subsec_nanos() != 0 || seconds < 2 || i32::try_from(seconds).is_err() {
             return Err(InvalidSettings::NotInSeconds(lease_duration));
         }
         Ok(())
@@ -128,8 +129,8 @@ mod tests {
 
     #[test]
     fn lease_duration_must_fit_into_the_lease() {
-        for lease in [15_500, (u64::from(u32::MAX)) * 1000] {
-            let error = settings(lease, 10_000, 2000).check().unwrap_err();
+        for lease in [1000, 15_500, u64::from(u32::MAX) * 1000] {
+            let error = settings(lease, 900, 200).check().unwrap_err();
             assert!(matches!(error, InvalidSettings::NotInSeconds(_)), "{error}");
         }
     }

@@ -150,6 +150,27 @@ fn lease_is_taken_once_no_other_claim_can_hold() {
 }
 
 #[test]
+fn absent_lease_is_created_without_a_holder() {
+    let mut world = World::new(None);
+    assert_eq!(world.exchange(Server::Answers), Some(Request::Read));
+    let Some(Request::Create(spec)) = world.exchange(Server::Answers) else { panic!("not created") };
+    assert_eq!((spec.holder.as_str(), spec.duration.as_secs(), world.term()), ("", 15, None));
+}
+
+#[test]
+fn lease_that_is_deleted_again_is_waited_for_again() {
+    // Found by the model: of two replicas that saw no Lease, one created it and led, somebody deleted it, and the
+    // other one saw no Lease again.
+    let mut world = World::new(None);
+    let start = world.now;
+    while world.now < start + Duration::from_secs(14) {
+        world.exchange(Server::Answers);
+    }
+    world.lease = None;
+    assert_eq!(world.seconds_until_term(), 18);
+}
+
+#[test]
 fn any_change_of_the_lease_postpones_its_expiry() {
     let mut world = World::new(Some(lease("other", 15, 3)));
     for _ in 0..20 {
