@@ -8,7 +8,8 @@
 //! * [`Cluster`] reads, lists, creates, applies, patches and deletes objects of any kind that the server
 //!   serves, custom
 //!   resources included, and discovers these kinds.
-//! * [`Form::MetadataOnly`] lists objects with their metadata only; [`Pages`] returns a list page by page.
+//! * A [`Selector`] chooses objects by their labels; [`Form::MetadataOnly`] lists them with their metadata only;
+//!   [`Pages`] returns a list page by page.
 //! * A [`CallObserver`] is called for each request, so that a program can count and time requests.
 //!
 //! The crate retries no request, caches no object, and opens no watch: each program reads what it needs when
@@ -26,6 +27,7 @@ mod pages;
 mod rate_limit;
 mod refusal;
 mod request;
+mod selector;
 mod sender;
 
 pub use call::{CallEnd, CallObserver, CallRecord, Verb};
@@ -36,3 +38,4 @@ pub use fence::Fence;
 pub use kinds::{Discovery, ServedKind, UnreadGroup};
 pub use kube::Client;
 pub use pages::{Form, Pages};
+pub use selector::Selector;

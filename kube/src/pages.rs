@@ -1,6 +1,6 @@
 //! Reads lists page by page.
 //!
-//! In: a kind, a namespace or none, and labels. Out: every object with these labels, in pages. Fails: with
+//! In: a kind, a namespace or none, and a selector. Out: every chosen object, in pages. Fails: with
 //! the first page that cannot be read; a partial list is never returned as a complete one. After an error,
 //! the next call requests the same page again. After [`ErrorKind::Expired`](crate::ErrorKind::Expired), the
 //! caller must begin a new list.
@@ -57,7 +57,8 @@ impl<'a> Pages<'a> {
         let cluster = self.cluster;
         let call = Call { verb: Verb::List, object: &self.objects };
         let endpoint = cluster.endpoint(&call).await?;
-        let request = request::list(endpoint.collection(), &self.selector, cluster.page_size, token, self.form);
+        let request =
+            request::list(endpoint.collection(), &self.selector, cluster.page_size(self.form), token, self.form);
         let answer = cluster.sender.send(&call, request).await;
         let page = answer.and_then(|answer| endpoint.expected(&self.objects).page(answer, self.form));
         let (items, token) = page.map_err(|refusal| cluster.refused(&call, refusal))?;

@@ -1,6 +1,5 @@
 //! Builds the HTTP requests of calls to the API server. Pure.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use http::Request;
@@ -97,32 +96,6 @@ fn segment(text: &str) -> Result<String, String> {
         _ if text.contains(['/', '%']) => Err(format!("{text:?} cannot be a name")),
         _ => Ok(utf8_percent_encode(text, ENCODED).to_string()),
     }
-}
-
-/// Builds a label selector that requires each of `labels`, sorted by key.
-///
-/// Refuses an empty map, which would select every object, and characters with a meaning in selectors.
-pub(crate) fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
-    if labels.is_empty() {
-        return Err("the selector has no label".to_owned());
-    }
-    let mut selector = String::new();
-    for (key, value) in labels {
-        let plain = |text: &str, extra: &str| {
-            text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c) || extra.contains(c))
-        };
-        if key.is_empty() || !plain(key, "/") {
-            return Err(format!("{key:?} cannot be a label's key"));
-        }
-        if !plain(value, "") {
-            return Err(format!("{value:?} cannot be the value of label {key}"));
-        }
-        if !selector.is_empty() {
-            selector.push(',');
-        }
-        let _ = write!(selector, "{key}={value}");
-    }
-    Ok(selector)
 }
 
 pub(crate) fn get(path: &str) -> Request<Vec<u8>> {

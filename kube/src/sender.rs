@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 
 /// The size limit of an answer.
 ///
-/// The longest answer of an API server is a page of 100 objects, so 64 MiB leave 655 KiB for each. In a
+/// The longest answer of an API server is a page of 100 full objects, so 64 MiB leave 655 KiB for each. In a
 /// container with the recommended memory limit (128 MiB), a longer answer and the values parsed from it would
 /// not fit.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;

@@ -12,7 +12,7 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, Deletion, ErrorKind, Fence, Form, Settings, connect};
+use lifecycle_kube::{Cluster, Deletion, ErrorKind, Fence, Form, Selector, Settings, connect};
 use serde_json::{Value, json};
 
 /// A test namespace, a label of its own, and a client that lists two objects per page.
@@ -24,7 +24,7 @@ struct World {
 }
 
 async fn cluster(kubeconfig: &std::path::Path) -> Result<Cluster> {
-    let settings = Settings { page_size: 2, ..Settings::default() };
+    let settings = Settings { metadata_page_size: 2, ..Settings::default() };
     Ok(Cluster::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, "test", settings))
 }
 
@@ -95,7 +95,8 @@ async fn metadata_only_list_is_read_page_by_page() -> Result<()> {
     let world = World::new().await?;
     world.config_maps(5).await?;
     let kind = GroupVersionKind::new("v1", "ConfigMap");
-    let mut pages = world.cluster.list(&kind, Some(world.namespace.name()), &world.labels, Form::MetadataOnly)?;
+    let mut pages =
+        world.cluster.list(&kind, Some(world.namespace.name()), Selector::Labels(&world.labels), Form::MetadataOnly)?;
     let mut sizes = Vec::new();
     while let Some(page) = pages.next().await? {
         ensure!(page.iter().all(|object| object.get("data").is_none() && object["kind"] == "ConfigMap"), "{page:?}");
@@ -112,7 +113,8 @@ async fn list_that_expires_between_pages_is_an_error() -> Result<()> {
     let proxy = world.control_plane.proxy().await?;
     let cluster = cluster(&proxy.access()?.kubeconfig).await?;
     let kind = GroupVersionKind::new("v1", "ConfigMap");
-    let mut pages = cluster.list(&kind, Some(world.namespace.name()), &world.labels, Form::MetadataOnly)?;
+    let mut pages =
+        cluster.list(&kind, Some(world.namespace.name()), Selector::Labels(&world.labels), Form::MetadataOnly)?;
     assert_eq!(pages.next().await?.map(|page| page.len()), Some(2));
     proxy.inject(When::method("GET").path_ends("/configmaps"), Fault::Status(410));
     assert_eq!(pages.next().await.err().map(|error| error.kind), Some(ErrorKind::Expired));

@@ -11,7 +11,7 @@ use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
-use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Settings};
+use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion, is_gateway_error};
@@ -77,7 +77,7 @@ impl Transport for KubernetesTransport {
                 object.map(|object| object.into_iter().collect())
             }
             QueryBy::Labels(labels) => {
-                match self.cluster.list(&query.kind, query.namespace.as_deref(), labels, Form::Full) {
+                match self.cluster.list(&query.kind, query.namespace.as_deref(), Selector::Labels(labels), Form::Full) {
                     Ok(pages) => pages.read_all().await,
                     Err(error) => Err(error),
                 }

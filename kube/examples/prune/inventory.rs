@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_kube::{Cluster, Deletion, Error, Fence, Form};
+use lifecycle_kube::{Cluster, Deletion, Error, Fence, Form, Selector};
 use serde_json::Value;
 
 /// The listed objects, and the errors of kinds that could not be listed.
@@ -26,7 +26,7 @@ pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -
     let unread = discovery.unread.into_iter().map(|unread| unread.error).collect();
     let mut inventory = Inventory { objects: Vec::new(), unread };
     for served in discovery.kinds.iter().filter(|served| served.has_verbs(&["list", "delete"])) {
-        match cluster.list(&served.kind, None, labels, Form::MetadataOnly)?.read_all().await {
+        match cluster.list(&served.kind, None, Selector::Labels(labels), Form::MetadataOnly)?.read_all().await {
             Ok(objects) => inventory.objects.extend(objects),
             Err(error) => inventory.unread.push(error),
         }

@@ -61,24 +61,6 @@ fn core_group_is_served_under_api_and_others_under_apis() {
 }
 
 #[test]
-fn selector_requires_exactly_its_labels() {
-    let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-    };
-    let cases = [
-        ("sorted", labels(&[("b", "2"), ("a/x", "1")]), Ok("a/x=1,b=2")),
-        ("an empty value", labels(&[("a", "")]), Ok("a=")),
-        ("nothing would select all", labels(&[]), Err("the selector has no label")),
-        ("a second requirement in a value", labels(&[("a", "1,b=2")]), Err("\"1,b=2\" cannot be the value of label a")),
-        ("a negation in a key", labels(&[("!a", "1")]), Err("\"!a\" cannot be a label's key")),
-        ("an empty key", labels(&[("", "1")]), Err("\"\" cannot be a label's key")),
-    ];
-    for (name, labels, expected) in cases {
-        assert_eq!(selector(&labels), expected.map(str::to_owned).map_err(str::to_owned), "{name}");
-    }
-}
-
-#[test]
 fn write_requests_name_field_manager_and_media_type() {
     let object = json!({ "metadata": { "name": "a" } });
 
@@ -125,14 +107,6 @@ proptest! {
             prop_assert_eq!(uri.query(), None);
             let request = get(&path);
             prop_assert_eq!(request.uri().path(), path);
-        }
-    }
-
-    #[test]
-    fn selector_has_one_requirement_for_each_label(labels in proptest::collection::btree_map(".*", ".*", 1..4)) {
-        if let Ok(selector) = selector(&labels) {
-            prop_assert_eq!(selector.split(',').count(), labels.len());
-            prop_assert_eq!(selector.matches('=').count(), labels.len());
         }
     }
 }

@@ -10,7 +10,7 @@ fn labels() -> BTreeMap<String, String> {
 
 async fn list(cluster: &Cluster) -> Result<Vec<Value>, Error> {
     let kind = GroupVersionKind::new("v1", "ConfigMap");
-    cluster.list(&kind, Some("team"), &labels(), Form::Full)?.read_all().await
+    cluster.list(&kind, Some("team"), Selector::Labels(&labels()), Form::Full)?.read_all().await
 }
 
 /// Serves two pages of a list, and `last` as the third.
@@ -50,7 +50,7 @@ async fn list_with_a_failed_page_fails() {
 async fn failed_page_is_not_the_end_of_a_list() {
     let cluster = answering(pages(status(410, "Expired", Value::Null))).await;
     let kind = GroupVersionKind::new("v1", "ConfigMap");
-    let mut pages = cluster.list(&kind, Some("team"), &labels(), Form::Full).unwrap();
+    let mut pages = cluster.list(&kind, Some("team"), Selector::Labels(&labels()), Form::Full).unwrap();
     assert_eq!(pages.next().await.unwrap().map(|page| page.len()), Some(2));
     assert_eq!(pages.next().await.unwrap().map(|page| page.len()), Some(1));
     for _ in 0..2 {
@@ -62,7 +62,7 @@ async fn failed_page_is_not_the_end_of_a_list() {
 async fn list_without_labels_is_refused() {
     let cluster = answering(|_| (200, Value::Null)).await;
     let kind = GroupVersionKind::new("v1", "ConfigMap");
-    let refused = cluster.list(&kind, None, &BTreeMap::new(), Form::Full).err();
+    let refused = cluster.list(&kind, None, Selector::Labels(&BTreeMap::new()), Form::Full).err();
     assert_eq!(refused.map(|error| error.kind), Some(ErrorKind::Invalid));
 }
 

@@ -1,0 +1,111 @@
+//! Label selectors, by which lists choose objects.
+//!
+//! In: labels, or one label and its possible values. Out: the selector's text. Fails: with a message, if the
+//! selector would choose every object or the text would have another meaning. Pure.
+
+use std::collections::BTreeMap;
+
+/// Which objects a list chooses. No selector chooses every object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selector<'a> {
+    /// Objects that carry all of these labels; at least one.
+    Labels(&'a BTreeMap<String, String>),
+    /// Objects that carry a label of this key, whatever its value.
+    Exists(&'a str),
+    /// Objects whose label of this key has one of these values; at least one.
+    ///
+    /// The request's URL holds all values, and servers limit URLs to some kilobytes: choose among many values by
+    /// several lists.
+    In(&'a str, &'a [&'a str]),
+}
+
+impl Selector<'_> {
+    /// The selector as the parameter `labelSelector` of a list; refuses characters with a meaning in selectors.
+    pub(crate) fn text(&self) -> Result<String, String> {
+        match self {
+            Self::Labels(labels) if labels.is_empty() => Err("the selector has no label".to_owned()),
+            Self::Labels(labels) => {
+                let requirements: Result<Vec<_>, String> = labels
+                    .iter()
+                    .map(|(key, value)| Ok(format!("{}={}", checked_key(key)?, checked_value(key, value)?)))
+                    .collect();
+                Ok(requirements?.join(","))
+            }
+            Self::Exists(key) => checked_key(key).map(str::to_owned),
+            Self::In(key, []) => Err(format!("the selector has no value of label {key}")),
+            Self::In(key, values) => {
+                let values: Result<Vec<_>, String> = values.iter().map(|value| checked_value(key, value)).collect();
+                Ok(format!("{} in ({})", checked_key(key)?, values?.join(",")))
+            }
+        }
+    }
+}
+
+fn checked_key(key: &str) -> Result<&str, String> {
+    let is_key = !key.is_empty() && key.chars().all(|c| is_plain(c) || c == '/');
+    is_key.then_some(key).ok_or_else(|| format!("{key:?} cannot be a label's key"))
+}
+
+fn checked_value<'a>(key: &str, value: &'a str) -> Result<&'a str, String> {
+    let is_value = value.chars().all(is_plain);
+    is_value.then_some(value).ok_or_else(|| format!("{value:?} cannot be the value of label {key}"))
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn selector_requires_exactly_its_labels() {
+        let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let second = "\"1,b=2\" cannot be the value of label a";
+        let cases = [
+            ("sorted", Selector::Labels(&labels(&[("b", "2"), ("a/x", "1")])), Ok("a/x=1,b=2")),
+            ("an empty value", Selector::Labels(&labels(&[("a", "")])), Ok("a=")),
+            ("nothing would select all", Selector::Labels(&labels(&[])), Err("the selector has no label")),
+            ("a second requirement in a value", Selector::Labels(&labels(&[("a", "1,b=2")])), Err(second)),
+            ("a negation", Selector::Labels(&labels(&[("!a", "1")])), Err("\"!a\" cannot be a label's key")),
+            ("an empty key", Selector::Labels(&labels(&[("", "1")])), Err("\"\" cannot be a label's key")),
+            ("any value", Selector::Exists("a/x"), Ok("a/x")),
+            ("no value at all", Selector::Exists("!a"), Err("\"!a\" cannot be a label's key")),
+            ("an empty key with any value", Selector::Exists(""), Err("\"\" cannot be a label's key")),
+            ("two requirements in a key", Selector::Exists("a,b"), Err("\"a,b\" cannot be a label's key")),
+            ("one value", Selector::In("a/x", &["1"]), Ok("a/x in (1)")),
+            ("two values in their order", Selector::In("a", &["2", "1"]), Ok("a in (2,1)")),
+            ("none of no values", Selector::In("a", &[]), Err("the selector has no value of label a")),
+            ("two values in one", Selector::In("a", &["0", "1,b=2"]), Err(second)),
+            ("the end of the values", Selector::In("a", &["1)"]), Err("\"1)\" cannot be the value of label a")),
+            ("another operator", Selector::In("a notin", &["1"]), Err("\"a notin\" cannot be a label's key")),
+        ];
+        for (name, selector, expected) in cases {
+            assert_eq!(selector.text(), expected.map(str::to_owned).map_err(str::to_owned), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn selector_has_one_requirement_for_each_label(labels in proptest::collection::btree_map(".*", ".*", 1..4)) {
+            if let Ok(text) = Selector::Labels(&labels).text() {
+                prop_assert_eq!(text.split(',').count(), labels.len());
+                prop_assert_eq!(text.matches('=').count(), labels.len());
+            }
+        }
+
+        #[test]
+        fn set_has_exactly_its_values(key in "[a-z,()! =]{1,3}", values in proptest::collection::vec("[a,()! =]{0,3}", 1..4)) {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            if let Ok(text) = Selector::In(&key, &values).text() {
+                let set = text.strip_prefix(&format!("{key} in (")).and_then(|rest| rest.strip_suffix(')'));
+                prop_assert_eq!(set.map(|set| set.split(',').collect::<Vec<_>>()), Some(values));
+            }
+        }
+    }
+}
