@@ -1,14 +1,18 @@
 //! A fake of the HyperFleet API, for tests that need its answers without its database.
 //!
-//! In: resources that a test stores. Out: the answers of the real API to an adapter's requests: reading and
-//! listing resources, and sending and listing status reports. [`Reception`] names the reports that it
-//! refuses, discards or drops. Tests inject faults with the rules of a proxy ([`Faults`]).
+//! In: resources that a test stores. Out: the answers of the real API to the requests of the adapter and of the
+//! sweeper: reading and listing resources, also those of all kinds by `resources`; sending and listing status
+//! reports; and force-deletions. [`Reception`] names the reports that it refuses, discards or drops. Tests inject
+//! faults with the rules of a proxy ([`Faults`]).
 //!
-//! The fake does not aggregate reports into a resource's conditions, finalize deletions, search, or
-//! authenticate. Only the test changes resources.
+//! The fake does not aggregate reports into a resource's conditions, finalize deletions, or authenticate. It
+//! searches by `id in ['…']` only, and refuses every other search, filter and order. Only the test, and a
+//! force-deletion, changes resources.
 
 mod answer;
+mod endpoint;
 mod problem;
+mod query;
 mod statuses;
 mod store;
 

@@ -3,15 +3,14 @@
 use axum::body::{Body, to_bytes};
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::BASE;
-use super::problem::{json_response, problem};
+use super::endpoint::{ALL_KINDS, Endpoint};
+use super::problem::{bad_query, json_response, problem, unknown_endpoint};
+use super::query::Query;
 use super::statuses::{Reception, receive};
 use super::store::{Report, Store};
-
-const DEFAULT_SIZE: usize = 20;
-const LARGEST_SIZE: usize = 100;
 
 pub(super) async fn answer(store: &Store, request: Request<Body>) -> anyhow::Result<Response<Body>> {
     let (parts, body) = request.into_parts();
@@ -22,48 +21,78 @@ pub(super) async fn answer(store: &Store, request: Request<Body>) -> anyhow::Res
     if let Some((status, document)) = fixed {
         return Ok(json_response(StatusCode::from_u16(status)?, "application/json", &document));
     }
-    let Some(rest) = path.strip_prefix(BASE).and_then(|rest| rest.strip_prefix('/')) else {
-        return Ok(not_found("there is no such endpoint", path));
-    };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    // Collections and ids alternate in a path, so an even number of segments is a resource.
-    let is_item = rest.matches('/').count() % 2 == 1;
-    Ok(match (rest.strip_suffix("/statuses"), method) {
-        (Some(owner), "GET") => list_statuses(store, owner, path, parts.uri.query()),
-        (Some(owner), "PUT") => put_status(store, owner, path, &body),
-        (Some(_), _) => not_allowed("GET, PUT"),
-        (None, "GET") if is_item => get(store, rest, path),
-        (None, "GET") => list(store, rest, parts.uri.query()),
-        (None, _) => not_allowed("GET"),
+    let below_base = path.strip_prefix(BASE).and_then(|rest| rest.strip_prefix('/'));
+    let Some(endpoint) = below_base.and_then(Endpoint::parse) else { return Ok(unknown_endpoint(path)) };
+    Ok(match (endpoint, method) {
+        (Endpoint::Statuses(owner), "PUT") => put_status(store, owner, path, &body),
+        (Endpoint::ForceDelete(resource), "POST") => force_delete(store, resource, path, &body),
+        (endpoint, "GET") => match Query::parse(&parts.uri) {
+            Ok(query) => read(store, endpoint, path, &query),
+            Err(detail) => bad_query(&detail, path),
+        },
+        (endpoint, _) => not_allowed(endpoint.methods()),
     })
 }
 
-fn get(store: &Store, path: &str, instance: &str) -> Response<Body> {
+fn read(store: &Store, endpoint: Endpoint<'_>, instance: &str, query: &Query) -> Response<Body> {
+    match endpoint {
+        Endpoint::Collection(collection) => list(store, collection, query),
+        Endpoint::Resource(resource) => get(store, resource, instance, query),
+        Endpoint::Statuses(owner) => list_statuses(store, owner, instance, query),
+        Endpoint::ForceDelete(_) => not_allowed(endpoint.methods()),
+    }
+}
+
+fn get(store: &Store, path: &str, instance: &str, query: &Query) -> Response<Body> {
     let tables = store.tables();
     match tables.resolve(path).and_then(|path| tables.resources.get(&path)) {
-        Some(document) => ok(document),
+        Some(document) => ok(&query.project(document)),
         None => not_found("the resource does not exist", instance),
     }
 }
 
-fn list(store: &Store, collection: &str, query: Option<&str>) -> Response<Body> {
+fn list(store: &Store, collection: &str, query: &Query) -> Response<Body> {
     let tables = store.tables();
     // Lists the nested collection `clusters/c1/nodepools` and the flat one `nodepools`, which spans all clusters.
     let belongs = |path: &str| {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        parent == collection || (!collection.contains('/') && parent.ends_with(&format!("/{collection}")))
+        collection == ALL_KINDS
+            || parent == collection
+            || (!collection.contains('/') && parent.ends_with(&format!("/{collection}")))
     };
-    let found = tables.resources.iter().filter(|(path, _)| belongs(path)).map(|(_, document)| document.clone());
-    page(found.collect(), query)
+    let found = tables.resources.iter().filter(|(path, _)| belongs(path));
+    ok(&query.page(found.map(|(_, document)| document)))
 }
 
-fn list_statuses(store: &Store, owner: &str, instance: &str, query: Option<&str>) -> Response<Body> {
+/// Removes a resource that is marked as deleted, with its descendants, without waiting for any adapter.
+fn force_delete(store: &Store, resource: &str, instance: &str, body: &[u8]) -> Response<Body> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default();
+    if !(1..=1024).contains(&reason.chars().count()) {
+        let field = ("reason".to_owned(), "must have 1 to 1024 characters".to_owned());
+        return problem(400, "the reason is not valid", instance, &[field]);
+    }
+    let mut tables = store.tables();
+    let Some(path) = tables.resolve(resource) else { return not_found("the resource does not exist", instance) };
+    let is_marked = |document: &Value| document.get("deleted_time").is_some_and(|time| !time.is_null());
+    if !tables.resources.get(&path).is_some_and(is_marked) {
+        return problem(409, "the resource is not marked as deleted", instance, &[]);
+    }
+    let descendants = format!("{path}/");
+    let stays = |other: &str| other != path && !other.starts_with(&descendants);
+    tables.resources.retain(|other, _| stays(other));
+    tables.stored.retain(|(owner, _), _| stays(owner));
+    no_content()
+}
+
+fn list_statuses(store: &Store, owner: &str, instance: &str, query: &Query) -> Response<Body> {
     let tables = store.tables();
     let Some(owner) = tables.resolve(owner) else {
         return not_found("the resource does not exist", instance);
     };
-    let found = tables.stored.iter().filter(|((path, _), _)| *path == owner).map(|(_, stored)| stored.document());
-    page(found.collect(), query)
+    let found = tables.stored.iter().filter(|((path, _), _)| *path == owner);
+    let reports: Vec<Value> = found.map(|(_, stored)| stored.document()).collect();
+    ok(&query.page(reports.iter()))
 }
 
 fn put_status(store: &Store, owner: &str, instance: &str, body: &[u8]) -> Response<Body> {
@@ -85,30 +114,20 @@ fn put_status(store: &Store, owner: &str, instance: &str, body: &[u8]) -> Respon
     }
     match reception {
         Reception::Stored | Reception::Dropped => json_response(StatusCode::CREATED, "application/json", &document),
-        Reception::Discarded => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            response
-        }
+        Reception::Discarded => no_content(),
         Reception::Invalid => problem(400, "the report is not valid", instance, &fields),
         Reception::NoResource => not_found("the resource does not exist", instance),
     }
 }
 
-fn page(items: Vec<Value>, query: Option<&str>) -> Response<Body> {
-    let number = |name: &str, default: usize| {
-        let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-        pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok()).unwrap_or(default)
-    };
-    let page = number("page", 1).max(1);
-    let size = number("size", DEFAULT_SIZE).clamp(1, LARGEST_SIZE);
-    let total = items.len();
-    let items: Vec<Value> = items.into_iter().skip((page - 1) * size).take(size).collect();
-    ok(&json!({"items": items, "page": page, "size": items.len(), "total": total}))
-}
-
 fn ok(document: &Value) -> Response<Body> {
     json_response(StatusCode::OK, "application/json", document)
+}
+
+fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
 fn not_found(detail: &str, instance: &str) -> Response<Body> {

@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Builds a problem document; `fields` are the (field, message) pairs of a validation failure.
+/// Builds a problem document with the usual code of a status; `fields` are the (field, message) pairs of a validation failure.
 pub(super) fn problem(status: u16, detail: &str, instance: &str, fields: &[(String, String)]) -> Response<Body> {
     let (code, slug) = match status {
         400 | 422 => ("VAL-000", "validation-error"),
@@ -20,6 +20,26 @@ pub(super) fn problem(status: u16, detail: &str, instance: &str, fields: &[(Stri
         504 => ("SVC-002", "service-unavailable"),
         _ => ("INT-001", "internal-error"),
     };
+    coded(status, (code, slug), detail, instance, fields)
+}
+
+/// The answer to a path that the API does not serve.
+pub(super) fn unknown_endpoint(instance: &str) -> Response<Body> {
+    coded(404, ("NTF-000", "not-found"), "the requested endpoint does not exist", instance, &[])
+}
+
+/// The answer to a query that the API cannot evaluate.
+pub(super) fn bad_query(detail: &str, instance: &str) -> Response<Body> {
+    coded(400, ("VAL-005", "bad-request"), detail, instance, &[])
+}
+
+fn coded(
+    status: u16,
+    (code, slug): (&str, &str),
+    detail: &str,
+    instance: &str,
+    fields: &[(String, String)],
+) -> Response<Body> {
     // An invalid status is a mistake in the test; 500 makes the mistake visible.
     let http = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut document = json!({

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use serde_json::Value;
 
+use super::endpoint::ALL_KINDS;
 use super::statuses::{Reception, Stored};
 
 /// A status report as it arrived, with its reception.
@@ -32,8 +33,13 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Returns the full path of a resource. A node pool is also found by its flat path, `nodepools/ID`.
+    /// Returns the full path of a resource. A node pool is also found by its flat path, `nodepools/ID`, and each
+    /// resource by `resources/ID`.
     pub(super) fn resolve(&self, path: &str) -> Option<String> {
+        if let Some((ALL_KINDS, id)) = path.split_once('/') {
+            let has_id = |document: &Value| document.get("id").and_then(Value::as_str) == Some(id);
+            return self.resources.iter().find(|(_, document)| has_id(document)).map(|(path, _)| path.clone());
+        }
         if self.resources.contains_key(path) {
             return Some(path.to_owned());
         }

@@ -118,6 +118,17 @@ impl When {
 pub enum Fault {
     /// The proxy answers with this status, in the upstream's error format, and does not forward the request.
     Status(u16),
+    /// The proxy answers this and does not forward the request, as a gateway or another server would.
+    Answer {
+        /// The HTTP status of the answer.
+        status: u16,
+        /// The names and values of the answer's headers.
+        headers: Vec<(&'static str, String)>,
+        /// The answer's body.
+        body: String,
+    },
+    /// The proxy forwards the request, and returns half of the answer's body as if that were all.
+    Truncate,
     /// The proxy answers 429 with `Retry-After`, and does not forward the request.
     TooManyRequests {
         /// The value of `Retry-After`, in seconds.

@@ -97,6 +97,19 @@ async fn answer<B: Backend>(
     match faults.admit(seen.clone()) {
         None => {}
         Some(Fault::Status(status)) => return Ok(backend.refusal(status, &seen)),
+        Some(Fault::Answer { status, headers, body }) => {
+            let response = headers
+                .iter()
+                .fold(Response::builder().status(status), |response, (name, value)| response.header(*name, value));
+            return Ok(response.body(Body::from(body))?);
+        }
+        Some(Fault::Truncate) => {
+            let (mut parts, body) = backend.answer(request).await?.into_parts();
+            let body = to_bytes(body, usize::MAX).await?;
+            parts.headers.remove(http::header::CONTENT_LENGTH);
+            parts.headers.remove(http::header::TRANSFER_ENCODING);
+            return Ok(Response::from_parts(parts, Body::from(body.slice(..body.len() / 2))));
+        }
         Some(Fault::TooManyRequests { retry_after }) => {
             let mut response = backend.refusal(429, &seen);
             response.headers_mut().insert(http::header::RETRY_AFTER, retry_after.into());

@@ -117,6 +117,25 @@ async fn fault_applies_to_the_chosen_request_only() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn injected_answer_or_half_of_the_own_one_replaces_it() -> anyhow::Result<()> {
+    let api = FakeApi::start().await?;
+    let path = api.put_cluster("c1", 1);
+    let headers = vec![("content-type", "text/html".to_owned())];
+    api.inject(When::any().nth(1), Fault::Answer { status: 404, headers, body: "<html>".to_owned() });
+    api.inject(When::any().nth(2), Fault::Truncate);
+    let mut bodies = Vec::new();
+    for expected in [(404, "text/html"), (200, "application/json"), (200, "application/json")] {
+        let response = client().get(format!("{}/api/hyperfleet/v1/{path}", api.url())).send().await?;
+        let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+        assert_eq!((response.status().as_u16(), content_type.unwrap_or_default()), expected);
+        bodies.push(response.text().await?);
+    }
+    assert_eq!(bodies[0], "<html>");
+    assert!(bodies[2].starts_with(&bodies[1]) && bodies[1].len() == bodies[2].len() / 2, "{bodies:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn fixed_answer_replaces_the_apis() -> anyhow::Result<()> {
     let api = FakeApi::start().await?;
     api.respond("POST", "/hooks/done", 202, json!({"ok": true}));
@@ -125,7 +144,53 @@ async fn fixed_answer_replaces_the_apis() -> anyhow::Result<()> {
     assert_eq!(response.json::<Value>().await?, json!({"ok": true}));
     let unknown = client().post(format!("{}/hooks/other", api.url())).send().await?;
     assert_eq!(unknown.status(), 404);
+    let problem: Value = unknown.json().await?;
+    assert_eq!((&problem["code"], &problem["instance"]), (&json!("HYPERFLEET-NTF-000"), &json!("/hooks/other")));
     let wrong = client().delete(format!("{}/api/hyperfleet/v1/clusters/c1", api.url())).send().await?;
     assert_eq!(wrong.status(), 405);
+    Ok(())
+}
+
+#[tokio::test]
+async fn resources_of_all_kinds_are_read_searched_and_projected() -> anyhow::Result<()> {
+    let api = FakeApi::start().await?;
+    api.put_cluster("c1", 3);
+    api.put_node_pool("c1", "n1", 2);
+    assert_eq!(get(&api, "resources/n1").await?, get(&api, "clusters/c1/nodepools/n1").await?);
+    assert_eq!(get(&api, "resources?size=1").await?.1["total"], 2);
+    let (_, found) = get(&api, "resources?search=id+in+['n1','x']&fields=generation").await?;
+    assert_eq!(found, json!({"items": [{"id": "n1", "generation": 2}], "page": 1, "size": 1, "total": 1}));
+    for (path, status, code) in [
+        ("resources/none", 404, "HYPERFLEET-NTF-001"),
+        ("zones/z1", 404, "HYPERFLEET-NTF-000"),
+        ("resources?search=name='a'", 400, "HYPERFLEET-VAL-005"),
+    ] {
+        let (answered, problem) = get(&api, path).await?;
+        assert_eq!((answered, &problem["code"]), (status, &json!(code)), "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn force_delete_removes_a_deleted_resource_and_its_descendants() -> anyhow::Result<()> {
+    let api = FakeApi::start().await?;
+    let path = api.put_cluster("c1", 1);
+    api.put_cluster("c12", 1);
+    api.put_node_pool("c1", "n1", 1);
+    let force_delete = async |id: &str, reason: &str| -> anyhow::Result<(u16, String)> {
+        let url = format!("{}/api/hyperfleet/v1/resources/{id}/force-delete", api.url());
+        let response = client().post(url).json(&json!({"reason": reason})).send().await?;
+        Ok((response.status().as_u16(), response.text().await?))
+    };
+    let (status, body) = force_delete("c1", "stuck").await?;
+    assert!(status == 409 && body.contains("HYPERFLEET-CNF-003"), "not marked as deleted: {status} {body}");
+    api.mark_deleted(&path)?;
+    assert_eq!(force_delete("c1", "").await?.0, 400, "without a reason");
+    assert_eq!(force_delete("c2", "stuck").await?.0, 404);
+    assert_eq!(get(&api, &path).await?.0, 200, "refused requests change nothing");
+    assert_eq!(force_delete("c1", "stuck").await?, (204, String::new()));
+    for (id, expected) in [("c1", 404), ("n1", 404), ("c12", 200)] {
+        assert_eq!(get(&api, &format!("resources/{id}")).await?.0, expected, "{id}");
+    }
     Ok(())
 }
