@@ -11,6 +11,7 @@
 //! * A [`Selector`] chooses objects by their labels; [`Form::MetadataOnly`] lists them with their metadata only;
 //!   [`Pages`] returns a list page by page.
 //! * A [`CallObserver`] is called for each request, so that a program can count and time requests.
+//! * A [`RateLimit`] limits requests; programs use it for their calls of other servers, too.
 //!
 //! The crate retries no request, caches no object, and opens no watch: each program reads what it needs when
 //! it needs it. `examples/prune` uses most of the crate on one page.
@@ -38,4 +39,5 @@ pub use fence::Fence;
 pub use kinds::{Discovery, ServedKind, UnreadGroup};
 pub use kube::Client;
 pub use pages::{Form, Pages};
+pub use rate_limit::RateLimit;
 pub use selector::Selector;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// Lets `burst` requests pass at once, and then one every `1 / per_second` seconds, in the order of their arrival.
 #[derive(Debug)]
-pub(crate) struct RateLimit {
+pub struct RateLimit {
     interval: Duration,
     /// How far the time of the next permit may lie in the past. Bounds the burst after an idle time.
     credit: Duration,
@@ -18,14 +18,15 @@ pub(crate) struct RateLimit {
 
 impl RateLimit {
     /// Returns `None`, which is no limit, if the rate is not a positive, finite number.
-    pub(crate) fn new(per_second: f64, burst: u32) -> Option<Self> {
+    #[must_use]
+    pub fn new(per_second: f64, burst: u32) -> Option<Self> {
         let interval = Duration::try_from_secs_f64(per_second.recip()).ok().filter(|interval| !interval.is_zero())?;
         let credit = interval.saturating_mul(burst.saturating_sub(1));
         Some(Self { interval, credit, next: Mutex::new(None) })
     }
 
     /// Waits for a permit. If the caller is cancelled while it waits, the permit is lost.
-    pub(crate) async fn acquire(&self) {
+    pub async fn acquire(&self) {
         let at = self.reserve(Instant::now());
         tokio::time::sleep_until(at).await;
     }

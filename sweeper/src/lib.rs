@@ -10,6 +10,7 @@ pub mod act;
 pub mod api;
 pub mod audit;
 pub mod config;
+pub mod http_api;
 pub mod inventory;
 pub mod leader;
 pub mod objects;
