@@ -12,6 +12,7 @@ pub mod audit;
 pub mod config;
 pub mod http_api;
 pub mod inventory;
+pub mod kube_objects;
 pub mod leader;
 pub mod objects;
 pub mod owners;

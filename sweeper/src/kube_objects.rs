@@ -1,0 +1,65 @@
+//! The cluster behind an API server.
+//!
+//! In: kinds, labels, and fenced deletions. Out: what the API server answers; of a listed object its [`Candidate`]
+//! alone. Fails: with the error of the request. No request is sent twice.
+
+use lifecycle_core::destination::Destination;
+use lifecycle_core::keys;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::sweep::Candidate;
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_kube::{Cluster, Deletion, Discovery, Error, Fence, Form, Selector, ServedKind};
+use serde_json::Value;
+
+use crate::objects::{Labelled, Objects};
+
+/// The objects of one API server.
+#[derive(Clone)]
+pub struct KubeObjects {
+    cluster: Cluster,
+}
+
+impl KubeObjects {
+    /// Sends all requests through `cluster`, and thereby within its rate limit and to its observer.
+    #[must_use]
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster }
+    }
+}
+
+impl Objects for KubeObjects {
+    async fn discover(&self) -> Result<Discovery, Error> {
+        self.cluster.discover().await
+    }
+
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        labelled: Labelled<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), Error> {
+        let selector = match labelled {
+            Labelled::ByAnyAdapter => Selector::Exists(keys::ADAPTER),
+            Labelled::ForResources(ids) => Selector::In(keys::RESOURCE_ID, ids),
+        };
+        let mut pages = self.cluster.list(&kind.kind, None, selector, Form::MetadataOnly)?;
+        while let Some(page) = pages.next().await? {
+            for object in page {
+                each(Candidate::of(&object, Destination::ThisCluster));
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        self.cluster.get(object).await
+    }
+
+    async fn create(&self, object: &Value) -> Result<Value, Error> {
+        self.cluster.create(object).await
+    }
+
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        self.cluster.delete(object, fence, PropagationPolicy::Background).await
+    }
+}
