@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub use self::record::{Action, FORMAT, Identity, Record};
 pub(crate) use self::sink::Sink;
-use self::sink::{AppendOnly, Stdout};
+use self::sink::{AppendOnly, Nowhere, Stdout};
 
 /// A record was not written.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,12 @@ impl Audit {
     #[must_use]
     pub fn to_stdout(secrets: bool) -> Self {
         Self::new("standard output".to_owned(), Stdout, secrets)
+    }
+
+    /// Drops the records, for scenarios: nothing that is deleted there existed.
+    #[must_use]
+    pub fn to_nowhere() -> Self {
+        Self::new("nowhere".to_owned(), Nowhere, false)
     }
 
     pub(crate) fn new(place: String, sink: impl Sink + 'static, secrets: bool) -> Self {

@@ -95,6 +95,14 @@ pub struct LeaseConfig {
     pub retry: Duration,
 }
 
+impl LeaseConfig {
+    /// How long a request may last that the end of a term permitted: afterwards another replica may lead.
+    #[must_use]
+    pub fn margin(&self) -> Duration {
+        self.duration.saturating_sub(self.renew_deadline)
+    }
+}
+
 /// The record of deletions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditConfig {

@@ -8,15 +8,23 @@
 
 pub mod act;
 pub mod api;
+pub mod args;
 pub mod audit;
+pub mod commands;
 pub mod config;
+pub mod connect;
 pub mod http_api;
 pub mod inventory;
 pub mod kube_objects;
 pub mod leader;
+pub mod metrics;
 pub mod objects;
 pub mod owners;
+pub mod pass;
 pub mod report;
+pub mod restore;
 pub mod rights;
+pub mod run;
+pub mod scenario;
 pub mod survey;
 pub mod world;

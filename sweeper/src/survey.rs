@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::release::too_many;
+use lifecycle_core::sweep::verdict::identified;
 use lifecycle_core::sweep::{
     Approval, Candidate, Hold, Keep, Policy, Release, Strikes, SweepPlan, Verdict, judge, release,
 };
@@ -76,18 +77,24 @@ pub async fn survey(
     let is_trusted = holds.is_empty();
     let census = &inventory.census;
     let mut kept = census.kept(|id| answers.of(id));
-    let mut orphans = Vec::new();
+    let (mut orphans, mut judged) = (Vec::new(), BTreeSet::new());
     // Without canaries, the answers prove nothing: they give no strike, and take none away.
     for candidate in candidates.into_iter().filter(|_| is_trusted) {
+        // The census has counted what is kept for its labels alone.
+        let is_orphan = identified(&candidate, policy).is_ok();
         let owner = answers.of(&candidate.resource_id);
         let verdict = judge(&candidate, owner, census.contains(&candidate), strikes, policy, now());
-        if let Verdict::Keep(keep) = verdict {
+        if let Verdict::Keep(keep) = verdict
+            && is_orphan
+        {
             *kept.entry((candidate.object.kind.clone(), keep)).or_default() += 1;
         }
-        orphans.push((candidate, verdict));
+        judged.insert(candidate.uid.clone());
+        if is_orphan {
+            orphans.push((candidate, verdict));
+        }
     }
     if is_trusted {
-        let judged = orphans.iter().map(|(candidate, _)| candidate.uid.clone()).collect();
         let answer = |id: &str| census.names(id).then(|| answers.of(id));
         strikes.end_pass(answer, &judged, inventory.unread.is_empty());
     }

@@ -83,6 +83,15 @@ impl Outcome {
         }
     }
 
+    /// Whether nothing went wrong: the object goes, or the sweeper rightly kept it.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        match self {
+            Self::Deleted | Self::Terminating { .. } | Self::AlreadyGone | Self::Kept(_) | Self::Changed => true,
+            Self::Unread(_) | Self::Refused(_) | Self::Uncertain(_) | Self::NotLeader(_) | Self::AuditFailed => false,
+        }
+    }
+
     /// Reads the answer to a DELETE.
     pub(super) fn of(answer: Result<Deletion, Error>) -> Self {
         let error = match answer {

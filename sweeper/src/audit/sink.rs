@@ -47,6 +47,15 @@ impl Sink for AppendOnly {
     }
 }
 
+/// Drops every line.
+pub(super) struct Nowhere;
+
+impl Sink for Nowhere {
+    fn append(&mut self, _: &[u8], _: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Standard output. Nothing but the reader of the stream can make its lines last.
 pub(super) struct Stdout;
 

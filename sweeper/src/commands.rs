@@ -1,0 +1,183 @@
+//! Runs the commands.
+//!
+//! In: an invocation and the environment variables. Out: text on standard output, logs on standard error, and an exit
+//! code. Fails: with one error, which contains the texts of its causes.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::keys;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::sweep::{Approval, Strikes};
+use lifecycle_kube::{Cluster, Fence, Settings};
+use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::program::print;
+use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::{files, shutdown, version};
+use serde_json::json;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::args::{Invocation, RestoreOptions};
+use crate::audit;
+use crate::config::settings::FILE;
+use crate::config::{self, Config, Environment, Flags};
+use crate::objects::Objects as _;
+use crate::report::{self, PlanFile};
+use crate::restore::{Deleted, Restorer};
+use crate::rights::{Account, admission, rbac};
+use crate::survey::survey;
+use crate::{connect, run, scenario};
+
+/// The exit code of `plan` if a sweep would delete something.
+const WOULD_DELETE: u8 = 2;
+
+/// Runs a command.
+///
+/// # Errors
+/// Returns the reason why the command failed.
+pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // Passes run on the main thread; the election has the worker, so that no parsing of lists delays a renewal.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.context("failed to start")?.block_on(async {
+        match invocation {
+            Invocation::Run(flags) => {
+                let stop = shutdown::listen().context("failed to listen for signals")?;
+                run::run(load(&flags, environment)?, stop).await?;
+                tracing::info!("Stopped");
+                Ok(ExitCode::SUCCESS)
+            }
+            Invocation::Sweep { flags, first_strike } => {
+                sweep(load(&flags, environment)?, first_strike.as_deref()).await
+            }
+            Invocation::Plan { flags, json } => plan(load(&flags, environment)?, json).await,
+            Invocation::Approve { flags, plan, lasts } => approve(&load(&flags, environment)?, &plan, lasts).await,
+            Invocation::Restore { flags, options } => restore(&load(&flags, environment)?, &options).await,
+            Invocation::Rbac { flags, account } => {
+                let account = Account::parse(&account).map_err(anyhow::Error::msg)?;
+                let config = load(&flags, environment)?;
+                let served = connect::objects(&config).await?.discover().await?.kinds;
+                print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served, &account))
+            }
+            Invocation::AdmissionPolicy { accounts } => {
+                let accounts: Result<Vec<_>, _> = accounts.iter().map(|account| Account::parse(account)).collect();
+                print(&admission::manifests(&accounts.map_err(anyhow::Error::msg)?))
+            }
+            Invocation::Demo { scenario } => demo(scenario.as_deref()).await,
+            Invocation::Check(flags) => check(&flags, environment),
+            Invocation::Schema => print(&format!("{:#}\n", config::schema())),
+            Invocation::Version => print(&format!("{}\n", version::THIS)),
+        }
+    })
+}
+
+fn read(flags: &Flags, environment: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
+    config::load(FILE.resolve(flags, environment).as_deref(), environment, flags)
+}
+
+fn load(flags: &Flags, environment: &Environment) -> anyhow::Result<Config> {
+    let (config, diagnostics) = read(flags, environment)
+        .map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
+    let _ = logging::subscriber(config.log, &Identity::of("sweeper")).try_init();
+    log_diagnostics(&diagnostics);
+    Ok(config)
+}
+
+fn check(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let (diagnostics, code) = match read(flags, environment) {
+        Ok((_, diagnostics)) => (diagnostics, ExitCode::SUCCESS),
+        Err(diagnostics) => (diagnostics, ExitCode::FAILURE),
+    };
+    print(&format!("{diagnostics}\n"))?;
+    Ok(code)
+}
+
+async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let strikes = match first_strike {
+        Some(file) => {
+            let text = files::read_text(file, files::CONFIGURATION)
+                .with_context(|| format!("failed to read {}", file.display()))?;
+            let strikes = report::first_strikes(&text, Timestamp::now());
+            Some(strikes.map_err(|error| anyhow::anyhow!("{} {error}", file.display()))?)
+        }
+        None => None,
+    };
+    let stop = shutdown::listen().context("failed to listen for signals")?;
+    let is_done = run::sweep_once(config, strikes, stop).await?;
+    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Surveys as a sweep does, but with one look: what is gone now is what a sweep would delete after the grace.
+async fn plan(config: Config, json: bool) -> anyhow::Result<ExitCode> {
+    let (objects, api) = (connect::objects(&config).await?, connect::api(&config.api)?);
+    let now = Timestamp::now();
+    let found = survey(&objects, &api, (&config.policy, &config.filter), &mut Strikes::default(), None, || now).await;
+    let found = found.after_grace(now);
+    if json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&PlanFile::new(&found, now))?))?;
+    } else {
+        print(&report::text(&found, true))?;
+    }
+    Ok(if found.plan.objects().is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WOULD_DELETE) })
+}
+
+/// Annotates the Lease, where the leader looks for approvals: RBAC on the Lease says who may approve.
+async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        plan.len() == 32 && plan.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')),
+        "{plan:?} is no plan: copy the 32 hexadecimal digits that the leader logs, or that `sweeper plan` prints"
+    );
+    let namespace = config.lease.namespace.as_deref().context("the Lease has no namespace: set `lease.namespace`")?;
+    let kind = GroupVersionKind::new("coordination.k8s.io/v1", "Lease");
+    let object = ObjectRef { name: config.lease.name.clone(), ..ObjectRef::all(kind, Some(namespace)) };
+    let cluster =
+        Cluster::new(connect::kubernetes(&config.kubernetes).await?, "hyperfleet-sweeper", Settings::default());
+    let lease = cluster.get(&object).await?.with_context(|| format!("there is no {object}: does a sweeper run?"))?;
+    let approval = Approval { hash: plan.to_owned(), expires: Timestamp::now() + lasts };
+    let patch = json!({ "metadata": { "annotations": { keys::SWEEP_APPROVAL: approval.to_string() } } });
+    // The leader renews the Lease every few seconds, so only the UID is fenced.
+    let uid = lease.pointer("/metadata/uid").and_then(|uid| uid.as_str()).unwrap_or_default();
+    cluster
+        .merge_patch(&patch, &object, Fence::new(uid, ""))
+        .await?
+        .with_context(|| format!("{object} was deleted"))?;
+    print(&format!(
+        "approved {plan} until {}; the leader deletes exactly these objects in its next pass\n",
+        approval.expires
+    ))
+}
+
+async fn restore(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
+    let name = options.file.display();
+    let file = File::open(&options.file).with_context(|| format!("failed to open {name}"))?;
+    let deleted = Deleted::of(audit::read(BufReader::new(file)), &options.selection);
+    let deleted = deleted.with_context(|| format!("failed to read {name}"))?;
+    let objects = connect::objects(config).await?;
+    let mut restorer = Restorer { objects: &objects, keep_stamps: options.keep_stamps, lines: std::io::stderr() };
+    let is_complete = if options.print {
+        restorer.print(&deleted, &mut std::io::stdout())?
+    } else {
+        restorer.restore(&deleted).await?
+    };
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn demo(scenario: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let text = match scenario {
+        None => scenario::play("the built-in scenario", scenario::DEMO).await?,
+        Some(file) => {
+            let name = file.display().to_string();
+            let text =
+                files::read_text(file, files::CONFIGURATION).with_context(|| format!("failed to read {name}"))?;
+            scenario::play(&name, &text).await?
+        }
+    };
+    print(&text)
+}

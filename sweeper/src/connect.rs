@@ -1,0 +1,96 @@
+//! Builds the clients of a sweeper from its configuration.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings};
+use lifecycle_kube::{Cluster, Settings};
+use lifecycle_service::version::THIS;
+
+use crate::audit::Audit;
+use crate::config::{ApiConfig, Config, KubernetesConfig};
+use crate::http_api::{HttpApi, Limits};
+use crate::kube_objects::KubeObjects;
+use crate::metrics::Metrics;
+use crate::pass::{Clock, Sweeper};
+
+/// A sweeper of real servers.
+pub type RealSweeper = Sweeper<KubeObjects, HttpApi>;
+
+/// The field manager of events and restored objects.
+const FIELD_MANAGER: &str = "hyperfleet-sweeper";
+
+/// Objects per page of a list: half a megabyte of metadata, so that few requests list a fleet.
+const PAGE_SIZE: u32 = 500;
+
+/// Attempts of one request to the API. The next pass is another attempt, so one more than the first is enough.
+const ATTEMPTS: u32 = 2;
+
+/// Requests that wait for the API at the same time.
+const CONCURRENT: usize = 8;
+
+/// How long a token is used before its file is checked for a change.
+const TOKEN_CACHE: Duration = Duration::from_secs(30);
+
+/// Builds a sweeper.
+///
+/// # Errors
+///
+/// A client cannot be built, or the audit file cannot be opened.
+pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
+    let audit = match &config.audit.file {
+        Some(file) => Audit::to_file(file, config.audit.secrets)?,
+        None => Audit::to_stdout(config.audit.secrets),
+    };
+    let metrics = Metrics::new(&THIS, config.policy.grace, config.dry_run);
+    let (objects, api) = (objects(&config).await?, api(&config.api)?);
+    Ok(Sweeper { objects, api, audit, metrics: Arc::new(metrics), clock: Clock::start(), config })
+}
+
+/// Connects to the cluster whose objects are swept.
+///
+/// # Errors
+///
+/// There is neither a kubeconfig nor a service account.
+pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
+    let rate = config.kubernetes.requests_per_second;
+    let settings = Settings {
+        rate_limit: Some((f64::from(rate), rate)),
+        page_size: PAGE_SIZE,
+        // A CRD may be removed and installed again between two passes.
+        look_again_after: Duration::ZERO,
+        ..Settings::default()
+    };
+    Ok(KubeObjects::new(Cluster::new(kubernetes(&config.kubernetes).await?, FIELD_MANAGER, settings)))
+}
+
+/// Builds a client of the API server.
+///
+/// # Errors
+///
+/// There is neither a kubeconfig nor a service account.
+pub async fn kubernetes(config: &KubernetesConfig) -> anyhow::Result<lifecycle_kube::Client> {
+    let agent = format!("hyperfleet-sweeper/{}", THIS.number);
+    lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent).await.context("failed to connect to Kubernetes")
+}
+
+/// Builds a client of the API.
+///
+/// # Errors
+///
+/// The URL is unusable.
+pub fn api(config: &ApiConfig) -> anyhow::Result<HttpApi> {
+    let client = Client::new(ApiSettings {
+        base_url: config.base_url.clone(),
+        version: config.version.clone(),
+        timeout: config.timeout,
+        retry: RetryPolicy { attempts: ATTEMPTS, ..RetryPolicy::default() },
+        default_headers: http::HeaderMap::new(),
+        token: config.token_file.clone().map(|path| TokenSettings { path, cache_ttl: TOKEN_CACHE }),
+        user_agent: http::HeaderValue::from_static("hyperfleet-sweeper"),
+    })?;
+    let rate = config.requests_per_second;
+    let limits = Limits { rate: Some((f64::from(rate), rate)), concurrent: CONCURRENT };
+    Ok(HttpApi::new(client, limits, ()))
+}

@@ -1,0 +1,272 @@
+//! Every metric of the sweeper, registered once in one struct.
+//!
+//! In: the results of passes and requests. Out: the text that Prometheus scrapes. No method fails.
+//!
+//! Gauges describe the last pass of a leader; a replica that does not lead has none of them, so that `max` and `sum` over
+//! replicas both say what the leader found.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lifecycle_core::sweep::{Hold, Keep, Verdict};
+use lifecycle_service::metrics::{self, Exposition, write};
+use lifecycle_service::version::Version;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::act::Attempt;
+use crate::owners::UNKNOWN_REASONS;
+use crate::survey::Survey;
+
+/// Upper bounds in seconds of the duration of a pass: from an empty cluster to one that a rate limit slows down.
+const PASS_BUCKETS: [f64; 8] = [0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0];
+
+/// The result of a pass, as the value of a metric label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassResult {
+    /// Nothing was due, or all that was due was deleted.
+    Done,
+    /// Something was due, and nothing was deleted.
+    Held,
+    /// The pass only reported, because `dry_run` is set.
+    DryRun,
+    /// The term ended during the pass, or a deletion failed.
+    Failed,
+}
+
+impl PassResult {
+    const ALL: [Self; 4] = [Self::Done, Self::Held, Self::DryRun, Self::Failed];
+
+    /// The result as the value of a metric label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Held => "held",
+            Self::DryRun => "dry_run",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindVerdict {
+    kind: String,
+    verdict: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindOutcome {
+    kind: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindOnly {
+    kind: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    leader: Gauge,
+    term: Gauge,
+    short_terms: Gauge,
+    candidates: Family<KindVerdict, Gauge>,
+    inventory: Family<KindOnly, Gauge>,
+    held: Family<Reason, Gauge>,
+    oldest_orphan: Seconds,
+    last_pass: Seconds,
+    passes: Family<ResultLabel, Counter>,
+    pass_duration: Histogram,
+    deletions: Family<KindOutcome, Counter>,
+    unknown: Family<Reason, Counter>,
+}
+
+impl Metrics {
+    /// Registers every metric.
+    #[must_use]
+    pub fn new(version: &Version, grace: Duration, dry_run: bool) -> Self {
+        let mut registry = metrics::registry("sweeper", version.number);
+        let build_info = Family::<[(&'static str, String); 1], Gauge>::default();
+        build_info.get_or_create(&[("commit", version.commit.to_owned())]).set(1);
+        let up = Gauge::<i64>::default();
+        up.set(1);
+        let dry = Gauge::<i64>::default();
+        dry.set(i64::from(dry_run));
+        let grace_seconds = Seconds::default();
+        grace_seconds.set(grace.as_secs_f64());
+        let metrics = Self {
+            leader: Gauge::default(),
+            term: Gauge::default(),
+            short_terms: Gauge::default(),
+            candidates: Family::default(),
+            inventory: Family::default(),
+            held: Family::default(),
+            oldest_orphan: Seconds::default(),
+            last_pass: Seconds::default(),
+            passes: Family::default(),
+            pass_duration: Histogram::new(PASS_BUCKETS),
+            deletions: Family::default(),
+            unknown: Family::default(),
+            registry: Registry::default(),
+        };
+        let r = &mut registry;
+        r.register("hyperfleet_sweeper_up", "1 while the sweeper runs", up);
+        r.register("hyperfleet_sweeper_build_info", "The build that is running", build_info);
+        r.register("hyperfleet_sweeper_dry_run", "1 if the sweeper only reports what it would delete", dry);
+        r.register(
+            "hyperfleet_sweeper_grace_seconds",
+            "How long an API resource must be gone before its objects go",
+            grace_seconds,
+        );
+        r.register("hyperfleet_sweeper_leader", "1 while this replica leads", metrics.leader.clone());
+        r.register(
+            "hyperfleet_sweeper_term",
+            "The number of the term that this replica leads; 0 if it does not lead",
+            metrics.term.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_short_terms",
+            "Terms of this replica that ended before the grace, so that nothing could be deleted in them",
+            metrics.short_terms.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_candidates",
+            "Labelled objects of the last pass, by kind and verdict: delete, or the reason for which they are kept",
+            metrics.candidates.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_inventory_objects",
+            "Labelled objects of the last pass, of any adapter",
+            metrics.inventory.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_held",
+            "1 for each reason for which the last pass deleted nothing, 0 for the others",
+            metrics.held.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_oldest_orphan_age_seconds",
+            "How long the API resource of the oldest known orphan has been gone; 0 without orphans",
+            metrics.oldest_orphan.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_last_pass_timestamp_seconds",
+            "When the last pass of this replica ended, in seconds since the epoch; 0 before the first",
+            metrics.last_pass.clone(),
+        );
+        r.register("hyperfleet_sweeper_passes", "Passes, by their result", metrics.passes.clone());
+        r.register(
+            "hyperfleet_sweeper_pass_duration_seconds",
+            "Duration of passes, deletions included",
+            metrics.pass_duration.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_deletions",
+            "Objects that a pass tried to delete, by kind and outcome",
+            metrics.deletions.clone(),
+        );
+        r.register(
+            "hyperfleet_sweeper_unknown_answers",
+            "Answers of the API that prove nothing about a resource, by reason",
+            metrics.unknown.clone(),
+        );
+        for result in PassResult::ALL {
+            let _ = metrics.passes.get_or_create(&ResultLabel { result: result.label() });
+        }
+        for reason in UNKNOWN_REASONS {
+            let _ = metrics.unknown.get_or_create(&Reason { reason });
+        }
+        Self { registry, ..metrics }
+    }
+
+    /// Notes that this replica leads the term, or leads no longer, and how many of its terms were short.
+    pub fn lead(&self, term: Option<u32>, short_terms: u64) {
+        self.leader.set(i64::from(term.is_some()));
+        self.term.set(term.map_or(0, i64::from));
+        self.short_terms.set(i64::try_from(short_terms).unwrap_or(i64::MAX));
+        if term.is_none() {
+            self.candidates.clear();
+            self.inventory.clear();
+            self.held.clear();
+            self.oldest_orphan.set(0.0);
+        }
+    }
+
+    /// Notes what a pass found.
+    pub fn surveyed(&self, survey: &Survey, now: Timestamp) {
+        self.candidates.clear();
+        self.inventory.clear();
+        for (kind, objects) in &survey.kinds {
+            self.inventory.get_or_create(&KindOnly { kind: kind.kind.clone() }).inc_by(signed(*objects));
+        }
+        let mut counts: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
+        for ((kind, keep), objects) in &survey.kept {
+            *counts.entry((&kind.kind, keep.label())).or_default() += objects;
+        }
+        for (candidate, verdict) in &survey.orphans {
+            if *verdict == Verdict::Delete {
+                *counts.entry((&candidate.object.kind.kind, "delete")).or_default() += 1;
+            }
+        }
+        for ((kind, verdict), objects) in counts {
+            self.candidates.get_or_create(&KindVerdict { kind: kind.to_owned(), verdict }).set(signed(objects));
+        }
+        for reason in Hold::LABELS {
+            let is_held = survey.holds().iter().any(|hold| hold.label() == reason);
+            self.held.get_or_create(&Reason { reason }).set(i64::from(is_held));
+        }
+        for (reason, answers) in &survey.unknown {
+            self.unknown.get_or_create(&Reason { reason }).inc_by(*answers);
+        }
+        self.oldest_orphan.set(survey.oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64()));
+    }
+
+    /// Notes what became of one object that was due.
+    pub fn attempted(&self, attempt: &Attempt<'_>) {
+        let kind = attempt.object.object.kind.kind.clone();
+        self.deletions.get_or_create(&KindOutcome { kind, outcome: attempt.outcome.label() }).inc();
+    }
+
+    /// Notes the end of a pass.
+    pub fn passed(&self, result: PassResult, duration: Duration, now: Timestamp) {
+        self.passes.get_or_create(&ResultLabel { result: result.label() }).inc();
+        self.pass_duration.observe(duration.as_secs_f64());
+        self.last_pass.set(now.as_duration().as_secs_f64());
+    }
+
+    /// Writes all metrics in a format.
+    #[must_use]
+    pub fn expose(&self, format: Exposition) -> String {
+        write(&self.registry, format)
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Every verdict that [`Metrics`] can name, for the tests of the documentation.
+pub fn verdicts() -> impl Iterator<Item = &'static str> {
+    std::iter::once("delete").chain(Keep::ALL.iter().map(|keep| keep.label()))
+}

@@ -1,0 +1,149 @@
+//! One pass of a leader: survey, report, and deletion of what is due.
+//!
+//! In: the cluster, the API, the configuration, the strikes of the term, the claim to lead, and a person's approval.
+//! Out: a [`PassResult`], log lines and metrics. Fails: never; what could not be deleted is judged again by the next pass.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use lifecycle_core::sweep::{Approval, Hold, Release, Strikes};
+use tokio::time::Instant;
+
+use crate::act::Deleter;
+use crate::api::Api;
+use crate::audit::Audit;
+use crate::config::Config;
+use crate::leader::Claim;
+use crate::metrics::{Metrics, PassResult};
+use crate::objects::Objects;
+use crate::survey::{Survey, survey};
+
+/// A clock that no correction of the system's clock disturbs, so that a grace is never cut short.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    wall: Timestamp,
+    began: Instant,
+}
+
+impl Clock {
+    /// Starts from the system's clock.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { wall: Timestamp::now(), began: Instant::now() }
+    }
+
+    /// The time by the system's clock at the start, plus what has passed since.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.wall + self.began.elapsed()
+    }
+}
+
+/// What all passes of a process share.
+pub struct Sweeper<O, A> {
+    /// The cluster.
+    pub objects: O,
+    /// The API.
+    pub api: A,
+    /// The configuration.
+    pub config: Config,
+    /// The record of deletions.
+    pub audit: Audit,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// The result of a pass, and what it found unless its term ended before.
+#[derive(Debug)]
+pub struct Passed {
+    /// What the pass found.
+    pub survey: Option<Survey>,
+    /// The result.
+    pub result: PassResult,
+}
+
+impl<O: Objects, A: Api> Sweeper<O, A> {
+    /// Surveys the cluster, and deletes what is due if that is released.
+    pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, approval: Option<&Approval>) -> Passed {
+        let began = Instant::now();
+        let policy = (&self.config.policy, &self.config.filter);
+        let survey = survey(&self.objects, &self.api, policy, strikes, approval, || self.clock.now());
+        let survey = claim.over().run_until_cancelled(survey).await;
+        let result = match &survey {
+            None => PassResult::Failed,
+            Some(survey) => {
+                self.metrics.surveyed(survey, self.clock.now());
+                self.act(survey, strikes, claim).await
+            }
+        };
+        let duration = began.elapsed();
+        self.metrics.passed(result, duration, self.clock.now());
+        log(survey.as_ref(), result, claim.term(), duration);
+        Passed { survey, result }
+    }
+
+    /// Deletes what is due, unless the pass is held or only reports.
+    async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim) -> PassResult {
+        if survey.plan.objects().is_empty() {
+            return PassResult::Done;
+        }
+        if matches!(survey.release, Release::Held(_)) {
+            return PassResult::Held;
+        }
+        if self.config.dry_run {
+            return PassResult::DryRun;
+        }
+        let deleter = Deleter {
+            objects: &self.objects,
+            permit: || claim.permit(),
+            call_limit: self.config.lease.margin(),
+            audit: &self.audit,
+            policy: &self.config.policy,
+            concurrency: self.config.deletions_at_once,
+            term: claim.term(),
+            clock: Timestamp::now,
+        };
+        let mut result = PassResult::Done;
+        let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
+        while let Some(attempt) = attempts.next().await {
+            self.metrics.attempted(&attempt);
+            if !attempt.outcome.is_settled() {
+                result = PassResult::Failed;
+            }
+        }
+        result
+    }
+}
+
+fn log(survey: Option<&Survey>, result: PassResult, term: u32, duration: Duration) {
+    let duration_seconds = duration.as_secs_f64();
+    let Some(survey) = survey else {
+        tracing::warn!(term, duration_seconds, "The term ended during the pass");
+        return;
+    };
+    let (due, plan) = (survey.plan.objects().len(), survey.plan.hash());
+    tracing::info!(
+        term,
+        duration_seconds,
+        result = result.label(),
+        inventory = survey.inventory,
+        owners = survey.owners,
+        orphans = survey.orphans.len(),
+        due,
+        "Pass ended"
+    );
+    for (candidate, verdict) in &survey.orphans {
+        let (object, resource_id) = (&candidate.object, &candidate.resource_id);
+        tracing::debug!(term, %object, resource_id, ?verdict, "Orphan");
+    }
+    for hold in survey.holds() {
+        tracing::error!(term, reason = hold.label(), due, "Nothing is deleted: {hold}");
+    }
+    if result == PassResult::Held && survey.holds().iter().all(Hold::is_approvable) {
+        tracing::error!(term, plan, due, "To delete these objects all the same: sweeper approve {plan}");
+    }
+}

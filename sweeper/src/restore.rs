@@ -1,0 +1,247 @@
+//! Creates objects anew that the sweeper deleted, from the audit file.
+//!
+//! In: the lines of the file, and which objects to restore. Out: one line for each object, and whether all of them
+//! exist now. Fails: if the file cannot be read, or the lines cannot be written.
+//!
+//! A restored object has another UID, and neither the status nor the owners of the deleted one. A volume, a Pod's
+//! logs, and the unlabelled content of a namespace do not come back. Objects that exist are left alone, so a second
+//! run creates what the first one could not: objects of a custom kind, whose definition takes a moment to be served.
+
+mod manifest;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_kube::ErrorKind;
+use serde_json::Value;
+
+use crate::audit::{Action, Line, Record};
+use crate::objects::Objects;
+
+/// Which deleted objects to restore: those that satisfy every condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Objects that a pass deleted by the plan with this hash.
+    pub plan: Option<String>,
+    /// Objects of this API resource.
+    pub resource_id: Option<String>,
+    /// The object that prints like this, such as `ConfigMap team/settings`.
+    pub object: Option<String>,
+}
+
+impl Selection {
+    fn covers(&self, record: &Record, object: &ObjectRef) -> bool {
+        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+        is(&self.plan, &record.plan)
+            && is(&self.resource_id, &record.resource_id)
+            && is(&self.object, &object.to_string())
+    }
+}
+
+/// The deleted objects of an audit file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Deleted {
+    objects: Vec<Recorded>,
+    /// The lines that are no whole record: their number, and what is wrong.
+    pub unreadable: Vec<(usize, String)>,
+}
+
+/// The record of one deleted object.
+#[derive(Debug, Clone, PartialEq)]
+struct Recorded {
+    object: ObjectRef,
+    manifest: Value,
+    omitted: Vec<String>,
+}
+
+/// Kinds that others need, and which are restored before them in this order.
+const FIRST: [(&str, &str); 3] =
+    [("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition"), ("", "ServiceAccount")];
+
+impl Deleted {
+    /// Reads the objects that were deleted, or may have been: a deletion without the record of its result was sent
+    /// when the program died, or was about to be. Of several deletions of one name, the last counts.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn of(lines: impl Iterator<Item = io::Result<Line>>, selection: &Selection) -> io::Result<Self> {
+        let mut unreadable = Vec::new();
+        // By UID, as a namesake is another object: deletions without a result so far, and deletions.
+        let (mut open, mut deleted) = (BTreeMap::new(), BTreeMap::new());
+        for (position, line) in lines.enumerate() {
+            let record = match line? {
+                Line::Record(record) => record,
+                Line::Unreadable { number, why } => {
+                    unreadable.push((number, why));
+                    continue;
+                }
+            };
+            let object = ObjectRef {
+                kind: GroupVersionKind::new(&record.object.api_version, &record.object.kind),
+                namespace: record.object.namespace.clone(),
+                name: record.object.name.clone(),
+            };
+            if !selection.covers(&record, &object) {
+                continue;
+            }
+            let Record { object: identity, action, .. } = *record;
+            match action {
+                Action::Delete { manifest, omitted } => {
+                    open.insert(identity.uid, (position, Recorded { object, manifest, omitted }));
+                }
+                Action::Result { may_be_deleted, .. } => {
+                    if let Some(recorded) = open.remove(&identity.uid)
+                        && may_be_deleted
+                    {
+                        deleted.insert(identity.uid, recorded);
+                    }
+                }
+            }
+        }
+        deleted.extend(open);
+        let mut found: Vec<_> = deleted.into_values().collect();
+        found.sort_by_key(|(position, _)| *position);
+        let mut last = BTreeMap::new();
+        for (position, recorded) in found {
+            last.insert((recorded.object.kind.group.clone(), recorded.object.to_string()), (position, recorded));
+        }
+        let mut found: Vec<_> = last.into_values().collect();
+        found.sort_by_key(|(position, recorded)| (rank(&recorded.object.kind), *position));
+        Ok(Self { objects: found.into_iter().map(|(_, recorded)| recorded).collect(), unreadable })
+    }
+}
+
+fn rank(kind: &GroupVersionKind) -> usize {
+    let is_kind = |(group, name): &(&str, &str)| kind.group == *group && kind.kind == *name;
+    FIRST.iter().position(is_kind).unwrap_or(FIRST.len())
+}
+
+/// What became of one object.
+enum Ending {
+    Created { note: &'static str },
+    Exists,
+    StillTerminating,
+    DataOmitted,
+    Failed(String),
+}
+
+/// Restores objects.
+pub struct Restorer<'a, O, W> {
+    /// The cluster.
+    pub objects: &'a O,
+    /// Whether the objects keep the labels and annotations of their adapter.
+    pub keep_stamps: bool,
+    /// Takes the line of each object.
+    pub lines: W,
+}
+
+impl<O: Objects, W: Write> Restorer<'_, O, W> {
+    /// Creates the objects, one after the other. Returns whether each of them exists now.
+    ///
+    /// # Errors
+    ///
+    /// A line cannot be written.
+    pub async fn restore(&mut self, deleted: &Deleted) -> io::Result<bool> {
+        let mut is_complete = self.begin(deleted)?;
+        for recorded in &deleted.objects {
+            let ending = if is_without_data(recorded) { Ending::DataOmitted } else { self.create(recorded).await };
+            is_complete &= match &ending {
+                Ending::Created { .. } | Ending::Exists => true,
+                Ending::StillTerminating | Ending::DataOmitted | Ending::Failed(_) => false,
+            };
+            self.report(&recorded.object, &ending)?;
+        }
+        Ok(is_complete)
+    }
+
+    /// Writes the manifests to `out`, as one JSON document each, and creates nothing. Returns whether each object can be
+    /// created from its record.
+    ///
+    /// # Errors
+    ///
+    /// A manifest or a line cannot be written.
+    pub fn print(&mut self, deleted: &Deleted, out: &mut impl Write) -> io::Result<bool> {
+        let mut is_complete = self.begin(deleted)?;
+        for recorded in &deleted.objects {
+            if is_without_data(recorded) {
+                is_complete = false;
+                self.report(&recorded.object, &Ending::DataOmitted)?;
+                continue;
+            }
+            serde_json::to_writer_pretty(&mut *out, &manifest::creatable(&recorded.manifest, self.keep_stamps))?;
+            writeln!(out)?;
+        }
+        Ok(is_complete)
+    }
+
+    fn begin(&mut self, deleted: &Deleted) -> io::Result<bool> {
+        for (number, why) in &deleted.unreadable {
+            writeln!(self.lines, "warning: line {number} is no whole record: {why}")?;
+        }
+        if deleted.objects.is_empty() {
+            writeln!(self.lines, "no record of a deleted object matches")?;
+            return Ok(false);
+        }
+        if self.keep_stamps {
+            writeln!(
+                self.lines,
+                "warning: the objects keep the labels of their adapter, so the sweeper deletes them again once `grace` \
+                 has passed, unless their API resource exists by then"
+            )?;
+        }
+        Ok(true)
+    }
+
+    async fn create(&self, recorded: &Recorded) -> Ending {
+        let error = match self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await {
+            Ok(_) => return Ending::Created { note: note(&recorded.object.kind) },
+            Err(error) if error.kind == ErrorKind::AlreadyExists => error,
+            Err(error) => return Ending::Failed(error.message),
+        };
+        match self.objects.read(&recorded.object).await {
+            Ok(Some(live)) if live.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null()) => {
+                Ending::StillTerminating
+            }
+            Ok(Some(_)) => Ending::Exists,
+            Ok(None) => Ending::Failed(format!("{}, and did not exist any more a moment later", error.message)),
+            Err(error) => Ending::Failed(error.message),
+        }
+    }
+
+    fn report(&mut self, object: &ObjectRef, ending: &Ending) -> io::Result<()> {
+        match ending {
+            Ending::Created { note } => writeln!(self.lines, "created {object}{note}"),
+            Ending::Exists => writeln!(self.lines, "exists {object}: left alone"),
+            Ending::StillTerminating => {
+                writeln!(self.lines, "failed {object}: it is still being deleted; restore it once it is gone")
+            }
+            Ending::DataOmitted => writeln!(
+                self.lines,
+                "failed {object}: its data were not recorded, as `audit.secrets` was not set when it was deleted"
+            ),
+            Ending::Failed(why) => writeln!(self.lines, "failed {object}: {why}"),
+        }
+    }
+}
+
+/// Whether the record lacks a Secret's data. An empty Secret would look restored, and break its readers later.
+fn is_without_data(recorded: &Recorded) -> bool {
+    recorded.omitted.iter().any(|field| field == "data" || field == "stringData")
+}
+
+/// What else there is to know about a restored object of this kind.
+fn note(kind: &GroupVersionKind) -> &'static str {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("batch", "Job") => "; it runs again, from its beginning",
+        ("", "PersistentVolumeClaim") => {
+            "; if it names a volume, it waits until that volume's `claimRef` no longer names the deleted claim"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Sweeps as the leader: in passes for as long as the term lasts, or once.
+//!
+//! In: a configuration, and a token that ends the program. Out: passes, probes and metrics. Fails: if an address cannot be
+//! bound, a client cannot be built, or the Lease has no namespace. Strikes belong to a term: a new leader begins anew,
+//! which the log says, because it cannot know what its predecessor saw.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use lifecycle_core::keys;
+use lifecycle_core::sweep::{Approval, Strikes};
+use lifecycle_service::logging::Identity;
+use lifecycle_service::probes::Readiness;
+use lifecycle_service::servers::{serve_health, serve_metrics};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::connect::{self, RealSweeper};
+use crate::leader::{Claim, Elector, Leadership, Settings, identity};
+use crate::metrics::PassResult;
+use crate::report;
+
+/// How often the leader looks whether the plan that it holds was approved. The election reads the Lease as often.
+const APPROVAL_CHECK: Duration = Duration::from_secs(2);
+
+/// How long a shutdown waits for running scrapes.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Takes part in the election, and sweeps in passes while this replica leads.
+///
+/// # Errors
+///
+/// The sweeper cannot start.
+pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
+    let (health, metrics) = (config.health_listen, config.metrics_listen);
+    let sweeper = connect::sweeper(config).await?;
+    let exposed = Arc::clone(&sweeper.metrics);
+    let health = serve_health("sweeper", health, stop.clone(), Readiness::default, []).await?;
+    let metrics = serve_metrics("sweeper", metrics, move |format| std::future::ready(exposed.expose(format))).await?;
+    let (elector, leadership) = elector(&sweeper.config).await?;
+    let election = tokio::spawn(elector.run(stop.clone()));
+    while let Some(Some(claim)) = stop.run_until_cancelled(leadership.claim()).await {
+        sweeper.metrics.lead(Some(claim.term()), leadership.short_terms());
+        lead(&sweeper, &claim, &leadership).await;
+        sweeper.metrics.lead(None, leadership.short_terms());
+    }
+    election.await.context("the election panicked")?;
+    metrics.stop(DRAIN).await;
+    health.stop(DRAIN).await;
+    Ok(())
+}
+
+/// Sweeps in passes until the term is over.
+async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
+    let grace = sweeper.config.policy.grace;
+    tracing::info!(
+        term = claim.term(),
+        grace_seconds = grace.as_secs_f64(),
+        "No object is deleted before this term has lasted for the grace"
+    );
+    let mut strikes = Strikes::default();
+    while !claim.over().is_cancelled() {
+        let approval = approval(leadership);
+        let passed = sweeper.pass(&mut strikes, claim, approval.as_ref()).await;
+        let held =
+            passed.survey.filter(|_| passed.result == PassResult::Held).map(|survey| survey.plan.hash().to_owned());
+        let is_approved = async {
+            while held.is_none() || self::approval(leadership).map(|approval| approval.hash) != held {
+                sleep(APPROVAL_CHECK).await;
+            }
+        };
+        // An approval that did not help must not start the next pass at once.
+        let has_new_approval = approval.map(|approval| approval.hash) != held;
+        tokio::select! {
+            () = claim.over().cancelled() => {}
+            () = sleep(sweeper.config.interval) => {}
+            () = is_approved, if has_new_approval => {}
+        }
+    }
+}
+
+/// Sweeps once, and prints what each look found. Returns whether all that was due is gone.
+///
+/// # Errors
+///
+/// The sweeper cannot start, or its term ended.
+pub async fn sweep_once(config: Config, strikes: Option<Strikes>, stop: CancellationToken) -> anyhow::Result<bool> {
+    let sweeper = connect::sweeper(config).await?;
+    let (elector, leadership) = elector(&sweeper.config).await?;
+    let election = tokio::spawn(elector.run(stop.clone()));
+    let swept = stop.run_until_cancelled(look_twice(&sweeper, &leadership, strikes)).await;
+    stop.cancel();
+    election.await.context("the election panicked")?;
+    swept.unwrap_or_else(|| Err(anyhow::anyhow!("interrupted")))
+}
+
+async fn look_twice(sweeper: &RealSweeper, leadership: &Leadership, strikes: Option<Strikes>) -> anyhow::Result<bool> {
+    let claim = leadership.claim().await.context("the election ended")?;
+    let (mut is_first, mut strikes) = (strikes.is_none(), strikes.unwrap_or_default());
+    loop {
+        let passed = sweeper.pass(&mut strikes, &claim, approval(leadership).as_ref()).await;
+        let survey = passed
+            .survey
+            .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
+        lifecycle_service::program::print(&report::text(&survey, sweeper.config.dry_run))?;
+        if !is_first || strikes.count() == 0 {
+            return Ok(matches!(passed.result, PassResult::Done | PassResult::DryRun));
+        }
+        is_first = false;
+        let grace = sweeper.config.policy.grace;
+        tracing::info!(term = claim.term(), grace_seconds = grace.as_secs_f64(), "Looking again after the grace");
+        anyhow::ensure!(
+            claim.over().run_until_cancelled(sleep(grace)).await.is_some(),
+            "the term ended during the grace"
+        );
+    }
+}
+
+/// What a person approved by an annotation of the Lease.
+fn approval(leadership: &Leadership) -> Option<Approval> {
+    let lease = leadership.lease()?;
+    let text = lease.annotations.get(keys::SWEEP_APPROVAL)?;
+    text.parse()
+        .inspect_err(|error| tracing::warn!(lease = %lease.object, "The annotation {} {error}", keys::SWEEP_APPROVAL))
+        .ok()
+}
+
+async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {
+    let lease = &config.lease;
+    let namespace = lease.namespace.clone().context("the Lease has no namespace: set `lease.namespace`")?;
+    let settings = Settings {
+        lease_duration: lease.duration,
+        renew_deadline: lease.renew_deadline,
+        retry_period: lease.retry,
+        short_term: config.policy.grace,
+        ..Settings::new(&namespace, &lease.name, identity(&Identity::of("sweeper").hostname))
+    };
+    // A connection of its own: no list or deletion can delay a renewal.
+    let client = connect::kubernetes(&config.kubernetes).await?;
+    Ok(Elector::new(client, settings)?)
+}

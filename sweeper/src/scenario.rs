@@ -1,0 +1,135 @@
+//! Plays scenarios: sweeps of a cluster and an API in memory.
+//!
+//! In: a scenario as YAML. Out: what each pass found, deleted and kept, as text. Fails: with a sentence about the scenario.
+//! `sweeper demo` plays the built-in one; operators can try their own limits and patterns on another.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
+use lifecycle_core::id::Generation;
+use lifecycle_core::sweep::{Approval, Release, Strikes};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::act::Deleter;
+use crate::audit::Audit;
+use crate::config::{Config, Environment, Flags, parse};
+use crate::report;
+use crate::survey::survey;
+use crate::world::World;
+
+/// The scenario that `sweeper demo` plays.
+pub const DEMO: &str = include_str!("scenario/demo.yaml");
+
+/// When the first pass begins: a fixed time, so that each run prints the same.
+const START: Timestamp = Timestamp::constant(1_767_261_600, 0);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    /// The configuration, as in the sweeper's file.
+    config: Value,
+    /// What the cluster has at first.
+    objects: Vec<Value>,
+    passes: Vec<Pass>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pass {
+    /// What the pass shows.
+    title: String,
+    /// The time since the first pass.
+    #[serde(default)]
+    after: Option<String>,
+    /// The API resources that exist from now on, with their generations.
+    #[serde(default)]
+    resources: Option<BTreeMap<String, i64>>,
+    /// The resources about which a proxy answers with this status.
+    #[serde(default)]
+    answers: BTreeMap<String, u16>,
+    /// Whether a person approves the plan that the pass before held.
+    #[serde(default)]
+    approved: bool,
+}
+
+/// Plays a scenario.
+///
+/// # Errors
+///
+/// The text is no scenario, or its configuration is wrong.
+pub async fn play(name: &str, text: &str) -> anyhow::Result<String> {
+    let scenario: Scenario = serde_saphyr::from_str(text).with_context(|| format!("{name} is no scenario"))?;
+    let config = parse(name, &scenario.config.to_string(), &Environment::new(), &Flags::new());
+    let (config, _) =
+        config.map_err(|diagnostics| anyhow::anyhow!("the configuration in {name} is wrong:\n{diagnostics}"))?;
+    let world = World::default();
+    for object in scenario.objects {
+        world.add(object);
+    }
+    let mut strikes = Strikes::default();
+    let mut held = None;
+    let mut out = String::new();
+    for (index, pass) in scenario.passes.into_iter().enumerate() {
+        let now = START + since(pass.after.as_deref())?;
+        if let Some(resources) = pass.resources {
+            world.set_resources(resources.into_iter().map(|(id, generation)| (id, Generation(generation))).collect());
+        }
+        world.set_answers(pass.answers);
+        let _ = writeln!(out, "== Pass {} at {now}: {}\n", index + 1, pass.title);
+        let approval =
+            held.filter(|_| pass.approved).map(|hash| Approval { hash, expires: now + Duration::from_secs(3600) });
+        held = play_pass(&world, &config, &mut strikes, approval.as_ref(), now, &mut out).await;
+        out.push('\n');
+    }
+    let left: Vec<_> =
+        world.objects().iter().filter(|object| object.kind.kind != "Event").map(ToString::to_string).collect();
+    let _ = writeln!(out, "== The cluster has now: {}", left.join(", "));
+    Ok(out)
+}
+
+/// Plays one pass; returns the plan that it held.
+async fn play_pass(
+    world: &World,
+    config: &Config,
+    strikes: &mut Strikes,
+    approval: Option<&Approval>,
+    now: Timestamp,
+    out: &mut String,
+) -> Option<String> {
+    let found = survey(world, world, (&config.policy, &config.filter), strikes, approval, || now).await;
+    out.push_str(&report::text(&found, config.dry_run));
+    if matches!(found.release, Release::Held(_)) {
+        return Some(found.plan.hash().to_owned());
+    }
+    if !config.dry_run {
+        let audit = Audit::to_nowhere();
+        let deleter = Deleter {
+            objects: world,
+            permit: || Ok(()),
+            call_limit: Duration::MAX,
+            audit: &audit,
+            policy: &config.policy,
+            concurrency: NonZeroUsize::MIN,
+            term: 1,
+            clock: || START,
+        };
+        let mut attempts = std::pin::pin!(deleter.delete_all(&found.plan, strikes));
+        while let Some(attempt) = attempts.next().await {
+            let _ = writeln!(out, "{}: {}", attempt.object.object, attempt.outcome);
+        }
+    }
+    None
+}
+
+fn since(text: Option<&str>) -> anyhow::Result<Duration> {
+    let Some(text) = text else { return Ok(Duration::ZERO) };
+    let nanoseconds = parse_nanoseconds(text, Units::Go).ok().and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
+    nanoseconds.map(Duration::from_nanos).with_context(|| format!("`after: {text}` is no duration, such as 30m"))
+}
