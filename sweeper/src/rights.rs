@@ -26,8 +26,13 @@ impl Account {
     ///
     /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
+        // As Kubernetes restricts these names.
+        let is_name = |text: &str| {
+            !text.is_empty()
+                && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '-')
+        };
         match text.split_once('/') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Some((namespace, name)) if is_name(namespace) && is_name(name) => {
                 Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
             }
             _ => Err(format!("{text:?} is no service account: write `namespace/name`")),
@@ -64,4 +69,31 @@ fn stream(documents: &[(String, Value)]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn account_is_parsed_from_namespace_and_name() {
+        let account = Account::parse("fleet/adapter").unwrap();
+        assert_eq!(account.user(), "system:serviceaccount:fleet:adapter");
+        assert_eq!(account.to_string(), "fleet/adapter");
+        for text in [
+            "adapter",
+            "/adapter",
+            "fleet/",
+            "a/b/c",
+            "",
+            "fleet/a'b",
+            "Fleet/adapter",
+            "system:serviceaccount:fleet:adapter",
+        ] {
+            let error = Account::parse(text).unwrap_err();
+            assert!(error.contains("write `namespace/name`"), "{error}");
+        }
+    }
 }

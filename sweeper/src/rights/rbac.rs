@@ -1,11 +1,11 @@
 //! The roles that the sweeper needs, and no more.
 //!
 //! In: the kinds that the configuration selects, the kinds that the cluster serves, and the service account. Out:
-//! manifests. A role cannot say "metadata only": whoever may list a kind may read its objects whole.
+//! manifests. A role cannot say "metadata only": whoever may list a kind may read its objects in full.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::sweep::Policy;
+use lifecycle_core::sweep::{KindPattern, Policy};
 use lifecycle_kube::ServedKind;
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use super::{Account, stream};
 use crate::config::LeaseConfig;
 use crate::inventory::KindFilter;
 
-/// The name of every role and binding.
-const NAME: &str = "hyperfleet-sweeper";
+/// The group of roles and bindings.
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Prints the roles and bindings.
 #[must_use]
@@ -25,82 +25,93 @@ pub fn manifests(
     served: &[ServedKind],
     account: &Account,
 ) -> String {
-    let subjects = json!([{ "kind": "ServiceAccount", "namespace": account.namespace, "name": account.name }]);
+    // Each installation on a cluster has an account of its own, and so roles of its own.
+    let name = format!("hyperfleet-sweeper:{}:{}", account.namespace, account.name);
+    let approver = format!("{name}:approver");
     let namespace = lease.namespace.as_deref().unwrap_or(&account.namespace);
-    let (rules, comment) = object_rules(filter, policy, served);
-    let cluster_role = object("rbac.authorization.k8s.io/v1", "ClusterRole", None, NAME, json!({ "rules": rules }));
-    let lease_rules = |verbs: &[&str]| json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease.name], "verbs": verbs });
+    let (rules, comment) = object_rules(filter, &policy.cluster_scoped, served);
     // RBAC cannot name the object of a creation.
-    let create = json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"] });
-    let approver = format!("{NAME}-approver");
+    let create = rule("coordination.k8s.io", ["leases"], &["create"]);
+    let mut write = rule("coordination.k8s.io", ["leases"], &["get", "patch"]);
+    write["resourceNames"] = json!([lease.name]);
+    let bound = format!("Binds the role above to the service account {account}.");
     let documents = [
-        (comment, cluster_role),
-        ("Binds the role to the sweeper's service account.".to_owned(), binding("ClusterRole", None, NAME, &subjects)),
+        (comment, role(None, &name, &rules)),
+        (bound.clone(), binding("ClusterRole", None, &name, account)),
+        ("The Lease by which one replica leads.".to_owned(), role(Some(namespace), &name, &[create, write.clone()])),
+        (bound, binding("Role", Some(namespace), &name, account)),
         (
-            "The Lease by which one replica leads.".to_owned(),
-            role(namespace, NAME, &json!([create, lease_rules(&["get", "patch"])])),
-        ),
-        (
-            "Binds the role to the sweeper's service account.".to_owned(),
-            binding("Role", Some(namespace), NAME, &subjects),
-        ),
-        (
-            "For people who may approve a plan that the sweeper holds (`sweeper approve`): bind it to them.".to_owned(),
-            role(namespace, &approver, &json!([lease_rules(&["get", "patch"])])),
+            "For people who may approve a plan that the sweeper holds (`sweeper approve`): bind it to them.\n\
+             RBAC cannot restrict a patch to the annotation of the approval: they can also end the leader's term."
+                .to_owned(),
+            role(Some(namespace), &approver, &[write]),
         ),
     ];
     stream(&documents)
 }
 
-/// The rules about swept objects, and a comment about them.
-fn object_rules(filter: &KindFilter, policy: &Policy, served: &[ServedKind]) -> (Vec<Value>, String) {
-    let mut rules = vec![json!({ "apiGroups": [""], "resources": ["events"], "verbs": ["create"] })];
-    let mut comment =
-        "List, get and delete on the swept kinds, and the creation of an Event about each deletion.".to_owned();
+/// The rules of the cluster role, and a comment about them.
+fn object_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[ServedKind]) -> (Vec<Value>, String) {
+    let is_allowed =
+        |kind: &ServedKind| kind.namespaced || cluster_scoped.iter().any(|pattern| pattern.matches(&kind.kind));
+    let selected = served.iter().filter(|kind| filter.selects(kind));
+    let (swept, kept): (Vec<_>, Vec<_>) = selected.partition(|kind| is_allowed(kind));
+    let mut rules = vec![rule("", ["events"], &["create"])];
+    let mut comment = "List, get and delete the swept kinds, and create an Event about each deletion.".to_owned();
     if filter.include.is_empty() {
-        rules.push(json!({ "apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "get", "delete"] }));
+        // While a kind cannot be listed, the sweeper deletes nothing, so a CRD to come needs no new role for that.
+        rules.push(rule("*", ["*"], &["list"]));
+        // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
+        rules.extend(rules_by_group(&swept, &["get", "delete"]));
         comment.push_str(
-            "\n`kinds.include` is empty, so this grants every kind, those of CRDs to come too: RBAC has no exceptions.",
+            "\nWithout `kinds.include` it lists every kind, even one that `kinds.exclude` names: RBAC has no exceptions.\n\
+             It gets and deletes those that the cluster serves now: generate it again after installing a CRD.",
         );
         return (rules, comment);
     }
-    let is_allowed = |served: &ServedKind| {
-        served.namespaced || policy.cluster_scoped.iter().any(|pattern| pattern.matches(&served.kind))
-    };
+    rules.extend(rules_by_group(&swept, &["list", "get", "delete"]));
+    if !kept.is_empty() {
+        rules.extend(rules_by_group(&kept, &["list"]));
+        comment.push_str("\nCluster-scoped kinds that `kinds.cluster_scoped` does not name are only listed.");
+    }
+    comment.push_str(
+        "\nGenerate it again after installing a kind that `kinds.include` selects, because a kind that cannot be listed\n\
+         stops all deletions.",
+    );
     for pattern in &filter.include {
-        let kinds: Vec<_> = served.iter().filter(|kind| pattern.matches(&kind.kind) && filter.selects(kind)).collect();
-        if kinds.is_empty() {
-            comment.push_str(&format!(
-                "\nThe cluster serves no kind for `{pattern}`: generate the roles again once it does."
-            ));
+        if !swept.iter().chain(&kept).any(|kind| pattern.matches(&kind.kind)) {
+            comment.push_str(&format!("\n`{pattern}` selects no kind that the cluster serves now."));
         }
-        rules.extend(rule(&kinds, |kind| is_allowed(kind), &["list", "get", "delete"]));
-        // What may not be deleted is listed, so that `plan` can say that it is kept.
-        rules.extend(rule(&kinds, |kind| !is_allowed(kind), &["list"]));
     }
     (rules, comment)
 }
 
-/// One rule for those kinds of a pattern that `selects`; they may lie in several groups.
-fn rule(kinds: &[&ServedKind], selects: impl Fn(&ServedKind) -> bool, verbs: &[&str]) -> Vec<Value> {
-    let selected: Vec<_> = kinds.iter().filter(|kind| selects(kind)).collect();
-    let groups: BTreeSet<&str> = selected.iter().map(|kind| kind.kind.group.as_str()).collect();
-    let of_group = |group: &str| {
-        let resources: BTreeSet<&str> =
-            selected.iter().filter(|kind| kind.kind.group == group).map(|kind| kind.plural.as_str()).collect();
-        json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
-    };
-    groups.into_iter().map(of_group).collect()
+/// A rule for each group of these kinds.
+fn rules_by_group(kinds: &[&ServedKind], verbs: &[&str]) -> Vec<Value> {
+    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for kind in kinds {
+        // A kind that is served in several versions is one resource.
+        groups.entry(&kind.kind.group).or_default().insert(&kind.plural);
+    }
+    groups.into_iter().map(|(group, resources)| rule(group, resources, verbs)).collect()
 }
 
-fn role(namespace: &str, name: &str, rules: &Value) -> Value {
-    object("rbac.authorization.k8s.io/v1", "Role", Some(namespace), name, json!({ "rules": rules }))
+fn rule<'a>(group: &str, resources: impl IntoIterator<Item = &'a str>, verbs: &[&str]) -> Value {
+    let resources: Vec<_> = resources.into_iter().collect();
+    json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
 }
 
-fn binding(role: &str, namespace: Option<&str>, name: &str, subjects: &Value) -> Value {
-    let reference = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name });
-    let rest = json!({ "roleRef": reference, "subjects": subjects });
-    object("rbac.authorization.k8s.io/v1", &format!("{role}Binding"), namespace, name, rest)
+/// A `Role`, or a `ClusterRole` without a namespace.
+fn role(namespace: Option<&str>, name: &str, rules: &[Value]) -> Value {
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    object(&format!("{RBAC}/v1"), kind, namespace, name, json!({ "rules": rules }))
+}
+
+fn binding(role: &str, namespace: Option<&str>, name: &str, account: &Account) -> Value {
+    let subject = json!({ "kind": "ServiceAccount", "namespace": account.namespace, "name": account.name });
+    let reference = json!({ "apiGroup": RBAC, "kind": role, "name": name });
+    let rest = json!({ "roleRef": reference, "subjects": [subject] });
+    object(&format!("{RBAC}/v1"), &format!("{role}Binding"), namespace, name, rest)
 }
 
 /// A manifest: its identity, and the members of `rest`.
@@ -114,3 +125,6 @@ pub(super) fn object(api_version: &str, kind: &str, namespace: Option<&str>, nam
     }
     manifest
 }
+
+#[cfg(test)]
+mod tests;
