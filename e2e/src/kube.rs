@@ -50,6 +50,17 @@ impl ControlPlane {
         Ok(Self { access: access.clone() })
     }
 
+    /// Connects to the run's second control plane, for tests that change what holds in the whole cluster.
+    ///
+    /// Such a change is an admission policy. This control plane is always one that the tests start.
+    pub async fn apart() -> anyhow::Result<Self> {
+        static APART: OnceCell<Access> = OnceCell::const_new();
+        crate::init();
+        // A name that began with `kube-` would be taken for an instance of the shared control plane.
+        let access = APART.get_or_try_init(|| start_or_join("apart-kube", start::start, answers)).await?;
+        Ok(Self { access: access.clone() })
+    }
+
     /// Returns the address and the credentials of a cluster administrator.
     #[must_use]
     pub fn access(&self) -> &Access {

@@ -146,6 +146,8 @@ async fn controller_manager(
         format!("--cert-dir={}", instance.data("controller-manager")?.display()),
         "--leader-elect=false".to_owned(),
         "--controllers=*".to_owned(),
+        // Each controller has its own user and rights, as in a real cluster, and not those of the tests' administrator.
+        "--use-service-account-credentials=true".to_owned(),
         format!("--service-account-private-key-file={}", files.signing_key.display()),
         format!("--root-ca-file={}", files.authority.display()),
         // Turn the controller-manager's own HTTPS server off; tests observe the effects of its controllers

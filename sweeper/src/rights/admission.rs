@@ -4,7 +4,10 @@
 //!
 //! Whoever may label an object could otherwise have the sweeper delete it. The policy lets these accounts alone set,
 //! change or remove the ownership labels. Kubernetes' own controllers are excepted, because they copy labels from one
-//! object to another. Everybody may remove `hyperfleet.io/disowned`, as its documentation tells people to.
+//! object to another: a Service's to its Endpoints. Everybody may remove `hyperfleet.io/disowned`, as its documentation
+//! tells people to.
+
+use std::fmt::Display;
 
 use lifecycle_core::keys;
 use serde_json::{Value, json};
@@ -15,6 +18,9 @@ use super::{Account, stream};
 /// The name of the policy and of its binding.
 const NAME: &str = "hyperfleet-ownership-labels";
 
+/// The name of the user who sends a request, in CEL.
+const USER: &str = "request.userInfo.username";
+
 /// Prints the policy and its binding.
 #[must_use]
 pub fn manifests(accounts: &[Account]) -> String {
@@ -22,8 +28,11 @@ pub fn manifests(accounts: &[Account]) -> String {
     let names: Vec<_> = accounts.iter().map(Account::to_string).collect();
     let comment = format!(
         "Only {} set, change or remove the labels by which the sweeper finds objects.\n\
-         Kubernetes' own controllers, which copy labels, are excepted.",
-        names.join(", ")
+         Kubernetes' own controllers, which copy labels, are excepted; add the account of any other controller that\n\
+         copies them. Everybody may remove {}.\n\
+         A cluster has one such policy, so it names the accounts of every installation.",
+        names.join(", "),
+        keys::DISOWNED
     );
     let policy = object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", None, NAME, policy(&users));
     let binding = json!({ "spec": { "policyName": NAME, "validationActions": ["Deny"] } });
@@ -45,25 +54,31 @@ fn policy(users: &[String]) -> Value {
     let disowned = keys::DISOWNED;
     validations.push(validation(
         disowned,
-        &format!("!('{disowned}' in variables.new) || variables.new[?'{disowned}'] == variables.old[?'{disowned}']"),
+        &format!("!('{disowned}' in variables.new) ||\nvariables.new[?'{disowned}'] == variables.old[?'{disowned}']"),
         "set or change",
     ));
+    // After an apply that removes every label, a custom resource has `labels: null`.
     let labels = |object: &str| {
         format!(
-            "{object} != null && has({object}.metadata) && has({object}.metadata.labels) ? {object}.metadata.labels : {{}}"
+            "{object} != null && has({object}.metadata) &&\n\
+             has({object}.metadata.labels) && {object}.metadata.labels != null\n\
+             ? {object}.metadata.labels : {{}}"
         )
     };
+    // Every subresource, because some store labels: `namespaces/finalize`, `pods/status`, `pods/binding`.
+    let requests =
+        json!({ "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*/*"] });
     json!({ "spec": {
         "failurePolicy": "Fail",
-        "matchConstraints": { "resourceRules": [{
-            "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*", "*/status"],
-        }]},
+        "matchConstraints": { "resourceRules": [requests] },
         "matchConditions": [
-            { "name": "other-accounts", "expression": format!("!(request.userInfo.username in {})", json!(users)) },
+            { "name": "other-accounts", "expression": format!("!({USER} in {})", list(users)) },
             {
                 "name": "not-kubernetes-itself",
-                "expression": "!request.userInfo.username.startsWith('system:serviceaccount:kube-system:') && \
-                               !(request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver'])",
+                "expression": format!(
+                    "!({USER} in {}) &&\n!{USER}.startsWith('system:serviceaccount:kube-system:')",
+                    list(&["system:apiserver", "system:kube-controller-manager"])
+                ),
             },
         ],
         "variables": [
@@ -74,7 +89,16 @@ fn policy(users: &[String]) -> Value {
     }})
 }
 
+/// A list of CEL, one item a line. No user name contains a quotation mark.
+fn list(users: &[impl Display]) -> String {
+    let items: Vec<_> = users.iter().map(|user| format!("  '{user}'")).collect();
+    format!("[\n{}\n]", items.join(",\n"))
+}
+
 fn validation(label: &str, expression: &str, verbs: &str) -> Value {
     let message = format!("only the adapters and the sweeper of HyperFleet {verbs} the label {label}");
     json!({ "expression": expression, "message": message, "reason": "Forbidden" })
 }
+
+#[cfg(test)]
+mod tests;

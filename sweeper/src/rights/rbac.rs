@@ -64,7 +64,7 @@ fn object_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[S
         // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
         rules.extend(rules_by_group(&swept, &["get", "delete"]));
         comment.push_str(
-            "\nWithout `kinds.include` it lists every kind, even one that `kinds.exclude` names: RBAC has no exceptions.\n\
+            "\nWithout `kinds.include` it lists every kind, even those of `kinds.exclude`: RBAC has no exceptions.\n\
              It gets and deletes those that the cluster serves now: generate it again after installing a CRD.",
         );
         return (rules, comment);
@@ -75,7 +75,7 @@ fn object_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[S
         comment.push_str("\nCluster-scoped kinds that `kinds.cluster_scoped` does not name are only listed.");
     }
     comment.push_str(
-        "\nGenerate it again after installing a kind that `kinds.include` selects, because a kind that cannot be listed\n\
+        "\nGenerate it again after installing a kind that `kinds.include` selects: a kind that cannot be listed\n\
          stops all deletions.",
     );
     for pattern in &filter.include {
