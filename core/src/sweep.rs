@@ -61,8 +61,9 @@ pub struct Policy {
     pub min_age: Duration,
     /// The cluster-scoped kinds whose objects may be deleted; others are kept.
     pub cluster_scoped: Vec<KindPattern>,
-    /// Checks the ownership proof of each object; without it, no proof is asked for.
-    pub signer: Option<Signer>,
+    /// The keys by one of which each object's ownership proof must be signed: while the adapters change their key, the
+    /// old one and the new one. Without a key, no proof is asked for.
+    pub signers: Vec<Signer>,
     /// The most orphans with which a pass deletes anything.
     pub limits: Limits,
 }

@@ -133,3 +133,25 @@ fn since(text: Option<&str>) -> anyhow::Result<Duration> {
     let nanoseconds = parse_nanoseconds(text, Units::Go).ok().and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
     nanoseconds.map(Duration::from_nanos).with_context(|| format!("`after: {text}` is no duration, such as 30m"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn demo_deletes_what_was_force_deleted_and_nothing_else() {
+        let trace = play("the built-in scenario", DEMO).await.unwrap();
+        insta::assert_snapshot!(trace);
+    }
+
+    #[tokio::test]
+    async fn scenario_with_a_mistake_names_the_file_and_the_place() {
+        let error = play("mine.yaml", "config: {adapters: []}\nobjects: []\npasses: []\n").await.unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.contains("mine.yaml") && said.contains("adapters"), "{said}");
+        let error = play("mine.yaml", "objects: []\n").await.unwrap_err();
+        assert!(format!("{error:#}").contains("mine.yaml"));
+    }
+}

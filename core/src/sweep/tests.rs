@@ -43,7 +43,7 @@ fn policy() -> Policy {
         grace: Duration::from_secs(GRACE),
         min_age: Duration::from_secs(MIN_AGE),
         cluster_scoped: Vec::new(),
-        signer: None,
+        signers: Vec::new(),
         limits: Limits { objects: 10, percent: 50 },
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Candidate, OwnerAnswer, Policy, Strikes};
+use crate::proof::Signer;
 
 /// What becomes of one object in this pass, if the pass is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,9 +172,9 @@ pub(super) fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Ke
     if candidate.has_owner {
         return Err(Keep::HasOwner);
     }
-    if let Some(signer) = &policy.signer
-        && !candidate.proof.as_deref().is_some_and(|proof| signer.verify(&candidate.claim(), proof))
-    {
+    let proof = candidate.proof.as_deref().unwrap_or_default();
+    let is_signed = |signer: &Signer| signer.verify(&candidate.claim(), proof);
+    if !policy.signers.is_empty() && !policy.signers.iter().any(is_signed) {
         return Err(Keep::Forged);
     }
     let kind = &candidate.object.kind;

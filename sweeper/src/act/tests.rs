@@ -38,7 +38,7 @@ fn policy() -> Policy {
         grace: Duration::from_secs(60),
         min_age: Duration::ZERO,
         cluster_scoped: Vec::new(),
-        signer: None,
+        signers: Vec::new(),
         limits: Limits { objects: 100, percent: 100 },
     }
 }
@@ -170,7 +170,7 @@ async fn object_that_changed_after_judgement_is_kept() {
         let file = folder.path().join("audit");
         let mut pass = Pass::new(&fake, &file);
         if keep == Keep::Forged {
-            pass.policy.signer = Some(Signer::new(&[7; 32]).unwrap());
+            pass.policy.signers = vec![Signer::new(&[7; 32]).unwrap()];
         }
         let outcomes = pass.run(&[map("a")], leader).await;
         assert_eq!(outcomes, [(Outcome::Kept(keep), false, false)], "{name}");

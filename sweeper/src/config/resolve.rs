@@ -56,11 +56,10 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         r.error("resource_id_pattern", format!("is no regular expression: {error}"), None);
     }
     let excluded = || EXCLUDED.map(str::to_owned).to_vec();
-    let signing_key_file = spec.signing_key_file.as_deref().filter(|file| !file.is_empty());
     let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
     let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
     let cluster_scoped = patterns(r, "kinds.cluster_scoped", &spec.kinds.cluster_scoped);
-    let signer = signing_key_file.and_then(|file| signer(r, file));
+    let signers = spec.signing_key_files.iter().filter_map(|file| signer(r, file)).collect();
     let limits = Limits {
         objects: spec.limits.objects.unwrap_or(50),
         percent: r.within("limits.percent", spec.limits.percent, 5, &(0..=100)),
@@ -95,7 +94,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     // Last, because `?` returns here, and the other diagnostics must be collected before.
     let resource_id = resource_id.ok()?;
     Some(Config {
-        policy: Policy { adapters, resource_id, grace, min_age, cluster_scoped, signer, limits },
+        policy: Policy { adapters, resource_id, grace, min_age, cluster_scoped, signers, limits },
         filter,
         dry_run: spec.dry_run.unwrap_or(true),
         interval,
@@ -136,7 +135,7 @@ fn signer(r: &mut Resolver<'_>, file: &str) -> Option<Signer> {
         Ok(signer) => Some(signer),
         Err(error) => {
             r.error(
-                "signing_key_file",
+                "signing_key_files",
                 format!("`{file}` has no usable key: {error}"),
                 "mount the adapters' signing key",
             );

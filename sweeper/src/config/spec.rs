@@ -49,8 +49,9 @@ pub struct SweeperSpec {
     /// The record of deletions.
     #[serde(default)]
     pub audit: AuditSpec,
-    /// The file with the key that the adapters sign ownership proofs with. With a key, an object without a valid proof is kept.
-    pub signing_key_file: Option<String>,
+    /// The files with the keys that the adapters sign ownership proofs with: two while the adapters change their key. With a key, an object without a valid proof is kept.
+    #[serde(default)]
+    pub signing_key_files: Vec<String>,
     /// Logging.
     #[serde(default)]
     pub log: LogSpec,
@@ -82,7 +83,7 @@ pub struct KindsSpec {
 pub struct LimitsSpec {
     /// The most orphans with which a pass deletes anything without a person's approval; 50 by default.
     pub objects: Option<u64>,
-    /// The same as a share of all objects of these adapters, in percent, rounded down; 5 by default.
+    /// The same in percent of the objects that could be orphans: those which no other object owns, no adapter disowned, and whose kind may be deleted. Rounded down; 5 by default.
     pub percent: Option<u64>,
     /// The most deletions at the same time; 8 by default.
     pub deletions_at_once: Option<NonZeroUsize>,

@@ -23,7 +23,7 @@ fn defaults_only_report_and_are_conservative() {
     assert_eq!((config.policy.limits.objects, config.policy.limits.percent), (50, 5));
     assert_eq!(config.policy.grace, Duration::from_secs(1800));
     assert_eq!(config.policy.min_age, Duration::from_secs(3600));
-    assert!(config.policy.cluster_scoped.is_empty() && config.policy.signer.is_none());
+    assert!(config.policy.cluster_scoped.is_empty() && config.policy.signers.is_empty());
     assert!(config.policy.resource_id.is_match("0197a000-0000-7000-8000-00000000000a"));
     for odd in ["cluster-a", "0197A000-0000-7000-8000-00000000000A", "x0197a000-0000-7000-8000-00000000000a", ""] {
         assert!(!config.policy.resource_id.is_match(odd), "{odd}");
@@ -54,10 +54,10 @@ fn own_pattern_of_ids_matches_whole_ids_only() {
 fn signing_key_is_read_when_the_configuration_loads() {
     let mut key = tempfile::NamedTempFile::new().unwrap();
     key.write_all(&[7; 32]).unwrap();
-    let text = format!("{LEAST}signing_key_file: {}\n", key.path().display());
-    assert!(loaded(&text).policy.signer.is_some());
-    let missing = diagnostics(&format!("{LEAST}signing_key_file: /nowhere/key\n"));
-    assert!(missing.contains("signing_key_file") && missing.contains("has no usable key"), "{missing}");
+    let text = format!("{LEAST}signing_key_files: [{}]\n", key.path().display());
+    assert_eq!(loaded(&text).policy.signers.len(), 1);
+    let missing = diagnostics(&format!("{LEAST}signing_key_files: [/nowhere/key]\n"));
+    assert!(missing.contains("signing_key_files") && missing.contains("has no usable key"), "{missing}");
 }
 
 #[test]

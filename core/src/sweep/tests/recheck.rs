@@ -40,7 +40,7 @@ fn recheck_keeps_an_object_that_something_claims_by_now() {
         assert_eq!(recheck(&candidate(), &live, &policy()), Err(expected), "{name}");
     }
     let signer = Signer::new(&[7; 32]).unwrap();
-    let policy = Policy { signer: Some(signer.clone()), ..policy() };
+    let policy = Policy { signers: vec![signer.clone()], ..policy() };
     let signed = Candidate { proof: Some(signer.sign(&candidate().claim())), ..candidate() };
     assert_eq!(recheck(&signed, &signed, &policy), Ok(()));
     assert_eq!(recheck(&signed, &candidate(), &policy), Err(Keep::Forged));

@@ -20,14 +20,14 @@ impl Situation {
             candidate: candidate(),
             owner: OwnerAnswer::Gone,
             contains_others: false,
-            policy: Policy { signer: Some(Signer::new(&[7; 32]).unwrap()), ..policy() },
+            policy: Policy { signers: vec![Signer::new(&[7; 32]).unwrap()], ..policy() },
             is_signed: true,
             struck: at(NOW - GRACE),
         }
     }
 
     fn verdict(mut self) -> Verdict {
-        let signer = self.policy.signer.clone().unwrap();
+        let signer = self.policy.signers[0].clone();
         self.candidate.proof = self.is_signed.then(|| signer.sign(&self.candidate.claim()));
         let mut strikes = Strikes::default();
         strikes.restore(self.candidate.uid.clone(), self.candidate.resource_id.clone(), self.struck);
@@ -124,7 +124,7 @@ fn resource_id_must_match_the_pattern_as_a_whole() {
 #[test]
 fn proof_is_valid_for_the_labels_and_name_that_it_signs() {
     let signer = Signer::new(&[7; 32]).unwrap();
-    let policy = Policy { signer: Some(signer.clone()), ..policy() };
+    let policy = Policy { signers: vec![Signer::new(&[9; 32]).unwrap(), signer.clone()], ..policy() };
     let signed = Candidate { proof: Some(signer.sign(&candidate().claim())), ..candidate() };
     let judged = |candidate: &Candidate| {
         let mut strikes = Strikes::default();
