@@ -6,6 +6,9 @@
 //! change or remove the ownership labels. Kubernetes' own controllers are excepted, because they copy labels from one
 //! object to another: a Service's to its Endpoints. Everybody may remove `hyperfleet.io/disowned`, as its documentation
 //! tells people to.
+//!
+//! The policy does not look into templates: the Pods of a person's Deployment may have the labels, and the volume claims
+//! of a StatefulSet. A person can so lose objects of their own to the sweeper, but label no existing object.
 
 use std::fmt::Display;
 

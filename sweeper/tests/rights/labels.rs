@@ -24,7 +24,7 @@ const ROUTES: [Route; 4] = [Route::Update, Route::MergePatch, Route::JsonPatch, 
 const APPLY: &str = "?fieldManager=test&force=true";
 
 /// Whether the policy let a request pass; any other failure is an error.
-fn passed(answer: Result<Value, kube::Error>) -> Result<Option<Value>> {
+pub(super) fn passed(answer: Result<Value, kube::Error>) -> Result<Option<Value>> {
     match answer {
         Ok(object) => Ok(Some(object)),
         Err(kube::Error::Api(status)) if status.code == 403 => {

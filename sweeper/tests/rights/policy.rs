@@ -6,7 +6,7 @@ use hyperfleet_sweeper::rights::admission;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
-use super::labels::ensure_refused;
+use super::labels::{ensure_refused, passed};
 use super::{Server, account};
 
 /// An account that the policy lists.
@@ -42,6 +42,34 @@ impl Server {
         })
         .await
     }
+}
+
+#[tokio::test]
+async fn listed_accounts_and_kubernetes_alone_set_the_labels() -> Result<()> {
+    let server = Server::connect().await?;
+    enforce(&server).await?;
+    let cases = [
+        ("system:serviceaccount:fleet:adapter", true),
+        ("system:serviceaccount:fleet:sweeper", true),
+        ("system:serviceaccount:kube-system:endpoint-controller", true),
+        ("system:kube-controller-manager", true),
+        ("system:apiserver", true),
+        ("system:serviceaccount:fleet:another", false),
+        ("system:serviceaccount:other:adapter", false),
+        ("system:serviceaccount:kube-system-2:endpoint-controller", false),
+        ("system:kube-scheduler", false),
+        ("system:node:a", false),
+        ("fleet/adapter", false),
+        // The administrator of the tests.
+        ("", false),
+    ];
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "labels": stamped() } });
+    for (user, may) in cases {
+        let path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+        let answer = passed(server.send(user, Method::POST, path, &map).await).with_context(|| user.to_owned())?;
+        assert_eq!(answer.is_some(), may, "{user}");
+    }
+    Ok(())
 }
 
 #[tokio::test]
