@@ -72,7 +72,9 @@ pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
 /// There is neither a kubeconfig nor a service account.
 pub async fn kubernetes(config: &KubernetesConfig) -> anyhow::Result<lifecycle_kube::Client> {
     let agent = format!("hyperfleet-sweeper/{}", THIS.number);
-    lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent).await.context("failed to connect to Kubernetes")
+    lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent)
+        .await
+        .context("failed to connect to Kubernetes; outside a pod, set --kubeconfig or KUBECONFIG")
 }
 
 /// Builds a client of the API.
