@@ -21,6 +21,7 @@ mod internal;
 mod limits;
 mod lint;
 mod lists;
+mod node;
 mod readings;
 mod summary;
 mod syntax;

@@ -11,7 +11,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
-use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::common::ast::{Expr, IdedExpr};
 use cel::common::types::{CelList, CelMap, CelMapKey, CelOptional, DYN_TYPE, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::objects::Opaque;
@@ -19,6 +19,7 @@ use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use serde_json::{Map, Number, Value};
 
 use super::data::{entries, take};
+use super::node::{call, node};
 use super::time::{duration_text, grouped, timestamp_text};
 use super::view;
 use crate::value::typed::{self, Kinds, Typed, step};
@@ -31,8 +32,7 @@ pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
 
 /// Wraps a tree in the call that converts its result; [`unpack`] takes the answer out.
 pub(super) fn wrap(tree: IdedExpr) -> IdedExpr {
-    let call = CallExpr { func_name: ANSWER.to_owned(), target: None, args: vec![tree] };
-    IdedExpr { id: 0, expr: Expr::Call(call) }
+    node(call(ANSWER, vec![tree]))
 }
 
 /// The tree that was [wrapped](wrap).

@@ -4,15 +4,17 @@
 //! elements and entries, and `indexOf` with a start. A pattern that the expression holds as a literal is compiled once,
 //! here.
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapEntryExpr};
-use cel::common::types::{CelBool, CelInt, CelOptional, CelString, DYN_TYPE, Kind};
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, MapEntryExpr};
+use cel::common::types::{CelBool, CelInt, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::conversions::no_overload;
 use super::cost::{BUDGET, Budget};
 use super::data::{Arguments, Resolved, take, text};
+use super::environment::declare_any;
 use super::internal::Internal;
+use super::node::{self, call};
 use crate::re2::{MAX_SIZE, Pattern, PatternError};
 
 const HAS: &str = "@has";
@@ -36,19 +38,18 @@ const STATE: usize = 128;
 pub(super) type Compiled = Internal<Result<Pattern, PatternError>>;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
-    let anything = |arguments: usize| std::iter::repeat_with(|| DYN_TYPE).take(arguments).collect::<Vec<_>>();
-    environment.add_overload(HAS, HAS, anything(2), has)?;
-    environment.add_overload(OPTIONAL, OPTIONAL, anything(1), optional)?;
-    environment.add_overload(MATCHES, MATCHES, anything(3), matches)?;
-    environment.add_overload(INDEX_OF, INDEX_OF, anything(3), index_of)?;
-    environment.add_overload(LAST_INDEX_OF, LAST_INDEX_OF, anything(3), last_index_of)
+    declare_any(environment, HAS, 2, has)?;
+    declare_any(environment, OPTIONAL, 1, optional)?;
+    declare_any(environment, MATCHES, 3, matches)?;
+    declare_any(environment, INDEX_OF, 3, index_of)?;
+    declare_any(environment, LAST_INDEX_OF, 3, last_index_of)
 }
 
 /// Rewrites one node after its children, and collects literal patterns.
 pub(super) fn adapt(node: &mut IdedExpr, patterns: &mut Vec<Compiled>) {
     match &mut node.expr {
         Expr::Select(select) if select.test => {
-            let field = literal(std::mem::take(&mut select.field));
+            let field = node::text(&select.field);
             node.expr = call(HAS, vec![std::mem::take(&mut *select.operand), field]);
         }
         Expr::List(list) => {
@@ -76,7 +77,7 @@ pub(super) fn adapt(node: &mut IdedExpr, patterns: &mut Vec<Compiled>) {
             let Some((function, operands)) = replacement else { return };
             let mut operands: Vec<_> = operands.into_iter().map(std::mem::take).collect();
             if function == MATCHES {
-                operands.push(tree(Expr::Ident(BUDGET.to_owned())));
+                operands.push(node::variable(BUDGET));
             }
             node.expr = call(function, operands);
         }
@@ -113,18 +114,6 @@ fn constant_pattern<'e>(operand: &'e mut IdedExpr, patterns: &mut Vec<Compiled>)
 fn check_optional(element: &mut IdedExpr) {
     let value = std::mem::take(element);
     element.expr = call(OPTIONAL, vec![value]);
-}
-
-fn call(function: &str, args: Vec<IdedExpr>) -> Expr {
-    Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args })
-}
-
-fn literal(text: String) -> IdedExpr {
-    tree(Expr::Literal(LiteralValue::String(text.into())))
-}
-
-fn tree(expr: Expr) -> IdedExpr {
-    IdedExpr { id: 0, expr }
 }
 
 /// `has(value.field)`: false for a value that has no fields.

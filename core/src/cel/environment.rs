@@ -5,11 +5,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::common::ast::{Expr, IdedExpr};
+use cel::common::functions::Function;
 use cel::common::types::DYN_TYPE;
 use cel::parser::Macro;
 use cel::{DeclarationError, Env, extensions};
 
+use super::node::call;
 use super::{answer, conditions, conversions, cost, data, dialect, limits, lists, time};
 
 /// The variable that holds the time of the event; no author can write its name.
@@ -38,18 +40,28 @@ fn build() -> Result<Env, DeclarationError> {
     Ok(environment)
 }
 
+/// Declares a function of ours, whose arguments can have any type.
+pub(super) fn declare_any(
+    environment: &mut Env,
+    name: &str,
+    arguments: usize,
+    function: Function,
+) -> Result<(), DeclarationError> {
+    let types = std::iter::repeat_with(|| DYN_TYPE).take(arguments).collect();
+    environment.add_overload(name, &format!("{name}_{arguments}"), types, function)
+}
+
 /// Replaces a function of one argument: calls of `name` become calls of `target`, as the standard library's overloads cannot
 /// be removed.
 pub(super) fn replace(
     environment: &mut Env,
     name: &str,
     target: &'static str,
-    function: cel::common::functions::Function,
+    function: Function,
 ) -> Result<(), DeclarationError> {
-    environment.add_overload(target, target, vec![DYN_TYPE], function)?;
+    declare_any(environment, target, 1, function)?;
     environment.add_macro(Macro::global(name, 1, move |helper, _, arguments| {
-        let call = CallExpr { func_name: target.to_owned(), target: None, args: std::mem::take(arguments) };
-        Ok(Some(helper.next_expr(Expr::Call(call))))
+        Ok(Some(helper.next_expr(call(target, std::mem::take(arguments)))))
     }))
 }
 
@@ -58,7 +70,7 @@ pub(super) fn with_now(name: &'static str, arguments: usize) -> Macro {
     Macro::global(name, arguments, move |helper, _, arguments| {
         let mut args = std::mem::take(arguments);
         args.push(helper.next_expr(Expr::Ident(NOW.to_owned())));
-        Ok(Some(helper.next_expr(Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args }))))
+        Ok(Some(helper.next_expr(call(name, args))))
     })
 }
 

@@ -146,23 +146,21 @@ fn reads_of(root: &IdedExpr, is_object: impl Fn(&Node<'_>, &Expr) -> bool) -> Re
 
 /// `a.k`, `a["k"]`, `a[?"k"]`, `a.?k` and `"k" in a` as `a` and `k`.
 fn read_key(expr: &Expr) -> Option<(&Expr, &str)> {
-    let call = match expr {
-        Expr::Select(select) => return Some((&select.operand.expr, &select.field)),
-        Expr::Call(call) => call,
-        Expr::Comprehension(_)
-        | Expr::Ident(_)
-        | Expr::List(_)
-        | Expr::Literal(_)
-        | Expr::Map(_)
-        | Expr::Struct(_)
-        | Expr::Unspecified => return None,
-    };
+    if let Expr::Select(select) = expr {
+        return Some((&select.operand.expr, &select.field));
+    }
+    let Expr::Call(call) = expr else { return None };
+    key_read(call).map(|(place, key)| (&call.args[place].expr, key))
+}
+
+/// Which argument `a` is in `a["k"]`, `a[?"k"]`, `a.?k` and `"k" in a`, and `k`.
+pub(super) fn key_read(call: &CallExpr) -> Option<(usize, &str)> {
     let [left, right] = call.args.as_slice() else { return None };
-    let (operand, key) = match call.func_name.as_str() {
-        operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => (left, right),
-        operators::IN => (right, left),
+    let (place, key) = match call.func_name.as_str() {
+        operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => (0, right),
+        operators::IN => (1, left),
         _ => return None,
     };
     let Expr::Literal(LiteralValue::String(key)) = &key.expr else { return None };
-    Some((&operand.expr, key.inner()))
+    Some((place, key.inner()))
 }

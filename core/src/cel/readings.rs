@@ -5,7 +5,7 @@
 //! no path, but the list that a loop iterates over is. A computed index ends a path; [`dig`](super::data) with a
 //! constant path extends it. Fails: nothing.
 
-use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use super::data;
@@ -114,21 +114,11 @@ impl Written {
 
 /// The last step of `a.k`, `a.?k`, `a["k"]`, `a[?"k"]`, `a[0]`, `a[?0]`, `dig(a, "k")` and `has(a.k)`.
 fn link(expr: &Expr) -> Option<Link<'_>> {
-    let call = match expr {
-        Expr::Select(select) => {
-            let written = Written::Suffix(format!(".{}", field(&select.field)));
-            return Some(Link { operand: &select.operand.expr, step: Step::Key(select.field.clone()), written });
-        }
-        Expr::Call(call) if call.target.is_none() => call,
-        Expr::Call(_)
-        | Expr::Comprehension(_)
-        | Expr::Ident(_)
-        | Expr::List(_)
-        | Expr::Literal(_)
-        | Expr::Map(_)
-        | Expr::Struct(_)
-        | Expr::Unspecified => return None,
-    };
+    if let Expr::Select(select) = expr {
+        let written = Written::Suffix(format!(".{}", field(&select.field)));
+        return Some(Link { operand: &select.operand.expr, step: Step::Key(select.field.clone()), written });
+    }
+    let Expr::Call(call @ CallExpr { target: None, .. }) = expr else { return None };
     let [operand, IdedExpr { expr: Expr::Literal(key), .. }] = call.args.as_slice() else { return None };
     let (key, text) = match key {
         LiteralValue::String(key) => (Step::Key(key.inner().to_owned()), quoted(key.inner())),

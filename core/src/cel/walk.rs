@@ -104,10 +104,21 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     })
 }
 
+/// Whether a function is `&&` or `||`.
+pub(super) fn is_logic(function: &str) -> bool {
+    matches!(function, operators::LOGICAL_AND | operators::LOGICAL_OR)
+}
+
+/// Whether a function compares its two arguments, or looks one up in the other.
+pub(super) fn is_comparison(function: &str) -> bool {
+    use operators::{EQUALS, GREATER, GREATER_EQUALS, IN, LESS, LESS_EQUALS, NOT_EQUALS};
+    [EQUALS, NOT_EQUALS, LESS, LESS_EQUALS, GREATER, GREATER_EQUALS, IN].contains(&function)
+}
+
 /// The operands of a chain of `&&`, or of `||`, from left to right; no other node has any.
 pub(super) fn sides<'e>(node: &'e IdedExpr, sides: &mut Vec<&'e IdedExpr>) {
     let Expr::Call(call) = &node.expr else { return };
-    if !matches!(call.func_name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
+    if !is_logic(&call.func_name) {
         return;
     }
     for side in &call.args {

@@ -21,8 +21,7 @@ pub(super) enum Claim {
     /// A test, and the results that it can have.
     Test(Test, Results),
     Not(Box<Self>),
-    All([Box<Self>; 2]),
-    Any(Vec<Self>),
+    All(Vec<Self>),
     If([Box<Self>; 3]),
 }
 
@@ -52,8 +51,8 @@ pub(super) fn claim(node: &IdedExpr, entries: &dyn Fn(&str) -> Presence) -> Clai
     let boxed = |node: &IdedExpr| Box::new(claim(node));
     if let Expr::Call(call) = &node.expr {
         match (call.func_name.as_str(), call.args.as_slice()) {
-            (operators::LOGICAL_AND, [left, right]) => return Claim::All([boxed(left), boxed(right)]),
-            (operators::LOGICAL_OR, [left, right]) => return Claim::Any(vec![claim(left), claim(right)]),
+            (operators::LOGICAL_AND, [left, right]) => return Claim::All(vec![claim(left), claim(right)]),
+            (operators::LOGICAL_OR, [left, right]) => return Claim::any([claim(left), claim(right)]),
             (operators::LOGICAL_NOT, [operand]) => return claim(operand).not(),
             (operators::CONDITIONAL, [condition, yes, no]) => {
                 return Claim::If([boxed(condition), boxed(yes), boxed(no)]);
@@ -82,7 +81,7 @@ fn unknown(node: &IdedExpr, entries: &dyn Fn(&str) -> Presence, claim: &dyn Fn(&
             (operators::IN, [item, IdedExpr { expr: Expr::List(list), .. }]) if list.optional_indices.is_empty() => {
                 let no_element = Claim::Known(Results::FALSE.or(Results::ERROR));
                 let elements = list.elements.iter().map(|element| equality(item, element, claim));
-                Claim::Any(std::iter::once(no_element).chain(elements).collect())
+                Claim::any(elements.chain([no_element]))
             }
             _ => match (presence_test(call), selected(call)) {
                 (Some((object, key)), _) => test(object, Asks::Has(key.to_owned())),
@@ -168,6 +167,10 @@ impl Claim {
         Self::Not(Box::new(self))
     }
 
+    fn any(claims: impl IntoIterator<Item = Self>) -> Self {
+        Self::All(claims.into_iter().map(Self::not).collect()).not()
+    }
+
     /// The results that the claim can have.
     pub(super) fn results(&self) -> Results {
         self.results_of(&|_, results| results)
@@ -179,10 +182,8 @@ impl Claim {
             Self::Known(results) => *results,
             Self::Test(test, results) => of(test, *results),
             Self::Not(claim) => claim.results_of(of).not(),
-            Self::All([left, right]) => left.results_of(of).and(right.results_of(of)),
-            Self::Any(claims) => {
-                let all_false = claims.iter().map(|claim| claim.results_of(of).not());
-                all_false.reduce(Results::and).map_or(Results::FALSE, Results::not)
+            Self::All(claims) => {
+                claims.iter().map(|claim| claim.results_of(of)).reduce(Results::and).unwrap_or(Results::TRUE)
             }
             Self::If([condition, yes, no]) => condition.results_of(of).choose(yes.results_of(of), no.results_of(of)),
         }
@@ -201,7 +202,6 @@ impl Claim {
             }
             Self::Not(claim) => claim.tests(found),
             Self::All(claims) => claims.iter().for_each(|claim| claim.tests(found)),
-            Self::Any(claims) => claims.iter().for_each(|claim| claim.tests(found)),
             Self::If(claims) => claims.iter().for_each(|claim| claim.tests(found)),
         }
     }

@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use super::results::Results;
 use super::{Context, Presence, claim};
 use crate::cel::environment::NOW;
-use crate::cel::lint::{Name, absolute, names};
+use crate::cel::lint::{Name, absolute, key_read, names};
+use crate::cel::node::node;
+use crate::cel::walk::{is_comparison, is_logic};
 use crate::cel::{EvaluationErrorKind, Expression, readings, walk};
 use crate::scope::Scope;
 use crate::value::Typed;
@@ -63,7 +65,7 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
                 && entries(key) == Presence::Present
             {
                 *node = boolean(true);
-            } else if let Some((place, key)) = read(call)
+            } else if let Some((place, key)) = key_read(call)
                 && is_resources(&call.args[place])
                 && entries(key) == Presence::Absent
             {
@@ -142,7 +144,7 @@ pub(super) fn evaluate(node: &IdedExpr) -> Option<Results> {
 /// `a.hasValue()`: an error for what is no optional, which the result of an evaluation does not tell from its value.
 fn has_value(node: &IdedExpr) -> IdedExpr {
     let target = Some(Box::new(node.clone()));
-    tree(Expr::Call(CallExpr { func_name: "hasValue".to_owned(), target, args: Vec::new() }))
+    self::node(Expr::Call(CallExpr { func_name: "hasValue".to_owned(), target, args: Vec::new() }))
 }
 
 fn scope() -> Scope {
@@ -181,37 +183,14 @@ fn is_test(node: &IdedExpr) -> bool {
     match &node.expr {
         Expr::Select(select) => select.test,
         Expr::Call(call) => is_comparison(&call.func_name) || call.func_name == "hasValue",
-        Expr::Literal(_) => true,
-        Expr::Comprehension(_)
-        | Expr::Ident(_)
-        | Expr::List(_)
-        | Expr::Map(_)
-        | Expr::Struct(_)
-        | Expr::Unspecified => false,
+        expr => matches!(expr, Expr::Literal(_)),
     }
-}
-
-fn is_logic(function: &str) -> bool {
-    matches!(function, operators::LOGICAL_AND | operators::LOGICAL_OR)
-}
-
-fn is_comparison(function: &str) -> bool {
-    const COMPARISONS: [&str; 7] = [
-        operators::EQUALS,
-        operators::NOT_EQUALS,
-        operators::LESS,
-        operators::LESS_EQUALS,
-        operators::GREATER,
-        operators::GREATER_EQUALS,
-        operators::IN,
-    ];
-    COMPARISONS.contains(&function)
 }
 
 /// `a.?k.hasValue()`, `a[?"k"].hasValue()` and `"k" in a` as `a` and `k`.
 pub(super) fn presence_test(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
     match (call.func_name.as_str(), call.target.as_deref()) {
-        (operators::IN, None) => read(call).map(|(place, key)| (&call.args[place], key)),
+        (operators::IN, None) => key_read(call).map(|(place, key)| (&call.args[place], key)),
         ("hasValue", Some(IdedExpr { expr: Expr::Call(target), .. })) => {
             selected(target).filter(|_| target.func_name != operators::INDEX)
         }
@@ -221,22 +200,7 @@ pub(super) fn presence_test(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
 
 /// `a.?k`, `a["k"]` and `a[?"k"]` as `a` and `k`.
 pub(super) fn selected(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
-    read(call).filter(|_| call.func_name != operators::IN).map(|(place, key)| (&call.args[place], key))
-}
-
-/// Which argument `a` is in `a.?k`, `a["k"]`, `a[?"k"]` and `"k" in a`, and `k`.
-fn read(call: &CallExpr) -> Option<(usize, &str)> {
-    let [first, second] = call.args.as_slice() else { return None };
-    match call.func_name.as_str() {
-        operators::OPT_SELECT | operators::OPT_INDEX | operators::INDEX => Some((0, text(second)?)),
-        operators::IN => Some((1, text(first)?)),
-        _ => None,
-    }
-}
-
-fn text(node: &IdedExpr) -> Option<&str> {
-    let Expr::Literal(LiteralValue::String(text)) = &node.expr else { return None };
-    Some(text.inner())
+    key_read(call).filter(|_| call.func_name != operators::IN).map(|(place, key)| (&call.args[place], key))
 }
 
 pub(super) fn is_resources(node: &IdedExpr) -> bool {
@@ -244,9 +208,5 @@ pub(super) fn is_resources(node: &IdedExpr) -> bool {
 }
 
 fn boolean(value: bool) -> IdedExpr {
-    tree(Expr::Literal(LiteralValue::Boolean(value.into())))
-}
-
-fn tree(expr: Expr) -> IdedExpr {
-    IdedExpr { id: 0, expr }
+    node(Expr::Literal(LiteralValue::Boolean(value.into())))
 }

@@ -1,7 +1,7 @@
 //! The functions that charge an evaluation's budget. Most return their argument unchanged; `replace` and `join` take the
 //! place of the library's, because their results can be far larger than their arguments.
 
-use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, Kind};
+use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
@@ -9,6 +9,7 @@ use super::Budget;
 use super::size::{PER_VALUE, size};
 use crate::cel::conversions::no_overload;
 use crate::cel::data::{Arguments, Resolved, entries, take, text};
+use crate::cel::environment::declare_any;
 use crate::cel::view;
 
 /// Charges for a look at a text, or at each element of a list or mapping.
@@ -32,10 +33,7 @@ pub(super) const JOIN: &str = "@join";
 const PER_LOOK: usize = 4;
 
 pub(in crate::cel) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
-    let mut add = |name: &str, arguments: usize, function| {
-        let types = std::iter::repeat_with(|| DYN_TYPE).take(arguments).collect();
-        environment.add_overload(name, &format!("{name}_{arguments}"), types, function)
-    };
+    let mut add = |name, arguments, function| declare_any(environment, name, arguments, function);
     add(LOOK, 2, look)?;
     add(COPY, 2, copy)?;
     add(WHOLE, 2, whole)?;

@@ -3,12 +3,13 @@
 //! In goes a node of a tree, out comes the node with its operands in calls of our [`functions`](super::functions).
 //! Selections, `has` and comparisons with a literal are free.
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, operators};
 
 use super::BUDGET;
 use super::functions::{COPY, JOIN, LOOK, LOOP, PAIRS, PIECES, RANGE, REPLACE, WHOLE};
 use crate::cel::lint::namespace;
-use crate::cel::walk;
+use crate::cel::walk::is_comparison;
+use crate::cel::{node, walk};
 
 /// Charges for the operands of one node, after its children.
 pub(in crate::cel) fn charge(node: &mut IdedExpr) {
@@ -48,24 +49,24 @@ fn look(operand: &mut IdedExpr) {
 }
 
 fn wrap(function: &str, operand: &mut IdedExpr, more: Option<IdedExpr>) {
-    let args = [std::mem::take(operand)].into_iter().chain(more).chain([budget()]).collect();
-    operand.expr = Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args });
+    let args = [std::mem::take(operand)].into_iter().chain(more).chain([node::variable(BUDGET)]).collect();
+    operand.expr = node::call(function, args);
 }
 
 fn charge_call(call: &mut CallExpr) {
     let is_namespaced = namespace(call).is_some();
     let target = call.target.as_deref_mut().filter(|_| !is_namespaced);
     match (call.func_name.as_str(), target, call.args.as_mut_slice()) {
+        (operators::IN, None, [element, container]) => {
+            whole(element);
+            look(container);
+        }
         // A comparison reads no more than the literal has.
         (name, None, [left, right]) if is_comparison(name) => {
             if ![&left.expr, &right.expr].into_iter().any(|side| matches!(side, Expr::Literal(_))) {
                 whole(left);
                 whole(right);
             }
-        }
-        (operators::IN, None, [element, container]) => {
-            whole(element);
-            look(container);
         }
         // An optional holds a copy of what it selects, and so do the results of `value` and `dig`.
         (operators::OPT_SELECT, None, [container, _]) => wrap(COPY, container, None),
@@ -91,8 +92,7 @@ fn charge_call(call: &mut CallExpr) {
         ("split", Some(text), [separator, ..]) => {
             // A computed separator may be empty, which separates every character.
             let literal = Some(&*separator).filter(|separator| matches!(separator.expr, Expr::Literal(_))).cloned();
-            let everything = || IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String("".into())) };
-            wrap(PIECES, text, Some(literal.unwrap_or_else(everything)));
+            wrap(PIECES, text, Some(literal.unwrap_or_else(|| node::text(""))));
         }
         ("range", None, [count]) if is_namespaced => wrap(LOOP, count, None),
         // The results of these two functions can be far larger than their operands, so functions of ours that count the
@@ -106,13 +106,8 @@ fn charge_call(call: &mut CallExpr) {
 /// Turns a method call into a call of our function, with the budget as last argument.
 fn become_function(call: &mut CallExpr, function: &str) {
     let target = call.target.take().map(|target| *target);
-    let args = target.into_iter().chain(std::mem::take(&mut call.args)).chain([budget()]).collect();
+    let args = target.into_iter().chain(std::mem::take(&mut call.args)).chain([node::variable(BUDGET)]).collect();
     *call = CallExpr { func_name: function.to_owned(), target: None, args };
-}
-
-fn is_comparison(name: &str) -> bool {
-    use operators::{EQUALS, GREATER, GREATER_EQUALS, LESS, LESS_EQUALS, NOT_EQUALS};
-    [EQUALS, NOT_EQUALS, LESS, LESS_EQUALS, GREATER, GREATER_EQUALS].contains(&name)
 }
 
 /// Operators and functions that read only a bounded part of their operands.
@@ -132,8 +127,8 @@ fn is_scalar(expr: &Expr) -> bool {
         Expr::Literal(_) => true,
         Expr::Ident(name) => name.starts_with('@'),
         Expr::Call(call) => match call.func_name.as_str() {
-            operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::IN => true,
-            name => is_comparison(name),
+            operators::LOGICAL_NOT => true,
+            name => walk::is_logic(name) || is_comparison(name),
         },
         Expr::Comprehension(_)
         | Expr::List(_)
@@ -142,8 +137,4 @@ fn is_scalar(expr: &Expr) -> bool {
         | Expr::Struct(_)
         | Expr::Unspecified => false,
     }
-}
-
-fn budget() -> IdedExpr {
-    IdedExpr { id: 0, expr: Expr::Ident(BUDGET.to_owned()) }
 }
