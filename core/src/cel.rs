@@ -45,6 +45,7 @@ pub use self::readings::Reading;
 #[cfg(test)]
 pub(crate) use self::walk::VISITED;
 use crate::re2::PatternError;
+use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
 use crate::value::Typed;
 use crate::value::typed::truthy;
@@ -74,16 +75,6 @@ pub enum Answer {
     Absent,
     /// A value; CEL's null is [`Value::Null`].
     Value(Value),
-}
-
-/// The entries of the variable `resources` that an expression can read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResourceReads {
-    /// Only the entries of these names; none if the set is empty.
-    Only(BTreeSet<String>),
-    /// Any entry: the expression passes `resources` on as a whole, or indexes it by something that is not a
-    /// constant.
-    Any,
 }
 
 /// A name that an expression uses and nothing provides.
@@ -172,8 +163,7 @@ impl Expression {
 
     /// The expression of a tree that has been checked.
     fn of_tree(source: String, tree: IdedExpr) -> Self {
-        let resources = lint::reads(&tree, "resources");
-        let resources = if resources.any { ResourceReads::Any } else { ResourceReads::Only(resources.names) };
+        let resources = lint::reads(&tree, "resources").into();
         let names = lint::names(&tree);
         let program = evaluation::Program::new(tree.clone());
         let paths = OnceLock::new();
@@ -228,8 +218,7 @@ impl Expression {
     /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.
     #[must_use]
     pub fn reads_below(&self, object: &str, member: &str) -> ResourceReads {
-        let reads = lint::reads_below(&self.parsed.tree, object, member);
-        if reads.any { ResourceReads::Any } else { ResourceReads::Only(reads.names) }
+        lint::reads_below(&self.parsed.tree, object, member).into()
     }
 
     /// The constant names that it reads below the top-level object `object`: `env.HOME`, `env["HOME"]` give `HOME`.

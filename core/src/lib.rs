@@ -38,6 +38,7 @@ pub mod post;
 pub mod precondition;
 pub mod proof;
 pub mod re2;
+pub mod resource_reads;
 pub mod scope;
 pub mod stage;
 pub mod sweep;

@@ -30,6 +30,7 @@ use gotmpl::MissingKey;
 use serde_json::Value;
 
 use self::check::Findings;
+use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
 
 mod check;
@@ -60,8 +61,7 @@ const MAIN: &str = "\u{0}main";
 #[derive(Clone)]
 pub struct Template {
     source: Arc<str>,
-    variables: BTreeSet<String>,
-    reads_root: bool,
+    findings: Findings,
     body: Body,
 }
 
@@ -78,8 +78,6 @@ struct Compiled {
     engine: gotmpl::Template,
     /// The top-level variables that the template reads; none if it can read any.
     reads: Option<BTreeSet<String>>,
-    reads_clock: bool,
-    warnings: Vec<String>,
 }
 
 /// A tree of YAML values whose strings (keys too) are templates: an inline manifest.
@@ -146,11 +144,9 @@ impl Template {
         let parsed = check::parse(source)?;
         let findings = check::check(&parsed)?;
         let engine = rewrite::rewrite(&parsed);
-        let Findings { variables, reads_root, reads_clock, warnings } = findings;
         let top_level = |path: &String| path.split('.').next().unwrap_or(path).to_owned();
-        let reads = (!reads_root).then(|| variables.iter().map(top_level).collect());
-        let compiled = Compiled { engine, reads, reads_clock, warnings };
-        Ok(Self { source: source.into(), variables, reads_root, body: Body::Compiled(Arc::new(compiled)) })
+        let reads = (!findings.reads_root).then(|| findings.variables.iter().map(top_level).collect());
+        Ok(Self { source: source.into(), findings, body: Body::Compiled(Arc::new(Compiled { engine, reads })) })
     }
 
     /// Makes a template whose every rendering fails.
@@ -159,7 +155,7 @@ impl Template {
     /// template that does not parse, and only the event that renders it fails.
     #[must_use]
     pub fn malformed(source: &str, why: &str) -> Self {
-        Self { source: source.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Malformed(why.into()) }
+        Self { source: source.into(), findings: Findings::default(), body: Body::Malformed(why.into()) }
     }
 
     /// Whether every rendering fails because the text does not parse. What such a template reads is unknown.
@@ -180,31 +176,38 @@ impl Template {
     /// Inside `range` and `with` the dot is another value, and only `$.a` is read from the root.
     #[must_use]
     pub fn variables(&self) -> &BTreeSet<String> {
-        &self.variables
+        &self.findings.variables
     }
 
     /// Whether the template uses the root itself, and so may read any path: `{{ toJson . }}`.
     #[must_use]
     pub fn reads_root(&self) -> bool {
-        self.reads_root
+        self.findings.reads_root
+    }
+
+    /// The entries of `resources` that the template can read: `.resources.job` and `index .resources "job"` read
+    /// `job`.
+    #[must_use]
+    pub fn resource_reads(&self) -> &ResourceReads {
+        &self.findings.resources
+    }
+
+    /// Whether a part of the template depends on a condition, a loop or another template.
+    #[must_use]
+    pub fn has_branch(&self) -> bool {
+        self.findings.has_branch
     }
 
     /// Whether the template calls the function `now`; `{{ .now }}` is a variable.
     #[must_use]
     pub fn reads_clock(&self) -> bool {
-        match &self.body {
-            Body::Compiled(compiled) => compiled.reads_clock,
-            Body::Literal | Body::Malformed(_) => false,
-        }
+        self.findings.reads_clock
     }
 
     /// Returns warnings of parts that parse, but fail or differ from Go at every rendering.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
-        match &self.body {
-            Body::Compiled(compiled) => &compiled.warnings,
-            Body::Literal | Body::Malformed(_) => &[],
-        }
+        &self.findings.warnings
     }
 
     /// Returns the text, if it is literal.
@@ -236,7 +239,7 @@ impl Template {
 
     /// Makes a literal template, even of text with `{{`.
     fn literal(text: &str) -> Self {
-        Self { source: text.into(), variables: BTreeSet::new(), reads_root: false, body: Body::Literal }
+        Self { source: text.into(), findings: Findings::default(), body: Body::Literal }
     }
 
     /// Whether the text is literal.

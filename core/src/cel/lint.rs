@@ -9,6 +9,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::environment;
 use super::walk::{self, Node};
+use crate::resource_reads::ResourceReads;
 
 /// A name that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,12 @@ pub(super) struct Reads {
     pub(super) names: BTreeSet<String>,
     /// Whether it can read any member: it uses the whole object, or a member with a computed name.
     pub(super) any: bool,
+}
+
+impl From<Reads> for ResourceReads {
+    fn from(reads: Reads) -> Self {
+        if reads.any { Self::Any } else { Self::Only(reads.names) }
+    }
 }
 
 /// The variables that no loop of the expression binds, and functions that do not exist, in the order of first use.

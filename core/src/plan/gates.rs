@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decide::{Gate, GateAnswer, Questions, Rendered, current};
 use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
-use super::reads::{self, Reads};
+use super::reads;
 use super::warning::{Warning, WarningReason};
 use crate::cel::{EvaluationError, Expression, Reading};
 use crate::decision::{FailReason, Failure};
@@ -47,24 +47,15 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     /// Renders and stamps the manifest.
     pub(super) fn render(&self) -> Result<Desired, Failure> {
-        self.check_read(|| reads::of_manifest(&self.resource.manifest)).map_err(render_failed)?;
+        reads::check(&reads::of_manifest(&self.resource.manifest), self.unknown).map_err(render_failed)?;
         manifest::desired(self.resource, self.scope, self.stamp)
     }
 
     /// Renders only what decides ownership: the manifest's name, namespace and ownership labels.
     pub(super) fn identity(&self) -> Result<Identity, Failure> {
         let manifest = Identity::part_of(&self.resource.manifest);
-        self.check_read(|| reads::of_manifest(&manifest)).map_err(render_failed)?;
+        reads::check(&reads::of_manifest(&manifest), self.unknown).map_err(render_failed)?;
         Identity::render(&manifest, self.scope)
-    }
-
-    /// Returns an error if an expression or template can read an entry of `resources` that could not be read:
-    /// an unread object is not an absent one.
-    fn check_read<'r>(&self, reads: impl FnOnce() -> Reads<'r>) -> Result<(), String> {
-        if self.unknown.is_empty() {
-            return Ok(());
-        }
-        reads().check(self.unknown)
     }
 }
 
@@ -120,7 +111,7 @@ impl<'a> Examination<'a> {
     }
 
     fn evaluate(&mut self, name: &str, expression: &Expression, lenient: bool) -> GateAnswer {
-        if let Err(cause) = self.context.check_read(|| reads::of_expression(expression)) {
+        if let Err(cause) = reads::check(expression.resource_reads(), self.context.unknown) {
             return GateAnswer::Failed(cause);
         }
         match expression.evaluate_typed(self.context.scope) {
@@ -186,7 +177,7 @@ impl Questions for Examination<'_> {
         for &place in &holding {
             let failed = |cause: String| render_failed(format!("the document of patch[{place}]: {cause}"));
             let document = &context.resource.gates.patches[place].document;
-            context.check_read(|| reads::of_tree(document)).map_err(failed)?;
+            reads::check(&reads::of_tree(document), context.unknown).map_err(failed)?;
             let document = document.render(context.scope).map_err(|error| failed(error.to_string()))?;
             // Loading a task checks the literal keys of a patch; keys that are templates can be checked only
             // here.

@@ -126,7 +126,7 @@ impl Planner<'_> {
     }
 
     fn find_inside(&self, parent: &Value, entry: &NestedDiscovery, scope: &Scope) -> Found {
-        if let Err(cause) = reads::of_discovery(&entry.discovery).check(&self.unknown()) {
+        if let Err(cause) = reads::check(&reads::of_discovery(&entry.discovery), &self.unknown()) {
             return Found::Unreadable(cause);
         }
         let (namespace, by) = match query::of_any_kind(&entry.discovery, scope) {

@@ -46,7 +46,7 @@ impl<'t> Planner<'t> {
                 // Discoveries that read each other wait for each other, and stay unknown.
                 unknown.extend(self.awaited(index, &open));
             }
-            let rendered = reads::of_query(resource).check(&unknown);
+            let rendered = reads::check(&reads::of_query(resource), &unknown);
             let rendered =
                 rendered.and_then(|()| query::of_resource(resource, scope).map_err(|error| error.to_string()));
             match rendered {
@@ -80,7 +80,7 @@ impl<'t> Planner<'t> {
                 let nested = resource.nested.iter().map(|nested| nested.name.as_str());
                 iter::once(resource.name.as_str()).chain(nested)
             })
-            .filter(|name| read.check(&[*name].into()).is_err())
+            .filter(|name| read.has(name))
             .collect()
     }
 

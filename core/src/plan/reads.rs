@@ -5,53 +5,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::cel::{Expression, ResourceReads};
+use crate::resource_reads::ResourceReads;
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind};
 use crate::template::{Template, Tree};
 
-/// The names in `resources` that an expression or template can read.
-#[derive(Debug)]
-pub(super) enum Reads<'a> {
-    /// Any name: the expression or template uses `resources` as a whole, or indexes it by a computed value.
-    Any,
-    /// Only the entries of these names; none if the set is empty.
-    Only(BTreeSet<&'a str>),
-}
-
-impl Reads<'_> {
-    /// Whether no name can be read.
-    pub(super) fn is_empty(&self) -> bool {
-        matches!(self, Self::Only(names) if names.is_empty())
-    }
-
-    /// Whether any name can be read.
-    pub(super) fn is_any(&self) -> bool {
-        matches!(self, Self::Any)
-    }
-
-    /// Returns an error if one of the `unknown` names, which could not be discovered, can be read.
-    pub(super) fn check(&self, unknown: &BTreeSet<&str>) -> Result<(), String> {
-        let read = match self {
-            Self::Any => unknown.first(),
-            Self::Only(names) => unknown.iter().find(|name| names.contains(*name)),
-        };
-        match read {
-            Some(name) => Err(format!("it reads resources.{name}, which could not be discovered")),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The names that an expression can read.
-pub(super) fn of_expression(expression: &Expression) -> Reads<'_> {
-    match expression.resource_reads() {
-        ResourceReads::Any => Reads::Any,
-        ResourceReads::Only(names) => Reads::Only(names.iter().map(String::as_str).collect()),
+/// Returns an error if one of the `unknown` names, which could not be discovered, can be read.
+pub(super) fn check(reads: &ResourceReads, unknown: &BTreeSet<&str>) -> Result<(), String> {
+    match unknown.iter().find(|name| reads.has(name)) {
+        Some(name) => Err(format!("it reads resources.{name}, which could not be discovered")),
+        None => Ok(()),
     }
 }
 
 /// The names that a manifest's templates can read.
-pub(super) fn of_manifest(manifest: &Manifest) -> Reads<'_> {
+pub(super) fn of_manifest(manifest: &Manifest) -> ResourceReads {
     match manifest {
         Manifest::Inline(tree) => of_tree(tree),
         Manifest::Text(template) => of_templates([template]),
@@ -59,12 +26,12 @@ pub(super) fn of_manifest(manifest: &Manifest) -> Reads<'_> {
 }
 
 /// The names that a tree of templates can read.
-pub(super) fn of_tree(tree: &Tree) -> Reads<'_> {
+pub(super) fn of_tree(tree: &Tree) -> ResourceReads {
     of_templates(tree.templates())
 }
 
 /// The entries of `resources` that a resource's destination and discovery can read.
-pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
+pub(super) fn of_query(resource: &Resource) -> ResourceReads {
     let destination = match &resource.transport {
         TransportKind::Kubernetes => None,
         TransportKind::Maestro { target_cluster } => Some(target_cluster),
@@ -73,7 +40,7 @@ pub(super) fn of_query(resource: &Resource) -> Reads<'_> {
 }
 
 /// The names that a discovery can read.
-pub(super) fn of_discovery(discovery: &Discovery) -> Reads<'_> {
+pub(super) fn of_discovery(discovery: &Discovery) -> ResourceReads {
     of_templates(templates(discovery))
 }
 
@@ -86,22 +53,8 @@ fn templates(discovery: &Discovery) -> Vec<&Template> {
     templates
 }
 
-fn of_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> Reads<'a> {
-    let mut names = BTreeSet::new();
-    for template in templates {
-        if template.reads_root() {
-            return Reads::Any;
-        }
-        for path in template.variables() {
-            let mut segments = path.split('.');
-            match (segments.next(), segments.next()) {
-                (Some("resources"), Some(name)) => {
-                    names.insert(name);
-                }
-                (Some("resources"), None) => return Reads::Any,
-                _ => {}
-            }
-        }
-    }
-    Reads::Only(names)
+fn of_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> ResourceReads {
+    let mut reads = ResourceReads::default();
+    templates.into_iter().for_each(|template| reads.extend(template.resource_reads()));
+    reads
 }

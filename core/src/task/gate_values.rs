@@ -5,7 +5,8 @@
 //! fails.
 
 use super::{ParamSource, Resource, Task};
-use crate::cel::{AbstractValue, Expression, Possible, Presence, ResourceReads, UnknownName};
+use crate::cel::{AbstractValue, Expression, Possible, Presence, UnknownName};
+use crate::resource_reads::ResourceReads;
 
 /// The abstract value of an expression, given what is certain of the entries of `resources`.
 pub(super) fn abstract_value(

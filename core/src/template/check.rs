@@ -9,6 +9,10 @@ use gotmpl::parse::{BranchNode, DefineNode, Expr, ListNode, Node, Parser, PipeNo
 
 use super::typed::unknown_method;
 use super::{TemplateError, functions};
+use crate::resource_reads::ResourceReads;
+
+/// The variable of the live objects.
+const RESOURCES: &str = "resources";
 
 /// A parsed template, and the templates that it defines.
 pub(super) struct Parsed {
@@ -17,13 +21,16 @@ pub(super) struct Parsed {
 }
 
 /// The variables that a template reads, and the warnings about it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,
+    pub(super) resources: ResourceReads,
     /// Whether the template uses the root itself, and not only paths below it: prints it, passes it on, or
     /// ranges over it.
     pub(super) reads_root: bool,
     pub(super) reads_clock: bool,
+    /// Whether a part of the template depends on a condition, a loop or another template.
+    pub(super) has_branch: bool,
     /// Warnings of parts that parse, but fail or differ from Go at every rendering.
     pub(super) warnings: Vec<String>,
 }
@@ -157,10 +164,6 @@ fn is_constant(expression: &Expr) -> bool {
     matches!(expression, Expr::Dot(_) | Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_))
 }
 
-fn path(fields: &[SmolStr]) -> String {
-    fields.join(".")
-}
-
 /// Rejects two definitions of one name, unless one of them is empty.
 fn check_names(defines: &[DefineNode]) -> Result<(), TemplateError> {
     let mut seen = BTreeSet::new();
@@ -200,6 +203,7 @@ impl<'tree> Walker<'tree> {
     }
 
     fn node(&mut self, node: &'tree Node, at_root: bool) -> Result<(), TemplateError> {
+        self.findings.has_branch |= matches!(node, Node::If(_) | Node::With(_) | Node::Range(_) | Node::Template(_));
         match node {
             Node::Text(_) | Node::Define(_) => Ok(()),
             Node::List(list) => self.list(list, at_root),
@@ -256,7 +260,14 @@ impl<'tree> Walker<'tree> {
             if stage > 0 && command.args.first().is_some_and(is_constant) {
                 return Err(error(format!("non executable command in pipeline stage {}", stage + 1)));
             }
-            command.args.iter().try_for_each(|argument| self.expression(argument, at_root))?;
+            match self.constant_entry(&command.args, at_root) {
+                Some((name, more)) => {
+                    self.findings.variables.insert(RESOURCES.to_owned());
+                    self.findings.resources.add(name);
+                    more.iter().try_for_each(|argument| self.expression(argument, at_root))?;
+                }
+                None => command.args.iter().try_for_each(|argument| self.expression(argument, at_root))?,
+            }
         }
         for name in &pipe.decl {
             if pipe.is_assign {
@@ -272,19 +283,19 @@ impl<'tree> Walker<'tree> {
         match expression {
             Expr::Field(_, fields) => {
                 if at_root {
-                    self.findings.variables.insert(path(fields));
+                    self.path(fields);
                 }
                 Ok(())
             }
             Expr::Variable(_, name, fields) => {
                 if name == "$" && self.dollar_is_root {
-                    self.findings.reads_root |= fields.is_empty();
-                    self.findings.variables.extend((!fields.is_empty()).then(|| path(fields)));
+                    self.path(fields);
                 }
                 self.variable(name.as_str())
             }
             Expr::Identifier(_, name) => {
-                self.findings.reads_clock |= name.as_str() == "now";
+                self.findings.reads_clock |= name == "now";
+                self.findings.has_branch |= matches!(name.as_str(), "and" | "or");
                 if functions::is_known(name.as_str()) {
                     Ok(())
                 } else {
@@ -301,11 +312,39 @@ impl<'tree> Walker<'tree> {
                 self.expression(inner, at_root)
             }
             Expr::Dot(_) => {
-                self.findings.reads_root |= at_root;
+                if at_root {
+                    self.path(&[]);
+                }
                 Ok(())
             }
             Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => Ok(()),
         }
+    }
+
+    /// Notes the read of a path from the root; the empty path is the root itself.
+    fn path(&mut self, fields: &[SmolStr]) {
+        let Findings { variables, resources, reads_root, .. } = &mut self.findings;
+        match fields {
+            [first, ..] if first != RESOURCES => {}
+            [_, name, ..] => resources.add(name),
+            [] | [_] => *resources = ResourceReads::Any,
+        }
+        if fields.is_empty() {
+            *reads_root = true;
+        } else {
+            variables.insert(fields.join("."));
+        }
+    }
+
+    /// The name and the further arguments in `index .resources "name" …`.
+    fn constant_entry<'a>(&self, arguments: &'a [Expr], at_root: bool) -> Option<(&'a str, &'a [Expr])> {
+        let [Expr::Identifier(_, function), object, Expr::String(_, name), more @ ..] = arguments else { return None };
+        let is_resources = match object {
+            Expr::Field(_, fields) => at_root && *fields == [RESOURCES],
+            Expr::Variable(_, root, fields) => root == "$" && self.dollar_is_root && *fields == [RESOURCES],
+            _ => false,
+        };
+        (function == "index" && is_resources).then_some((&**name, more))
     }
 
     fn variable(&self, name: &str) -> Result<(), TemplateError> {

@@ -113,6 +113,30 @@ fn text_without_actions_is_never_parsed() -> Result<(), Box<dyn std::error::Erro
 }
 
 #[test]
+fn resource_reads_lists_the_entries_that_a_template_can_read() -> Result<(), TemplateError> {
+    let cases: [(&str, &str, Option<&[&str]>); 12] = [
+        ("no resource", "{{ .a }}{{ index .b \"c\" }}{{ .a.resources }}", Some(&[])),
+        ("a path", "{{ .resources.job.status }}{{ $.resources.other }}", Some(&["job", "other"])),
+        ("an index that is a constant", "{{ (index .resources \"my-job\" \"status\").phase }}", Some(&["my-job"])),
+        ("a name with a dot", "{{ index $.resources \"a.b\" | len }}", Some(&["a.b"])),
+        ("an index with a read as second key", "{{ index .resources \"a\" .resources.b }}", Some(&["a", "b"])),
+        ("an index that is computed", "{{ index .resources .name }}", None),
+        ("an index that is piped", "{{ \"job\" | index .resources }}", None),
+        ("an index without a key", "{{ index .resources }}", None),
+        ("an index of another value", "{{ with .a }}{{ index .resources \"job\" }}{{ end }}", Some(&[])),
+        ("all resources beside an index", "{{ index .resources \"a\" }}{{ len .resources }}", None),
+        ("the root", "{{ print . }}", None),
+        ("another function", "{{ printf .resources \"job\" }}", None),
+    ];
+    for (name, source, expected) in cases {
+        let only = |names: &[&str]| ResourceReads::Only(names.iter().map(ToString::to_string).collect());
+        let expected = expected.map_or(ResourceReads::Any, only);
+        assert_eq!(*Template::parse(source)?.resource_reads(), expected, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
 fn variables_lists_the_paths_read_from_the_root() -> Result<(), TemplateError> {
     let cases: [(&str, &str, &[&str]); 18] = [
         ("fields", "{{ .a }}{{ .b.c }}", &["a", "b.c"]),

@@ -62,8 +62,7 @@ impl UrlTemplate {
             let origin = values.first().and_then(gotmpl::Value::as_str).unwrap_or_default();
             Ok(gotmpl::Value::String(format!("{BEGIN}{origin}{MIDDLE}{value}{END}").into()))
         });
-        let Compiled { reads, reads_clock, warnings, .. } = &**compiled;
-        let marked = Compiled { engine, reads: reads.clone(), reads_clock: *reads_clock, warnings: warnings.clone() };
+        let marked = Compiled { engine, reads: compiled.reads.clone() };
         let marked = Template { body: Body::Compiled(Arc::new(marked)), ..written.clone() };
         Self { marked: Arc::new(marked), written }
     }

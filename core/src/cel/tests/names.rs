@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};
+use crate::resource_reads::ResourceReads;
 
 #[test]
 fn unknown_names_are_undeclared_variables_and_functions() {

@@ -52,9 +52,22 @@ fn discovery_waits_for_the_discoveries_of_later_entries_that_it_reads() {
 }
 
 #[test]
+fn discovery_waits_for_the_entry_that_it_indexes_by_a_constant() {
+    let by_name = "first{{ with index .resources \"second\" }}-{{ .metadata.name }}{{ end }}";
+    let first = with(found_by("first", "second"), json!({ "discovery": { "by_name": by_name } }));
+    let task =
+        task(&[gated(first, "delete", "deleting"), gated(config_map("second"), "delete", "deleting"), secret("other")]);
+    let mut store = half_read(["first-second", "second"].map(|name| live("ConfigMap", name, json!({}), Some(3))));
+    let deleted = pass(&task, &mut store, 3, &yes("deleting"));
+    // The unread `other` stops neither: the template cannot read it.
+    assert_eq!(deleted.results().iter().map(|result| result.2).collect::<Vec<_>>(), ["deleted", "deleted", "failed"]);
+}
+
+#[test]
 fn discoveries_that_can_read_any_name_are_read_in_order() {
     let any = |name: &str, read: &str| {
-        let by_name = format!("{name}{{{{ with index .resources \"{read}\" }}}}-{{{{ .metadata.name }}}}{{{{ end }}}}");
+        let by_name =
+            format!("{name}{{{{ with index .resources (print \"{read}\") }}}}-{{{{ .metadata.name }}}}{{{{ end }}}}");
         with(found_by(name, read), json!({ "discovery": { "by_name": by_name } }))
     };
     let last = with(

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use lifecycle_config::document::Path;
 
 use super::{Linter, gates_of, resources};
-use crate::cel::ResourceReads;
 use crate::id::GroupVersionKind;
 use crate::keys;
+use crate::resource_reads::ResourceReads;
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
 use crate::template::{Part, Template};
 

@@ -6,8 +6,9 @@ use lifecycle_config::document::Path;
 
 use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
 use crate::api_call::{ApiCall, Method};
-use crate::cel::{Expression, ResourceReads, UnknownName};
+use crate::cel::{Expression, UnknownName};
 use crate::field::FieldPath;
+use crate::resource_reads::ResourceReads;
 use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
 use crate::template::Template;
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use lifecycle_config::document::Path;
 
 use super::{Gate, Kind, Linter, disowning, gates_of, is_created, is_in_circle, resources};
-use crate::cel::{Expression, Presence, ResourceReads};
+use crate::cel::{Expression, Presence};
+use crate::resource_reads::ResourceReads;
 use crate::task::gate_values::abstract_value;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
 use crate::template::Part;

@@ -1,6 +1,7 @@
 //! The results that a gate can have when the decision table asks for it.
 
-use crate::cel::{Expression, Possible, Presence, ResourceReads};
+use crate::cel::{Expression, Possible, Presence};
+use crate::resource_reads::ResourceReads;
 use crate::task::DiscoverBy;
 use crate::task::gate_values::Own;
 

@@ -53,13 +53,9 @@ fn is_written(resource: &Resource, keys: &[&str], wanted: &Template) -> bool {
     let path: Vec<&str> = std::iter::once("metadata").chain(keys.iter().copied()).collect();
     match tree.part(&path) {
         Part::Literal(value) => value.as_str().is_some() && value.as_str() == wanted.as_literal(),
-        Part::Template(template) => template.source() == wanted.source() && !reads_resources(template),
+        Part::Template(template) => template.source() == wanted.source() && template.resource_reads().is_empty(),
         Part::Absent | Part::Uncertain => false,
     }
-}
-
-fn reads_resources(template: &Template) -> bool {
-    template.reads_root() || template.variables().iter().any(|path| path.split('.').next() == Some("resources"))
 }
 
 /// Whether a patch can change labels.
