@@ -256,6 +256,18 @@ pub struct Discovery {
     pub by: DiscoverBy,
 }
 
+impl Discovery {
+    /// The templates of the namespace, and of the name or the labels.
+    pub(crate) fn templates(&self) -> Vec<&Template> {
+        let mut templates: Vec<&Template> = self.namespace.iter().collect();
+        match &self.by {
+            DiscoverBy::Name(name) => templates.push(name),
+            DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
+        }
+        templates
+    }
+}
+
 /// The two ways to find live objects.
 #[derive(Debug)]
 pub enum DiscoverBy {
@@ -314,6 +326,11 @@ pub struct Retention {
 }
 
 impl Gates {
+    /// Whether gates choose the events on which the adapter creates and updates the object.
+    pub(crate) fn hold_back(&self) -> bool {
+        [&self.when, &self.create, &self.apply].into_iter().any(Option::is_some)
+    }
+
     /// Returns a gate's expression by the gate's name in outcomes: `when`, a key below `lifecycle`, or
     /// `patch[0]` and so on.
     #[must_use]
@@ -436,6 +453,23 @@ impl Task {
                 || resource.retention.is_some()
                 || resource.owner.is_some()
         })
+    }
+
+    /// Whether several resources and nested discoveries have this name, so that nothing is certain of
+    /// `resources.<name>`.
+    pub(crate) fn is_shared(&self, name: &str) -> bool {
+        let nested = self.resources.iter().flat_map(|resource| &resource.nested).map(|nested| &nested.name);
+        self.resources.iter().map(|resource| &resource.name).chain(nested).filter(|known| *known == name).count() > 1
+    }
+
+    /// How many params, preconditions and captures set a variable.
+    pub(crate) fn times_set(&self, variable: &str) -> usize {
+        let params = self.params.iter().map(|param| &param.name);
+        let of_preconditions = self.preconditions.iter().flat_map(|precondition| {
+            let captures = precondition.captures.iter().map(|capture| &capture.name);
+            captures.chain([&precondition.name])
+        });
+        params.chain(of_preconditions).filter(|name| *name == variable).count()
     }
 
     /// Whether objects of another resource than the one at `index` can be disowned: by its orphan gate, or

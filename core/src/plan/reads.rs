@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::resource_reads::ResourceReads;
-use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind};
+use crate::task::{Discovery, Manifest, Resource, TransportKind};
 use crate::template::{Template, Tree};
 
 /// Returns an error if one of the `unknown` names, which could not be discovered, can be read.
@@ -36,21 +36,12 @@ pub(super) fn of_query(resource: &Resource) -> ResourceReads {
         TransportKind::Kubernetes => None,
         TransportKind::Maestro { target_cluster } => Some(target_cluster),
     };
-    of_templates(destination.into_iter().chain(templates(&resource.discovery)))
+    of_templates(destination.into_iter().chain(resource.discovery.templates()))
 }
 
 /// The names that a discovery can read.
 pub(super) fn of_discovery(discovery: &Discovery) -> ResourceReads {
-    of_templates(templates(discovery))
-}
-
-fn templates(discovery: &Discovery) -> Vec<&Template> {
-    let mut templates: Vec<&Template> = discovery.namespace.iter().collect();
-    match &discovery.by {
-        DiscoverBy::Name(name) => templates.push(name),
-        DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
-    }
-    templates
+    of_templates(discovery.templates())
 }
 
 fn of_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> ResourceReads {

@@ -6,7 +6,6 @@
 
 use super::{ParamSource, Resource, Task};
 use crate::cel::{AbstractValue, Expression, Possible, Presence, UnknownName};
-use crate::resource_reads::ResourceReads;
 
 /// The abstract value of an expression, given what is certain of the entries of `resources`.
 pub(super) fn abstract_value(
@@ -21,14 +20,12 @@ pub(super) fn abstract_value(
 pub(super) struct Own<'t> {
     task: &'t Task,
     pub(super) resource: &'t Resource,
-    /// Whether a nested discovery has the resource's name, so that nothing is certain of the entry.
     is_shared: bool,
 }
 
 impl<'t> Own<'t> {
     pub(super) fn of(task: &'t Task, resource: &'t Resource) -> Self {
-        let mut nested = task.resources.iter().flat_map(|resource| &resource.nested);
-        Self { task, resource, is_shared: nested.any(|nested| nested.name == resource.name) }
+        Self { task, resource, is_shared: task.is_shared(&resource.name) }
     }
 
     /// The abstract value of a gate, given whether the resource has an object.
@@ -49,26 +46,13 @@ fn definition(task: &Task, name: &str) -> Option<Expression> {
     let mut params = task.params.iter().filter(|param| param.name == name);
     let param = params.next()?;
     let ParamSource::Expression(expression) = &param.source else { return None };
-    let reads_nothing_else = *expression.resource_reads() == ResourceReads::Only(Default::default());
     let is_settled = |unknown: &UnknownName| match unknown {
-        UnknownName::Variable(name) => {
-            matches!(name.as_str(), "event" | "config" | "env") || times_set(task, name) == 1
-        }
+        UnknownName::Variable(name) => matches!(name.as_str(), "event" | "config" | "env") || task.times_set(name) == 1,
         UnknownName::Function(_) => false,
     };
     let stands = param.default.is_none()
-        && times_set(task, name) == 1
-        && reads_nothing_else
+        && task.times_set(name) == 1
+        && expression.resource_reads().is_empty()
         && expression.unknown_names(&|_| false).iter().all(is_settled);
     stands.then(|| expression.clone())
-}
-
-/// How many params, preconditions and captures set a variable.
-fn times_set(task: &Task, name: &str) -> usize {
-    let params = task.params.iter().filter(|param| param.name == name).count();
-    let of_preconditions = task.preconditions.iter().map(|precondition| {
-        let captures = precondition.captures.iter().filter(|capture| capture.name == name).count();
-        captures + usize::from(precondition.name == name)
-    });
-    params + of_preconditions.sum::<usize>()
 }

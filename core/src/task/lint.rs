@@ -37,7 +37,6 @@ use crate::cel::{Expression, Presence};
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
-    literals::lint(&mut linter);
     disowning::lint(&mut linter);
     patches::lint(&mut linter);
     waits::lint(&mut linter);

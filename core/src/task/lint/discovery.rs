@@ -30,7 +30,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     for (index, (path, resource)) in resources(task).enumerate() {
         let Some(place) = Place::of(resource) else { continue };
         let first = places.entry(place).or_default();
-        let (twin, known) = match is_chosen(resource) {
+        let (twin, known) = match resource.gates.hold_back() {
             // Two entries for one object may take turns if gates choose between them.
             true => (first.unchosen, &mut first.chosen),
             false => (first.chosen.into_iter().chain(first.unchosen).min(), &mut first.unchosen),
@@ -144,19 +144,15 @@ fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
 /// Warns of gates that read the status of a kind without one, such as a ConfigMap.
 fn status(linter: &mut Linter<'_>) {
     let task = linter.task;
-    let nested: BTreeSet<&str> =
-        task.resources.iter().flat_map(|resource| &resource.nested).map(|nested| nested.name.as_str()).collect();
-    let without_status = task.resources.iter().filter(|other| kinds::has_no_status(&other.kind));
-    let without_status: BTreeMap<&str, &Resource> =
-        without_status.map(|other| (other.name.as_str(), other)).filter(|(name, _)| !nested.contains(name)).collect();
+    let is_without_status = |other: &&Resource| kinds::has_no_status(&other.kind) && !task.is_shared(&other.name);
+    let without_status: Vec<&Resource> = task.resources.iter().filter(is_without_status).collect();
     for (path, resource) in resources(task) {
         for gate in gates_of(linter, &path, resource) {
-            // Which parts of an entry are read is known only for entries with constant names.
-            let ResourceReads::Only(names) = gate.expression.resource_reads() else { continue };
-            for (name, other) in names.iter().filter_map(|name| Some((name, without_status.get(name.as_str())?))) {
+            for Resource { name, kind, .. } in &without_status {
+                // Which parts of an entry are read is known only for entries with constant names.
                 let ResourceReads::Only(read) = gate.expression.reads_below("resources", name) else { continue };
                 if read.contains("status") {
-                    let kind = &other.kind.kind;
+                    let kind = &kind.kind;
                     let message = format!("`resources.{name}.status` never exists: a {kind} has no status");
                     let help = "read its data or its metadata, or the status of what works with it".to_owned();
                     linter.warn(&gate.path, message, help);
@@ -189,12 +185,6 @@ impl<'r> Place<'r> {
         };
         Some(Self { kind: (group, version, kind), namespace: namespace(resource)?, name, selector })
     }
-}
-
-/// Whether gates choose the events on which the adapter writes a resource.
-fn is_chosen(resource: &Resource) -> bool {
-    let gates = &resource.gates;
-    [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some)
 }
 
 fn sources(labels: &[(Template, Template)]) -> BTreeSet<(&str, &str)> {

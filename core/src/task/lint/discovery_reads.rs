@@ -70,7 +70,7 @@ impl<'t> Entries<'t> {
             by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(entry));
         }
         let entries_of = |(_, _, discovery): &(&str, usize, &'t Discovery)| {
-            let templates = templates_of(discovery).into_iter();
+            let templates = discovery.templates().into_iter();
             templates.flat_map(certain_reads).filter_map(|name| *by_name.get(name)?).collect()
         };
         let reads: Vec<BTreeSet<usize>> = all.iter().map(entries_of).collect();
@@ -124,15 +124,14 @@ impl<'t> Entries<'t> {
 fn own_object(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let name = resource.name.as_str();
     let is_found_by_name = matches!(resource.discovery.by, DiscoverBy::Name(_));
-    let is_shared = nested(linter.task).any(|(_, _, nested)| nested.name == name);
-    if !is_found_by_name || is_shared || !is_created(linter.task, resource) {
+    if !is_found_by_name || linter.task.is_shared(name) || !is_created(linter.task, resource) {
         return;
     }
-    let reads_itself = match &resource.manifest {
-        Manifest::Inline(tree) => tree.templates().into_iter().any(|template| certain_reads(template).contains(name)),
-        Manifest::Text(template) => certain_reads(template).contains(name),
+    let templates = match &resource.manifest {
+        Manifest::Inline(tree) => tree.templates(),
+        Manifest::Text(template) => vec![template],
     };
-    if reads_itself {
+    if templates.into_iter().any(|template| certain_reads(template).contains(name)) {
         let message = format!(
             "reads `resources.{name}`, its own object: it cannot be rendered while `{name}` is absent, so `{name}` is never created"
         );
@@ -143,30 +142,13 @@ fn own_object(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     }
 }
 
-fn templates_of(discovery: &Discovery) -> Vec<&Template> {
-    let mut templates: Vec<&Template> = discovery.namespace.iter().collect();
-    match &discovery.by {
-        DiscoverBy::Name(name) => templates.push(name),
-        DiscoverBy::Labels(labels) => templates.extend(labels.iter().flat_map(|(key, value)| [key, value])),
-    }
-    templates
-}
-
 /// The names of the entries of `resources` that a template reads at every rendering. Rendering fails while one of them
 /// is absent, so the lint warns of reads that come too early. Empty if a branch such as `if` may skip a read.
 fn certain_reads(template: &Template) -> BTreeSet<&str> {
-    let names = template.variables().iter().filter_map(|path| path.strip_prefix("resources"));
-    let names: Option<BTreeSet<&str>> = names
-        .filter(|rest| rest.is_empty() || rest.starts_with('.'))
-        .map(|rest| rest.split('.').nth(1).filter(|name| !name.is_empty()))
-        .collect();
-    names.filter(|_| !template.reads_root() && !has_branch(template.source())).unwrap_or_default()
-}
-
-/// Whether a template has an action, such as `if`, that can skip a part of the template.
-fn has_branch(source: &str) -> bool {
-    const BRANCHES: [&str; 8] = ["if", "with", "range", "define", "block", "template", "and", "or"];
-    let actions = source.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
-    let mut words = actions.flat_map(|action| action.split(|c: char| !c.is_ascii_alphanumeric()));
-    words.any(|word| BRANCHES.contains(&word))
+    if template.resource_reads().is_any() || template.has_branch() {
+        return BTreeSet::new();
+    }
+    // `index .resources "job"` is the path `resources`, and no failure without a job.
+    let below = template.variables().iter().filter_map(|path| path.strip_prefix("resources."));
+    below.filter_map(|below| below.split('.').next()).collect()
 }

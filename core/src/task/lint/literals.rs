@@ -2,40 +2,17 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Gate, Kind, Linter, gates_of, resources};
+use super::{Gate, Kind, Linter};
 use crate::cel::Expression;
-use crate::task::{Check, Resource};
+use crate::task::Resource;
 
 /// The source of a gate that its author wants to hold on every event.
 const ALWAYS: &str = "true";
 /// The source of a gate that its author wants to hold on no event.
 const NEVER: &str = "false";
 
-pub(super) fn lint(linter: &mut Linter<'_>) {
-    let task = linter.task;
-    for (index, precondition) in task.preconditions.iter().enumerate() {
-        let Check::Expression(expression) = &precondition.check else { continue };
-        let path = super::entry(&["preconditions"], index).key("expression");
-        value(linter, &path, expression, "it keeps no event back");
-    }
-    for (path, resource) in resources(task) {
-        for gate in gates_of(linter, &path, resource) {
-            of_resource(linter, resource, &gate);
-        }
-    }
-    for (index, payload) in task.payloads.iter().enumerate() {
-        let Some(when) = &payload.when else { continue };
-        let path = super::entry(&super::PAYLOADS, index).key("when").key("expression");
-        value(linter, &path, when, "the payload is built by every event");
-    }
-    for (index, action) in task.actions.iter().enumerate() {
-        let Some(when) = &action.when else { continue };
-        let path = super::entry(&super::ACTIONS, index).key("when").key("expression");
-        value(linter, &path, when, "the action runs in every event");
-    }
-}
-
-fn of_resource(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>) {
+/// Warns of a gate that is a value, that always holds, or that is an optional.
+pub(super) fn lint(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>) {
     let name = &resource.name;
     let effect = match gate.kind {
         Kind::When | Kind::Create | Kind::Apply => format!("it never keeps `{name}` from being written"),
@@ -80,7 +57,7 @@ fn is_number(source: &str) -> bool {
 }
 
 /// Warns of an expression that is a text or a number; returns whether it did.
-fn value(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
+pub(super) fn value(linter: &mut Linter<'_>, path: &Path, expression: &Expression, effect: &str) -> bool {
     let source = expression.source();
     let (kind, help) = if let Some(text) = text(source) {
         let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '?' | '!'));

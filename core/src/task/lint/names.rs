@@ -59,7 +59,7 @@ fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
 
 /// The fault that every rendered sample of a template has.
 fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
-    if template.reads_root() || branches(template.source()) {
+    if template.reads_root() || template.has_branch() {
         return None;
     }
     let samples: Vec<String> = [json!("x1"), json!(1)].iter().filter_map(|leaf| sample(template, leaf)).collect();
@@ -77,17 +77,6 @@ fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
 
 /// Characters of RFC 3339 times that names may not have, as they end the text of a fault.
 const TIME: [&str; 3] = ["`T`", "`Z`", "`:`"];
-
-/// Whether a part of the template depends on a condition, a loop or another template.
-fn branches(source: &str) -> bool {
-    const KEYWORDS: [&str; 8] = ["if", "range", "with", "define", "block", "template", "break", "continue"];
-    source.split("{{").skip(1).any(|action| {
-        let action = action.trim_start_matches('-').trim_start();
-        KEYWORDS
-            .iter()
-            .any(|keyword| action.strip_prefix(keyword).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
-    })
-}
 
 /// The text that a template renders to if every variable is `leaf`.
 fn sample(template: &Template, leaf: &Value) -> Option<String> {

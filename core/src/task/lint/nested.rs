@@ -2,7 +2,6 @@
 
 use super::{Kind, Linter, Own, gates_of, resources};
 use crate::cel::Presence;
-use crate::task::Resource;
 use crate::task::gate_values::abstract_value;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -16,8 +15,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             let Some(inner) = resource.nested.iter().map(|nested| &nested.name).find(|inner| {
                 let entry =
                     |entry: &str| if entry == *inner || entry == name { Presence::Present } else { Presence::Unknown };
-                is_the_only(task.resources.iter(), inner)
-                    && !abstract_value(task, gate.expression, &entry).possible().can_hold()
+                !task.is_shared(inner) && !abstract_value(task, gate.expression, &entry).possible().can_hold()
             }) else {
                 continue;
             };
@@ -31,13 +29,4 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             linter.warn(&gate.path, message, help);
         }
     }
-}
-
-/// Whether exactly one resource or nested discovery has a name.
-fn is_the_only<'t>(resources: impl Iterator<Item = &'t Resource>, inner: &str) -> bool {
-    let count = |resource: &Resource| {
-        let nested = resource.nested.iter().filter(|nested| nested.name == inner).count();
-        nested + usize::from(resource.name == inner)
-    };
-    resources.map(count).sum::<usize>() == 1
 }

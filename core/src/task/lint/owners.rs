@@ -41,9 +41,7 @@ fn recreated(linter: &mut Linter<'_>, owner: &Resource, index: usize, resource: 
 fn deleted(linter: &mut Linter<'_>, owner: &Resource, resource: &Resource, place: &Path) {
     let is_deleted = owner.gates.delete.as_ref().is_some_and(|delete| can_hold(linter, owner, &delete.when));
     let gates = &resource.gates;
-    let is_held_back = gates.delete.is_some()
-        || gates.orphan.is_some()
-        || [&gates.when, &gates.create, &gates.apply].into_iter().any(Option::is_some);
+    let is_held_back = gates.delete.is_some() || gates.orphan.is_some() || gates.hold_back();
     if !is_deleted || is_held_back {
         return;
     }

@@ -10,7 +10,7 @@ use crate::cel::{Expression, UnknownName};
 use crate::field::FieldPath;
 use crate::resource_reads::ResourceReads;
 use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
-use crate::template::Template;
+use crate::template::{Template, Tree};
 
 /// Whether any action sends a body; warns if none does.
 pub(super) fn anything_is_sent(linter: &mut Linter<'_>) -> bool {
@@ -82,8 +82,8 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
     let reads_objects = |payload: &&Payload| {
         let mut reads = Reads::default();
         reads.objects_of(payload);
-        let inside = |resource: &Resource| resource.nested.iter().any(|nested| reads.names.contains(&nested.name));
-        reads.any || task.resources.iter().any(|it| reads.names.contains(&it.name) || inside(it))
+        let inside = |resource: &Resource| resource.nested.iter().any(|nested| reads.0.has(&nested.name));
+        task.resources.iter().any(|it| reads.0.has(&it.name) || inside(it))
     };
     let (Discover::WhenMet, Some(payload)) = (task.discover, task.payloads.iter().find(reads_objects)) else { return };
     let finalized = if task.has_lifecycle() { "; no `Finalized` is True then, so no deletion is done" } else { "" };
@@ -97,10 +97,7 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
 
 /// The names read below `resources`, `adapter.outcomes` and `adapter.resourceErrors`.
 #[derive(Default)]
-struct Reads {
-    any: bool,
-    names: BTreeSet<String>,
-}
+struct Reads(ResourceReads);
 
 /// The readers of each resource, collected in one walk over the task so that the cost grows linearly.
 #[derive(Default)]
@@ -108,26 +105,9 @@ struct Readers {
     /// The reads of payloads and post actions.
     reports: Reads,
     /// The resources whose gates and patches can read any resource.
-    of_any: FirstTwo,
+    of_any: BTreeSet<usize>,
     /// For each name, the resources whose gates and patches read it.
-    of_name: BTreeMap<String, FirstTwo>,
-}
-
-/// The first two readers of a name. Two are enough to know whether a resource other than the one that is read is
-/// among them.
-#[derive(Default)]
-struct FirstTwo(Vec<usize>);
-
-impl FirstTwo {
-    fn add(&mut self, reader: usize) {
-        if self.0.len() < 2 && !self.0.contains(&reader) {
-            self.0.push(reader);
-        }
-    }
-
-    fn has_another_than(&self, resource: usize) -> bool {
-        self.0.iter().any(|reader| *reader != resource)
-    }
+    of_name: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl Readers {
@@ -142,14 +122,13 @@ impl Readers {
             for gate in gates_of(linter, &path, resource) {
                 reads.expression(gate.expression);
             }
-            for (path, _) in resource.gates.patches.iter().flat_map(|patch| patch.document.variables()) {
-                reads.path(&path.split('.').collect::<Vec<_>>());
-            }
-            if reads.any {
-                readers.of_any.add(index);
-            }
-            for name in reads.names {
-                readers.of_name.entry(name).or_default().add(index);
+            let documents = resource.gates.patches.iter().map(|patch| &patch.document);
+            documents.flat_map(Tree::templates).for_each(|template| reads.template(template));
+            match reads.0 {
+                ResourceReads::Any => _ = readers.of_any.insert(index),
+                ResourceReads::Only(names) => names.into_iter().for_each(|name| {
+                    readers.of_name.entry(name).or_default().insert(index);
+                }),
             }
         }
         readers
@@ -157,12 +136,9 @@ impl Readers {
 
     /// Whether a payload, a post action or another resource reads a resource, or an object found inside it.
     fn cover(&self, index: usize, resource: &Resource) -> bool {
-        let is_read = |name: &String| {
-            self.reports.names.contains(name)
-                || self.of_name.get(name).is_some_and(|readers| readers.has_another_than(index))
-        };
-        self.reports.any
-            || self.of_any.has_another_than(index)
+        let has_another = |readers: &BTreeSet<usize>| readers.iter().any(|reader| *reader != index);
+        let is_read = |name: &String| self.reports.0.has(name) || self.of_name.get(name).is_some_and(has_another);
+        has_another(&self.of_any)
             || is_read(&resource.name)
             || resource.nested.iter().any(|nested| is_read(&nested.name))
     }
@@ -181,17 +157,10 @@ impl Reads {
     /// Adds the reads below `resources`, without those below `adapter`.
     fn objects_of(&mut self, payload: &Payload) {
         visit(&payload.build, &mut |part| match part {
-            Part::Template(template) => {
-                let live = |path: &&String| path.split('.').next() == Some("resources");
-                template
-                    .variables()
-                    .iter()
-                    .filter(live)
-                    .for_each(|path| self.path(&path.split('.').collect::<Vec<_>>()));
-            }
+            Part::Template(template) => self.0.extend(template.resource_reads()),
             Part::Field(path) if path.prefix().first() == Some(&"resources") => self.path(&path.prefix()),
             Part::Field(_) => {}
-            Part::Expression(expression) => self.entries(expression.resource_reads()),
+            Part::Expression(expression) => self.0.extend(expression.resource_reads()),
         });
     }
 
@@ -201,21 +170,14 @@ impl Reads {
     }
 
     fn expression(&mut self, expression: &Expression) {
-        self.entries(expression.resource_reads());
-        self.entries(&expression.reads_below("adapter", "outcomes"));
-        self.entries(&expression.reads_below("adapter", "resourceErrors"));
-    }
-
-    fn entries(&mut self, reads: &ResourceReads) {
-        match reads {
-            ResourceReads::Any => self.any = true,
-            ResourceReads::Only(names) => self.names.extend(names.iter().cloned()),
-        }
+        self.0.extend(expression.resource_reads());
+        self.0.extend(&expression.reads_below("adapter", "outcomes"));
+        self.0.extend(&expression.reads_below("adapter", "resourceErrors"));
     }
 
     fn template(&mut self, template: &Template) {
-        self.any |= template.reads_root();
-        for path in template.variables() {
+        self.0.extend(template.resource_reads());
+        for path in template.variables().iter().filter(|path| path.starts_with("adapter")) {
             self.path(&path.split('.').collect::<Vec<_>>());
         }
     }
@@ -223,10 +185,8 @@ impl Reads {
     /// Adds the read of a path; the empty path reads everything.
     fn path(&mut self, path: &[&str]) {
         match path {
-            [] | ["resources" | "adapter"] | ["adapter", "outcomes" | "resourceErrors"] => self.any = true,
-            ["resources", name, ..] | ["adapter", "outcomes" | "resourceErrors", name, ..] => {
-                self.names.insert((*name).to_owned());
-            }
+            [] | ["resources" | "adapter"] | ["adapter", "outcomes" | "resourceErrors"] => self.0 = ResourceReads::Any,
+            ["resources", name, ..] | ["adapter", "outcomes" | "resourceErrors", name, ..] => self.0.add(name),
             _ => {}
         }
     }

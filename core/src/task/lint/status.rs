@@ -21,7 +21,7 @@ const REQUIRED: [(&str, &str); 3] = [
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
-    let statuses: Vec<Status> =
+    let statuses: Vec<Status<'_>> =
         task.payloads.iter().enumerate().filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
     if statuses.is_empty() {
         no_status(linter);
@@ -29,12 +29,8 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
     for status in &statuses {
         status.lint(linter);
-    }
-    for payload in &task.payloads {
-        let of_payload = statuses.iter().find(|status| status.payload == payload.name);
-        let (Some(status), PayloadNode::Map(entries)) = (of_payload, &payload.build) else { continue };
-        status.generation(linter, entries);
-        if let Some(PayloadNode::List(conditions)) = member(entries, "conditions") {
+        status.generation(linter);
+        if let Some(PayloadNode::List(conditions)) = member(status.entries, "conditions") {
             status.each(linter, conditions);
         }
     }
@@ -42,28 +38,29 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 /// A payload with `adapter` and `conditions`, which is an adapter's status.
-struct Status {
-    payload: String,
+struct Status<'t> {
+    payload: &'t str,
+    entries: &'t Entries,
     place: Path,
     at_conditions: Path,
-    /// The payload's keys; none if some are templates.
-    keys: Option<BTreeSet<String>>,
     /// The types of the conditions; none if some are not constant.
     conditions: Option<BTreeSet<String>>,
 }
 
-impl Status {
-    fn of(linter: &Linter<'_>, index: usize, payload: &Payload) -> Option<Self> {
+/// The entries of a mapping in a payload.
+type Entries = [(Template, PayloadNode)];
+
+impl<'t> Status<'t> {
+    fn of(linter: &Linter<'_>, index: usize, payload: &'t Payload) -> Option<Self> {
         let PayloadNode::Map(entries) = &payload.build else { return None };
         member(entries, "adapter")?;
         let conditions = types(member(entries, "conditions")?);
-        let keys = entries.iter().map(|(key, _)| key.as_literal().map(str::to_owned)).collect();
         let place = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
         let written = entries.iter().filter_map(|(key, _)| key.as_literal()).find(|key| is_key(key, "conditions"));
         let conditions_key = place.key(written.unwrap_or("conditions"));
         let at_conditions =
             if linter.document.node(&conditions_key).is_some() { conditions_key } else { place.clone() };
-        Some(Self { payload: payload.name.clone(), place, at_conditions, keys, conditions })
+        Some(Self { payload: &payload.name, entries, place, at_conditions, conditions })
     }
 
     fn lint(&self, linter: &mut Linter<'_>) {
@@ -76,7 +73,7 @@ impl Status {
                 "observed_time: \"{{ .now }}\"",
             ),
         ] {
-            if self.keys.as_ref().is_some_and(|keys| !keys.iter().any(|written| is_key(written, key))) {
+            if has_constant_keys(self.entries) && member(self.entries, key).is_none() {
                 let message = format!("the status `{payload}` has no `{key}`: {effect}");
                 linter.warn(&self.place, message, format!("add `{example}`"));
             }
@@ -89,12 +86,10 @@ impl Status {
             }
         }
     }
-}
 
-impl Status {
     /// Warns of a generation that is a template: the API accepts a number, and a template renders to a text.
-    fn generation(&self, linter: &mut Linter<'_>, entries: &[(Template, PayloadNode)]) {
-        if let Some(PayloadNode::Text(_)) = member(entries, "observed_generation") {
+    fn generation(&self, linter: &mut Linter<'_>) {
+        if let Some(PayloadNode::Text(_)) = member(self.entries, "observed_generation") {
             let payload = &self.payload;
             let message =
                 format!("the `observed_generation` of the status `{payload}` is text: the API refuses the report");
@@ -108,7 +103,6 @@ impl Status {
     fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {
         for (index, condition) in conditions.iter().enumerate() {
             let PayloadNode::Map(entries) = condition else { continue };
-            let is_open = entries.iter().any(|(key, _)| key.as_literal().is_none());
             let named = match member(entries, "type") {
                 Some(PayloadNode::Text(kind)) => format!("the condition `{}`", kind.source()),
                 _ => format!("condition {}", index + 1),
@@ -121,7 +115,7 @@ impl Status {
                 ("status", "it is always reported as `Unknown`", "status: \"True\""),
             ] {
                 let is_missing = match member(entries, key) {
-                    None => !is_open,
+                    None => has_constant_keys(entries),
                     Some(node) => matches!(node, PayloadNode::Literal(Value::Null)),
                 };
                 if is_missing {
@@ -157,7 +151,7 @@ impl Status {
 }
 
 /// The member that the API reads as `name`; the API ignores the case of keys.
-fn member<'n>(entries: &'n [(Template, PayloadNode)], name: &str) -> Option<&'n PayloadNode> {
+fn member<'n>(entries: &'n Entries, name: &str) -> Option<&'n PayloadNode> {
     let is_named = |(key, _): &&(Template, PayloadNode)| key.as_literal().is_some_and(|key| is_key(key, name));
     entries.iter().find(is_named).map(|(_, node)| node)
 }
@@ -210,10 +204,14 @@ fn unreported_disowning(linter: &mut Linter<'_>) {
     }
 }
 
+fn has_constant_keys(entries: &Entries) -> bool {
+    entries.iter().all(|(key, _)| key.as_literal().is_some())
+}
+
 /// Whether the keys of a payload are known before an event.
 fn is_known(build: &PayloadNode) -> bool {
     match build {
-        PayloadNode::Map(entries) => entries.iter().all(|(key, _)| key.as_literal().is_some()),
+        PayloadNode::Map(entries) => has_constant_keys(entries),
         PayloadNode::Literal(Value::String(_)) | PayloadNode::Text(_) | PayloadNode::Lookup { .. } => false,
         PayloadNode::Literal(_) | PayloadNode::List(_) => true,
     }
@@ -221,10 +219,10 @@ fn is_known(build: &PayloadNode) -> bool {
 
 /// Warns of a task that deletes and never reports `Finalized`: the API waits for `Finalized` of every required
 /// adapter.
-fn finalized(linter: &mut Linter<'_>, statuses: &[Status]) {
+fn finalized(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
     let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };
-    let lacks = |status: &Status| status.conditions.as_ref().is_some_and(|types| !types.contains("Finalized"));
+    let lacks = |status: &Status<'_>| status.conditions.as_ref().is_some_and(|types| !types.contains("Finalized"));
     if statuses.iter().all(lacks) {
         let message = format!(
             "`Finalized` is never reported, but `{}` has a delete gate: the API waits for ever for its deletion",

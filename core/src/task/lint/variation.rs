@@ -62,10 +62,6 @@ fn of_source(task: &Task, source: &ParamSource, depth: usize) -> BTreeSet<Variat
 
 /// Whether only params set a variable.
 fn is_param_only(task: &Task, name: &str) -> bool {
-    let elsewhere = task.preconditions.iter().any(|precondition| {
-        precondition.name == name || precondition.captures.iter().any(|capture| capture.name == name)
-    });
-    !elsewhere
-        && task.params.iter().any(|param| param.name == name)
-        && !task.payloads.iter().any(|payload| payload.name == name)
+    let params = task.params.iter().filter(|param| param.name == name).count();
+    params > 0 && params == task.times_set(name) && !task.payloads.iter().any(|payload| payload.name == name)
 }

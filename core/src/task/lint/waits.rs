@@ -1,7 +1,7 @@
 //! Warns of delete gates that wait for an object which nothing deletes, and of orphan gates that wait for the
 //! deletion of an owner.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use lifecycle_config::document::Path;
 
@@ -14,19 +14,16 @@ use crate::template::Part;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
-    let names = names(task);
     let mut awaited: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); task.resources.len()];
     let mut places: Vec<Option<Path>> = vec![None; task.resources.len()];
     for (index, (path, resource)) in resources(task).enumerate() {
         for gate in gates_of(linter, &path, resource) {
             match gate.kind {
                 Kind::Delete => {
-                    awaited[index] = absences(task, &names, index, gate.expression);
+                    awaited[index] = absences(task, index, gate.expression);
                     places[index] = Some(gate.path);
                 }
-                Kind::Orphan => {
-                    lost_with_owner(linter, resource, &gate, &absences(task, &names, index, gate.expression))
-                }
+                Kind::Orphan => lost_with_owner(linter, resource, &gate, &absences(task, index, gate.expression)),
                 Kind::When | Kind::Create | Kind::Apply | Kind::Patch | Kind::Recreate => {}
             }
         }
@@ -75,21 +72,12 @@ fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
     linter.warn(&gate.path, message, help);
 }
 
-/// The index of each resource by its name, without names that a nested discovery also has.
-fn names(task: &Task) -> BTreeMap<&str, usize> {
-    let entries = task.resources.iter().enumerate();
-    let mut names: BTreeMap<&str, usize> = entries.map(|(index, resource)| (resource.name.as_str(), index)).collect();
-    for nested in task.resources.iter().flat_map(|resource| &resource.nested) {
-        names.remove(nested.name.as_str());
-    }
-    names
-}
-
 /// The other resources that must be absent for a gate to hold.
-fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expression) -> BTreeSet<usize> {
+fn absences(task: &Task, own: usize, gate: &Expression) -> BTreeSet<usize> {
     let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
-    let others = read.iter().filter_map(|name| Some((name, *names.get(name.as_str())?)));
-    let mut others = others.filter(|(_, index)| *index != own).peekable();
+    let is_certain = |(index, name): &(usize, &String)| *index != own && read.contains(*name) && !task.is_shared(name);
+    let entries = task.resources.iter().map(|resource| &resource.name).enumerate();
+    let mut others = entries.filter(is_certain).peekable();
     let possible = |entries: &dyn Fn(&str) -> Presence| abstract_value(task, gate, entries).possible();
     if others.peek().is_none() || !possible(&|_| Presence::Unknown).can_hold() {
         return BTreeSet::new();
@@ -98,7 +86,7 @@ fn absences(task: &Task, names: &BTreeMap<&str, usize>, own: usize, gate: &Expre
         let entry = |name: &str| if name == awaited { Presence::Present } else { Presence::Unknown };
         !possible(&entry).can_hold()
     };
-    others.filter(|(name, _)| is_awaited(name)).map(|(_, index)| index).collect()
+    others.filter(|(_, name)| is_awaited(name)).map(|(index, _)| index).collect()
 }
 
 /// Whether the task creates an object that stays: no gate, owner, retention, namespace or time to live deletes it.

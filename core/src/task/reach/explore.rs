@@ -17,8 +17,8 @@ use crate::observation::Version;
 use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, decide};
 use crate::plan::gates::{Configured, configured, is_behind};
 use crate::plan::requirement::{Requirement, refused};
+use crate::task::Task;
 use crate::task::gate_values::Own;
-use crate::task::{Resource, Task};
 
 /// One run of the decision table for an explored resource: the questions, their answers and the decision.
 pub(super) struct Run {
@@ -43,7 +43,6 @@ type Answers = BTreeMap<(String, bool), Possible>;
 /// One resource of the task whose reachable rows are explored.
 pub(super) struct Explored<'t> {
     own: Own<'t>,
-    resource: &'t Resource,
     found: Found,
     /// Whether a resource comes before this one: any resource can fail, and then stops later ones.
     has_earlier: bool,
@@ -55,7 +54,7 @@ impl<'t> Explored<'t> {
         let resource = &task.resources[index];
         let found = Found::of(task, resource);
         let others_can_be_disowned = task.others_can_be_disowned(index);
-        Self { own: Own::of(task, resource), resource, found, has_earlier: index > 0, others_can_be_disowned }
+        Self { own: Own::of(task, resource), found, has_earlier: index > 0, others_can_be_disowned }
     }
 
     /// Every run, over all situations that fit the resource.
@@ -140,9 +139,9 @@ impl<'e, 't> Explorer<'e, 't> {
 
     /// Answers whether the decision's write meets a requirement.
     fn require(&mut self, requirement: Requirement) -> Result<(), Failure> {
-        let Explored { resource, found, .. } = self.explored;
+        let Explored { own, found, .. } = self.explored;
         let is_certain = match requirement {
-            Requirement::Owner => resource.owner.is_none(),
+            Requirement::Owner => own.resource.owner.is_none(),
             Requirement::Discovery => found.is_found_again,
             Requirement::Selector => found.is_found_patched,
             Requirement::Mark => false,
@@ -167,7 +166,7 @@ fn word(holds: bool) -> Reply {
 
 impl Questions for Explorer<'_, '_> {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
-        let (name, expression) = match configured(&self.explored.resource.gates, gate) {
+        let (name, expression) = match configured(&self.explored.own.resource.gates, gate) {
             Configured::Never(answer) => return answer,
             Configured::OnChange(name) => {
                 let versions: Vec<&Version> = self.versions.iter().collect();
@@ -189,7 +188,7 @@ impl Questions for Explorer<'_, '_> {
     }
 
     fn patches(&mut self) -> Result<Vec<usize>, Failure> {
-        let patches = &self.explored.resource.gates.patches;
+        let patches = &self.explored.own.resource.gates.patches;
         let names: Vec<String> = (0..patches.len()).map(|place| format!("patch[{place}]")).collect();
         let gates: Vec<Possible> =
             patches.iter().zip(&names).map(|(patch, name)| self.possible(name, &patch.when, true)).collect();
@@ -217,7 +216,7 @@ impl Questions for Explorer<'_, '_> {
     }
 
     fn has_its_owner(&mut self, _: &Version) -> Result<bool, Failure> {
-        if self.explored.resource.owner.is_none() {
+        if self.explored.own.resource.owner.is_none() {
             return Ok(true);
         }
         let replies = vec![
@@ -235,7 +234,7 @@ impl Questions for Explorer<'_, '_> {
     }
 
     fn retains_versions(&self) -> bool {
-        self.explored.resource.retention.is_some()
+        self.explored.own.resource.retention.is_some()
     }
 
     fn failed_earlier(&mut self) -> bool {

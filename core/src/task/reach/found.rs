@@ -92,9 +92,5 @@ fn is_never_empty(task: &Task, template: &Template) -> bool {
 }
 
 fn is_required(task: &Task, variable: &str) -> bool {
-    let mut params = task.params.iter().filter(|param| param.name == variable);
-    let is_set_again = task.preconditions.iter().any(|precondition| {
-        precondition.name == variable || precondition.captures.iter().any(|capture| capture.name == variable)
-    });
-    params.next().is_some_and(|param| param.required) && params.next().is_none() && !is_set_again
+    task.times_set(variable) == 1 && task.params.iter().any(|param| param.name == variable && param.required)
 }
