@@ -49,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::Generation;
 use crate::manifest::Stamp;
 use crate::observation::{Observation, Query, Version};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Pruned};
 use crate::scope::Scope;
 use crate::task::{PropagationPolicy, Resource, Task};
 use crate::write::{Command, Target};
@@ -115,8 +115,8 @@ enum State {
     Deciding(Attempt),
     /// The caller executes the write of this decision.
     Writing(Box<Pending>),
-    /// The caller deletes these former versions. The outcome assumes that all deletions succeed.
-    Pruning(Box<Outcome>, Vec<Target>),
+    /// The caller deletes these former versions. The outcome lists none of them yet.
+    Pruning(Box<Outcome>, Vec<(Target, Pruned)>),
     /// Every resource has its outcome.
     Done,
 }
@@ -231,9 +231,9 @@ impl<'t> Planner<'t> {
                     }
                 }
                 State::Writing(pending) => self.state = State::Deciding(pending.attempt),
-                State::Pruning(_, targets) => {
-                    let command =
-                        Command::Delete { targets: targets.clone(), propagation: PropagationPolicy::Background };
+                State::Pruning(_, expired) => {
+                    let targets = expired.iter().map(|(target, _)| target.clone()).collect();
+                    let command = Command::Delete { targets, propagation: PropagationPolicy::Background };
                     let resource = self.resource().name.clone();
                     return Next::Write(Box::new(Write { resource, purpose: Purpose::Prune, command }));
                 }

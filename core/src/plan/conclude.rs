@@ -6,9 +6,8 @@ use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
 use crate::decision::{Decision, SkipReason};
 use crate::observation::Version;
-use crate::outcome::{Outcome, OutcomeResult, Pruned};
+use crate::outcome::{Outcome, OutcomeResult};
 use crate::scope::Scope;
-use crate::write::Target;
 
 impl Planner<'_> {
     /// Ends the current resource's turn after its decision was carried out: updates `resources.<name>` and the names of its nested
@@ -44,7 +43,6 @@ impl Planner<'_> {
         let expired = if matches!(result, OutcomeResult::Failed(_)) { Vec::new() } else { expired };
         let (expired, pending_prune) = self.wait_to_prune(expired, scope);
         warnings.extend(pending_prune);
-        let (prune, pruned): (Vec<Target>, Vec<Pruned>) = expired.into_iter().unzip();
         let outcome = Outcome {
             resource: resource.name.clone(),
             kind: resource.kind.clone(),
@@ -58,14 +56,14 @@ impl Planner<'_> {
             result,
             gates: record.gates,
             versions: owned.len(),
-            pruned,
+            pruned: Vec::new(),
             warnings,
         };
-        if prune.is_empty() {
+        if expired.is_empty() {
             self.end(outcome);
             return;
         }
-        self.state = State::Pruning(Box::new(outcome), prune);
+        self.state = State::Pruning(Box::new(outcome), expired);
     }
 
     /// Ends the current resource's turn.

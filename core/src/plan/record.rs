@@ -17,7 +17,7 @@ impl Planner<'_> {
     pub fn record(&mut self, scope: &mut Scope, executed: Executed) {
         let pending = match std::mem::replace(&mut self.state, State::Done) {
             State::Writing(pending) => *pending,
-            State::Pruning(outcome, _) => return self.pruned(*outcome, executed),
+            State::Pruning(outcome, expired) => return self.pruned(*outcome, expired, executed),
             state @ (State::Reading | State::Deciding(_) | State::Done) => {
                 // The caller recorded a result without a write; the state stays.
                 self.state = state;

@@ -19,6 +19,7 @@ use super::warning::{Warning, WarningReason};
 use super::{After, Pending, Planner};
 use crate::decision::{Decision, SkipReason};
 use crate::id::Generation;
+use crate::object_ref::ObjectRef;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::scope::Scope;
@@ -27,15 +28,16 @@ use crate::write::{Executed, Target};
 
 impl Planner<'_> {
     /// Records what was pruned. A failed deletion is a warning, because the next event tries again.
-    pub(super) fn pruned(&mut self, mut outcome: Outcome, executed: Executed) {
+    pub(super) fn pruned(&mut self, mut outcome: Outcome, mut expired: Vec<(Target, Pruned)>, executed: Executed) {
         let errors = match executed {
             Executed::DeleteFailed { failures, .. } => {
-                let is_left = |name: &str| failures.iter().any(|(target, _)| target.name == name);
-                outcome.pruned.retain(|pruned| !is_left(&pruned.name));
+                // Versions in different namespaces can have the same name.
+                let left: Vec<ObjectRef> = failures.iter().map(|(target, _)| target.into()).collect();
+                expired.retain(|(target, _)| !left.contains(&target.into()));
                 failures.into_iter().map(|(_, error)| error).collect()
             }
             Executed::Failed(error) => {
-                outcome.pruned.clear();
+                expired.clear();
                 vec![error]
             }
             Executed::Deleted
@@ -54,6 +56,7 @@ impl Planner<'_> {
             let failure = write_failure(error);
             Warning::new(WarningReason::PruneFailed, format!("a former version was not pruned: {}", failure.message))
         }));
+        outcome.pruned = expired.into_iter().map(|(_, pruned)| pruned).collect();
         self.end(outcome);
     }
 

@@ -1,11 +1,13 @@
 //! Tests of when former versions are pruned: never after a failure, and never while the event knows too
 //! little.
+#![expect(clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, live, pass, scope, task, version, with, yes};
 use super::retention::keeping;
 use super::store::Store;
+use crate::write::{Command, Executed, WriteError, WriteErrorKind};
 
 fn keeping_none() -> Value {
     keeping(json!({ "historyLimit": 0 }))
@@ -118,6 +120,29 @@ fn failed_prune_gives_a_warning_and_is_tried_again() {
     store.refuse.clear();
     pass(&task, &mut store, 3, &[]);
     assert_eq!(store.names(), ["job-3", "later"]);
+}
+
+#[test]
+fn failed_prune_is_told_from_that_of_the_same_name_in_another_namespace() {
+    let everywhere = with(keeping_none(), json!({ "discovery": { "namespace": "" } }));
+    let elsewhere = with(version("job", "a", 1, 1), json!({ "metadata": { "namespace": "other" } }));
+    let store = Store::with([version("job", "a", 2, 2), elsewhere, version("job", "job-3", 3, 3)]);
+    let task = task(&[everywhere]);
+    let mut scope = scope(&store, 3, &[]);
+    let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
+    let Command::Delete { mut targets, .. } = step.command else { panic!("{step:?}") };
+    assert_eq!(targets.len(), 2);
+    targets.retain(|target| target.namespace.as_deref() == Some("other"));
+    let refused = WriteError {
+        kind: WriteErrorKind::Forbidden,
+        call: "delete ConfigMap other/a".to_owned(),
+        status: Some(403),
+        message: "forbidden".to_owned(),
+    };
+    let failures = targets.into_iter().map(|target| (target, refused.clone())).collect();
+    planner.record(&mut scope, Executed::DeleteFailed { remaining: Vec::new(), failures });
+    let pruned: Vec<_> = planner.outcomes()[0].pruned.iter().map(|pruned| pruned.name.as_str()).collect();
+    assert_eq!((pruned, planner.outcomes()[0].warnings.len()), (vec!["a"], 1));
 }
 
 #[test]
