@@ -51,6 +51,10 @@ impl Planner<'_> {
     /// instead of taking it for absent. Discoveries that read each other stay unknown. A template that can read
     /// all of `resources` would wait for itself, so its discovery is searched as soon as all others are known,
     /// and once more for each such template.
+    ///
+    /// The loop ends: a round is followed by another only if it left fewer discoveries unknown than the round before,
+    /// but some, or if `spare` is lowered. With `n` nested discoveries, `spare` is at most `n`, and between two of its
+    /// values at most `n` rounds leave fewer unknown. So there are at most `(n + 1)²` rounds.
     pub(super) fn look_inside_each(&mut self, scope: &mut Scope) {
         let reads_all = |discovery: &Discovery| reads::of_discovery(discovery).is_any();
         self.mark_inside(|discovery| !reads_all(discovery), true);
