@@ -1,5 +1,16 @@
 //! Finds the objects that a resource owns among those that its discovery found, and shows the current one to
 //! expressions.
+//!
+//! In: the observations of the planner, and the scope. Out: the [`Ownership`] of one resource. Fails where only the
+//! manifest can tell and does not render.
+//!
+//! # How often ownership is computed
+//! In a task with lifecycle keys, once when an observation arrives, because the gates of all resources read the current
+//! version. In every task, once at the resource's turn: by then all discoveries are rendered, which decides whose the
+//! objects without ownership labels are, and the writes of earlier resources may have changed what the manifest renders
+//! to. Once more at the turn if the turn shows an object (of several versions, or in a task without lifecycle keys) and
+//! the manifest reads `resources`: ownership decides which object is shown, and the manifest, by which ownership is
+//! decided, may read the shown object.
 
 use super::decide::current;
 use super::{Planner, Slot};
@@ -20,6 +31,12 @@ pub(super) struct Ownership {
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread computed the ownership of a resource with objects.
+    pub(super) static COMPUTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Planner<'_> {
     /// Finds out which of the objects found the resource owns.
     ///
@@ -30,6 +47,8 @@ impl Planner<'_> {
         else {
             return Ok(Ownership::default());
         };
+        #[cfg(test)]
+        COMPUTED.set(COMPUTED.get() + 1);
         // Without the resource id, every object would look like another API resource's: it would count as
         // absent, and nobody would delete it.
         if let (QueryBy::Labels(_), Some(fault)) = (&query.by, self.missing_id()) {

@@ -65,19 +65,18 @@ impl Planner<'_> {
         let has_lifecycle = self.task.has_lifecycle();
         let several =
             matches!(&self.slots[index].observation, Some(Observation::Found(versions)) if versions.len() > 1);
-        let mut ownership = self.ownership(index, scope);
+        let mut known = None;
         if several || !has_lifecycle {
+            let ownership = self.ownership(index, scope);
             self.show_owned(index, ownership.as_ref().ok(), scope);
+            known = Some(ownership);
         }
         if has_lifecycle {
             self.look_inside(index, scope);
         }
-        // The values in `resources` may have changed since the reads, so a manifest that reads them can now
-        // name another object.
-        if !reads::of_manifest(&self.resource().manifest).is_empty() {
-            ownership = self.ownership(index, scope);
-        }
-        ownership.unwrap_or_else(|cause| {
+        // What was shown may be what the manifest reads.
+        let known = known.filter(|_| reads::of_manifest(&self.resource().manifest).is_empty());
+        known.unwrap_or_else(|| self.ownership(index, scope)).unwrap_or_else(|cause| {
             self.slots[index].observation = Some(Observation::Unknown(cause));
             Ownership::default()
         })

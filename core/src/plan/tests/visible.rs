@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::passes::{config_map, first_step, gated, live, pass, scope, selecting, task, version, with, yes};
 use super::store::Store;
+use crate::plan::owned::COMPUTED;
 
 #[test]
 fn without_lifecycle_keys_a_resource_is_visible_from_its_turn_on() {
@@ -73,4 +74,30 @@ fn foreign_object_is_visible_if_the_resource_owns_none() {
     let labels = json!({ "app": "demo", "hyperfleet.io/resource": "job", "hyperfleet.io/adapter": "somebody" });
     let mut store = Store::with([live("ConfigMap", "foreign", labels, Some(7))]);
     assert_eq!(pass(&task, &mut store, 3, &yes("writing")).result().2, "created");
+}
+
+#[test]
+fn ownership_is_computed_again_only_if_the_manifest_may_read_what_is_shown() {
+    let reading = json!({ "manifest": { "data": { "a": "{{ with .resources.job }}{{ .kind }}{{ end }}" } } });
+    let lifecycle = |entry| gated(entry, "create", "true");
+    let one = || vec![version("job", "job-3", 3, 3)];
+    let two = || vec![version("job", "job-2", 2, 2), version("job", "job-3", 3, 3)];
+    let cases = [
+        ("one version", lifecycle(selecting("job")), one(), 2),
+        ("two versions", lifecycle(selecting("job")), two(), 2),
+        ("one version, whose manifest reads `resources`", lifecycle(with(selecting("job"), reading.clone())), one(), 2),
+        (
+            "two versions, whose manifest reads `resources`",
+            lifecycle(with(selecting("job"), reading.clone())),
+            two(),
+            3,
+        ),
+        ("without lifecycle keys", selecting("job"), two(), 1),
+        ("without lifecycle keys, and a manifest that reads `resources`", with(selecting("job"), reading), two(), 2),
+    ];
+    for (name, entry, objects, expected) in cases {
+        COMPUTED.set(0);
+        let settled = pass(&task(&[entry]), &mut Store::with(objects), 3, &[]);
+        assert_eq!((settled.result().1, COMPUTED.get()), ("SameGeneration", expected), "{name}");
+    }
 }
