@@ -1,7 +1,8 @@
 //! Decides which operands of an expression are charged, and how.
 //!
 //! In goes a node of a tree, out comes the node with its operands in calls of our [`functions`](super::functions).
-//! Selections, `has` and comparisons with a literal are free.
+//! Selections, `has`, comparisons with a literal, and the functions listed here are free. A function that no list and no
+//! arm of the match names is charged for the whole of its operands, so that a new one is never free by mistake.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, operators};
 
@@ -82,7 +83,6 @@ fn charge_call(call: &mut CallExpr) {
             wrap(COPY, container, None);
             whole(key);
         }
-        (name, target, _) if is_free(name, target.is_some()) => {}
         ("size", target, arguments) => target.into_iter().chain(arguments).for_each(look),
         ("conditionAge" | "conditionStatus" | "stableFor", None, [list, more @ ..]) => {
             wrap(LOOP, list, None);
@@ -99,6 +99,8 @@ fn charge_call(call: &mut CallExpr) {
         // result replace them.
         ("replace", Some(_), [_, _] | [_, _, _]) => become_function(call, REPLACE),
         ("join", Some(_), [] | [_]) => become_function(call, JOIN),
+        (name, Some(_), _) if FREE_METHODS.contains(&name) => {}
+        (name, None, _) if FREE.contains(&name) => {}
         (_, target, arguments) => target.into_iter().chain(arguments).for_each(whole),
     }
 }
@@ -110,16 +112,42 @@ fn become_function(call: &mut CallExpr, function: &str) {
     *call = CallExpr { func_name: function.to_owned(), target: None, args };
 }
 
-/// Operators and functions that read only a bounded part of their operands.
-fn is_free(name: &str, is_method: bool) -> bool {
-    match name {
-        "hasValue" | "toUnixTime" => is_method,
-        "dyn" | "type" => !is_method,
-        operators::ADD | "@string" | "@duration" | "@sortByAssociatedKeys" | "@indexOf" | "@lastIndexOf" => false,
-        name if name.starts_with("get") => is_method,
-        name => name.starts_with(['_', '!', '@']),
-    }
-}
+/// Operators and functions that read only a bounded part of their operands, or that charge for themselves.
+const FREE: [&str; 17] = [
+    operators::CONDITIONAL,
+    operators::LOGICAL_AND,
+    operators::LOGICAL_OR,
+    operators::LOGICAL_NOT,
+    operators::NOT_STRICTLY_FALSE,
+    operators::SUBSTRACT,
+    operators::MULTIPLY,
+    operators::DIVIDE,
+    operators::MODULO,
+    "@bool",
+    "@has",
+    "@matches",
+    "@negate",
+    "@optional",
+    "@timestamp",
+    "dyn",
+    "type",
+];
+
+/// Methods that read only a bounded part of their operands.
+const FREE_METHODS: [&str; 12] = [
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "hasValue",
+    "toUnixTime",
+];
 
 /// Whether the result is always a boolean, a literal or a variable of ours.
 fn is_scalar(expr: &Expr) -> bool {

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use cel::common::ast::Expr;
+
 use super::*;
+use crate::cel::cost::operands;
+use crate::cel::dialect::adapt;
 use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};
 
 /// Values of every type, as expressions; the text is nobody's to read.
@@ -87,6 +91,74 @@ fn functions_are_pure_and_errors_hide_their_arguments() {
         }
         assert!(!succeeded.is_empty(), "{name}: no call of it gives an answer");
     }
+}
+
+/// What functions and operators charge for their operands `a`, `b` and `c`: the names of the functions that charge, then
+/// calls. `matches` charges for itself.
+const CHARGES: &str = "\
+nothing: a.b; has(a.b); a - b; a * b; a / b; a % b; -a; a && b; a || b; !a; a ? b : c; a == 1; optional.none(); now()
+nothing: dyn(a); type(a); bool(a); timestamp(a); matches(a, b); a.matches(b); a.hasValue(); a.toUnixTime(); a.getDate()
+nothing: a.getDayOfMonth(); a.getDayOfWeek(); a.getDayOfYear(); a.getFullYear(); a.getHours(); a.getMilliseconds()
+nothing: a.getMinutes(); a.getMonth(); a.getSeconds()
+@whole: a + b; a == b; a < b; a[b]; [a]; {a: b}; bytes(a); double(a); duration(a); int(a); string(a); uint(a); toJson(a)
+@whole: optional.of(a); optional.ofNonZeroValue(a); optional.unwrap(a); strings.quote(a); triState(a, b)
+@whole: statusFeedbackValue(a, b); a.contains(b); a.endsWith(b); a.startsWith(b); a.or(b); a.orValue(b); a.unwrapOpt()
+@whole: a.charAt(b); a.format(b); a.indexOf(b); a.indexOf(b, c); a.lastIndexOf(b); a.lastIndexOf(b, c); a.trim()
+@whole: a.lowerAscii(); a.upperAscii(); a.substring(b); a.reverse(); a.flatten(); a.last(); a.slice(b, c); a.sort()
+@look: size(a); a.size()
+@look @whole: a in b
+@copy: dig(a, b); a.value(); a.?b
+@copy @look: a.first()
+@copy @whole: a[?b]; a.optMap(x, x); a.optFlatMap(x, x)
+@loop: lists.range(a)
+@look @loop: conditionStatus(a, b); conditionAge(a, b); stableFor(a, b, c)
+@range: a.all(x, x); a.exists(x, x); a.exists_one(x, x); a.existsOne(x, x)
+@range @whole: a.filter(x, x); a.map(x, x); a.sortBy(x, x)
+@pairs: a.distinct()
+@pieces: a.split(b)
+@replace: a.replace(b, c)
+@join: a.join(); a.join(b)";
+
+/// The functions of [`cost`](crate::cel::cost) that the program of an expression calls.
+fn charges(source: &str) -> BTreeSet<String> {
+    let mut tree = Expression::parse(source).unwrap().parsed.tree.clone();
+    walk::rewrite(&mut tree, &mut |node| {
+        adapt(node, &mut Vec::new());
+        operands::charge(node);
+    });
+    let is_charge = |name: &&String| {
+        ["@copy", "@join", "@look", "@loop", "@pairs", "@pieces", "@range", "@replace", "@whole"]
+            .contains(&name.as_str())
+    };
+    let calls = walk::nodes(&tree).filter_map(|node| match node.expr {
+        Expr::Call(call) => Some(&call.func_name),
+        _ => None,
+    });
+    calls.filter(is_charge).cloned().collect()
+}
+
+#[test]
+fn every_function_charges_for_its_operands_or_is_listed_as_free() {
+    let mut told = BTreeSet::new();
+    for (expected, source) in CHARGES.lines().flat_map(|line| {
+        let (expected, calls) = line.split_once(": ").unwrap();
+        calls.split("; ").map(move |call| (expected, call))
+    }) {
+        let charges = charges(source).into_iter().collect::<Vec<_>>().join(" ");
+        assert_eq!(if charges.is_empty() { "nothing" } else { &charges }, expected, "{source}");
+        told.insert(source.split('(').next().unwrap().to_owned());
+    }
+    let methods = MEMBER_FUNCTIONS.iter().copied().flatten().map(|name| format!("a.{name}"));
+    let missing: Vec<_> = FUNCTIONS
+        .iter()
+        .copied()
+        .flatten()
+        .map(|name| (*name).to_owned())
+        .chain(methods)
+        .filter(|it| !told.contains(it))
+        .collect();
+    assert!(missing.is_empty(), "the table does not say what these charge: {missing:?}");
+    assert_eq!(charges("a.somethingNew(b)"), ["@whole".to_owned()].into(), "a function that nobody listed");
 }
 
 /// Tries functions of other CEL engines, and names that an author might expect: none exists, above all none
