@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use lifecycle_core::decision::{Decision, SkipReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
-use lifecycle_core::plan::warning::WarningReason;
 use lifecycle_core::post::ActionEnd;
 use lifecycle_core::precondition::Verdict;
+use lifecycle_core::warning::WarningReason;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 

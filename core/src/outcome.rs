@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use crate::cel::Reading;
 use crate::decision::{Decision, FailReason, Failure};
 use crate::id::GroupVersionKind;
-use crate::plan::decide::GateAnswer;
-use crate::plan::row::Row;
-use crate::plan::warning::Warning;
+use crate::row::Row;
+use crate::warning::Warning;
 
 /// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +73,24 @@ impl GateRecord {
             GateAnswer::DoesNotHold => "does not hold".to_owned(),
             GateAnswer::Failed(cause) => format!("failed: {cause}"),
         }
+    }
+}
+
+/// The result of a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateAnswer {
+    /// The gate's expression is true.
+    Holds,
+    /// The gate's expression is false.
+    DoesNotHold,
+    /// The gate could not be evaluated, for this reason.
+    Failed(String),
+}
+
+impl GateAnswer {
+    /// The result of a gate with this value.
+    pub(crate) fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::DoesNotHold }
     }
 }
 

@@ -20,11 +20,11 @@ use self::status::{Condition, Element, Status};
 pub(crate) use self::status::{is_key, status_fault};
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::plan::row::Row;
-use crate::plan::warning::WarningReason;
 use crate::precondition::Verdict;
+use crate::row::Row;
 use crate::stage::PhaseError;
 use crate::task::{Discover, Task};
+use crate::warning::WarningReason;
 
 /// The reason of a condition whose configured status is not `True`, `False` or `Unknown`.
 pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";

@@ -39,10 +39,8 @@ mod reads;
 mod record;
 pub(crate) mod requirement;
 mod retention;
-pub mod row;
 mod survey;
 mod turn;
-pub mod warning;
 
 use std::collections::{BTreeMap, BTreeSet};
 

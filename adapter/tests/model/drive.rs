@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lifecycle_core::plan::row::Row;
+use lifecycle_core::row::Row;
 use serde_json::Value;
 
 use crate::generate::{is_confluent, takes_late_events};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyperfleet_adapter::transport::memory::MemoryTransport;
 use jiff::Timestamp;
-use lifecycle_core::plan::row::Row;
+use lifecycle_core::row::Row;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 

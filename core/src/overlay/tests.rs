@@ -10,8 +10,8 @@ use super::*;
 use crate::decision::UpdateReason;
 use crate::id::GroupVersionKind;
 use crate::outcome::OutcomeResult;
-use crate::plan::warning::Warning;
 use crate::stage::Phase;
+use crate::warning::Warning;
 
 /// Corrects a payload in place.
 fn apply(payload: &mut Value, outcomes: &[Outcome]) {

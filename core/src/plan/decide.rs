@@ -9,14 +9,15 @@
 
 mod questions;
 
-use super::row::Row;
 use crate::decision::{
     Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
 use crate::observation::Version;
+use crate::outcome::GateAnswer;
+use crate::row::Row;
 
-pub use questions::{Gate, GateAnswer, Questions, Rendered, Seen};
+pub use questions::{Gate, Questions, Rendered, Seen};
 
 /// A decision and its row.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use super::decide::{Gate, GateAnswer, Questions as _, current};
+use super::decide::{Gate, Questions as _, current};
 use super::gates::Examination;
 use super::{Planner, Slot};
 use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
+use crate::outcome::GateAnswer;
 use crate::outcome::{GateRecord, OutcomeResult};
 use crate::scope::Scope;
 

@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::decide::{Gate, GateAnswer, Questions, Rendered, current};
+use super::decide::{Gate, Questions, Rendered, current};
 use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads;
-use super::warning::{Warning, WarningReason};
 use crate::cel::{EvaluationError, Expression, Reading};
 use crate::decision::{FailReason, Failure};
 use crate::id::Generation;
 use crate::manifest::{self, Desired, Identity, Stamp};
 use crate::observation::Version;
+use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;
 use crate::scope::Scope;
 use crate::task::{Gates, Recreate, Resource};
+use crate::warning::{Warning, WarningReason};
 
 /// The gates that were evaluated for one resource, and their warnings.
 #[derive(Debug, Default)]

@@ -8,13 +8,13 @@
 
 use serde_json::Value;
 
-use super::warning::{Warning, WarningReason};
 use super::{Planner, query, reads};
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
 use crate::task::{Discovery, NestedDiscovery};
+use crate::warning::{Warning, WarningReason};
 
 /// The result of the search inside of one resource's object.
 #[derive(Debug, Default)]

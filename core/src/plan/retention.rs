@@ -15,7 +15,6 @@ use lifecycle_config::duration;
 use super::commands::target;
 use super::decide::current;
 use super::record::write_failure;
-use super::warning::{Warning, WarningReason};
 use super::{After, Pending, Planner};
 use crate::decision::{Decision, SkipReason};
 use crate::id::Generation;
@@ -24,6 +23,7 @@ use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::scope::Scope;
 use crate::task::Retention;
+use crate::warning::{Warning, WarningReason};
 use crate::write::{Executed, Target};
 
 impl Planner<'_> {

@@ -4,11 +4,11 @@
 //! resources have an outcome: one that could not be read, because an unread object is not an absent one; and a disowned one
 //! beside which an object is still terminating, because `Finalized` must not be True yet.
 
-use super::row::Row;
 use super::{Planner, Read, State};
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::observation::Observation;
 use crate::outcome::{Outcome, OutcomeResult};
+use crate::row::Row;
 use crate::scope::Scope;
 use crate::task::Resource;
 

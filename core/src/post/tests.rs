@@ -7,7 +7,7 @@ use super::*;
 use crate::decision::{Decision, FailReason, Failure};
 use crate::id::GroupVersionKind;
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::plan::row::Row;
+use crate::row::Row;
 use crate::task::compile::{Surroundings, compile};
 
 fn task(post: &Value) -> Task {

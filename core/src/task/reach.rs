@@ -20,7 +20,7 @@ use self::situations::Situation;
 use self::tree::Tree;
 use super::{Resource, Task};
 use crate::decision::Decision;
-use crate::plan::row::Row;
+use crate::row::Row;
 
 /// The rows and decisions that one resource can reach.
 #[derive(Debug)]

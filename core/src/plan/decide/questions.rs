@@ -7,6 +7,7 @@ use crate::decision::Failure;
 use crate::id::Generation;
 use crate::id::is_same_namespace;
 use crate::observation::Version;
+use crate::outcome::GateAnswer;
 
 /// The versions that a resource owns, as far as they are known.
 #[derive(Debug, Clone)]
@@ -34,17 +35,6 @@ pub enum Gate {
     Recreate,
 }
 
-/// The result of a gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GateAnswer {
-    /// The gate's expression is true.
-    Holds,
-    /// The gate's expression is false.
-    DoesNotHold,
-    /// The gate could not be evaluated, for this reason.
-    Failed(String),
-}
-
 impl Gate {
     /// Whether the gate is false, instead of failed, if it reads the `status` of an object that has none yet.
     pub(crate) fn is_lenient(self) -> bool {
@@ -52,13 +42,6 @@ impl Gate {
             Self::Recreate => true,
             Self::Orphan | Self::Delete | Self::When | Self::Create | Self::Apply => false,
         }
-    }
-}
-
-impl GateAnswer {
-    /// The result of a gate with this value.
-    pub(crate) fn of(holds: bool) -> Self {
-        if holds { Self::Holds } else { Self::DoesNotHold }
     }
 }
 

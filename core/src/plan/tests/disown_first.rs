@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::owner::{owned, space};
 use super::passes::{config_map, gated, pass, selecting, task, version, with, yes};
 use super::store::Store;
-use crate::plan::decide::GateAnswer;
+use crate::outcome::GateAnswer;
 
 #[test]
 fn owner_is_deleted_once_its_dependent_is_disowned() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::gates::unanswered;
 use crate::decision::Decision;
-use crate::plan::row::Row;
+use crate::row::Row;
 
 const PAGE: &str = include_str!("../../../../../docs/lifecycle.md");
 

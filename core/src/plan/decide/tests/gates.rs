@@ -3,7 +3,7 @@
 
 use super::situation::{LIVE, Situation, found, gate_failed, no_answer, nothing};
 use crate::decision::{Decision, FailReason, Failure};
-use crate::plan::decide::GateAnswer::Holds;
+use crate::outcome::GateAnswer::Holds;
 
 /// For each row and each of its gates: the row's number, the gate, and a situation in which that gate has no
 /// answer.
@@ -49,7 +49,7 @@ fn gate_that_no_row_reaches_may_lack_an_answer() {
         ..nothing()
     };
     let with = |versions, orphan, delete| Situation { versions: Some(versions), orphan, delete, ..unasked.clone() };
-    let no = || crate::plan::decide::GateAnswer::DoesNotHold;
+    let no = || crate::outcome::GateAnswer::DoesNotHold;
     let cases = [
         ("2", Situation { orphan: no_answer(), delete: no_answer(), ..with(vec![LIVE.disowned()], no(), no()) }),
         ("3", with(vec![LIVE], Holds, no())),
@@ -73,7 +73,7 @@ fn gate_that_no_row_reaches_may_lack_an_answer() {
 
 #[test]
 fn failure_names_the_first_gate_without_an_answer() {
-    let told = |cause: &str| crate::plan::decide::GateAnswer::Failed(cause.to_owned());
+    let told = |cause: &str| crate::outcome::GateAnswer::Failed(cause.to_owned());
     let situation = Situation { delete: told("delete"), when: told("when"), ..found([LIVE]) };
     let failure = Failure::new(FailReason::GateFailed, "delete");
     assert_eq!(situation.decide().outcome(), ("5", &Decision::Fail(failure)));

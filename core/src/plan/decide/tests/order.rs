@@ -1,8 +1,8 @@
 //! Tests pairs of rows that match in the same situation: the earlier row decides.
 
 use super::situation::{LIVE, Situation, found, nothing};
-use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
-use crate::plan::row::Row;
+use crate::outcome::GateAnswer::{DoesNotHold, Holds};
+use crate::row::Row;
 
 /// Pairs of rows that match in one situation: the earlier row, the later row, the reason why both match, and
 /// the situation.

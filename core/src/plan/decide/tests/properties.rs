@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use super::situation::{Live, Situation, gate_failed, no_answer};
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::id::Generation;
-use crate::plan::decide::{GateAnswer, Rendered};
-use crate::plan::row::Row;
+use crate::outcome::GateAnswer;
+use crate::plan::decide::Rendered;
+use crate::row::Row;
 
 /// Whether a row's condition holds as the table's text states it, without regard to earlier rows; `None` if the
 /// condition has no answer.

@@ -5,7 +5,7 @@ use crate::decision::{
     Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
-use crate::plan::decide::GateAnswer::{DoesNotHold, Holds};
+use crate::outcome::GateAnswer::{DoesNotHold, Holds};
 
 /// The gates that the table evaluates for a live version before it may be written.
 const LIVE_BEFORE_WRITES: [&str; 3] = ["orphan", "delete", "when"];

@@ -6,7 +6,8 @@ use crate::decision::{Decision, FailReason, Failure};
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
-use crate::plan::decide::{Decided, Gate, GateAnswer, Questions, Rendered, Seen, decide};
+use crate::outcome::GateAnswer;
+use crate::plan::decide::{Decided, Gate, Questions, Rendered, Seen, decide};
 
 /// The properties of a live version that the table reads.
 #[derive(Debug, Clone)]
