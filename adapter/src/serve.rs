@@ -299,3 +299,6 @@ pub fn host(loaded: &Loaded, environment: &Environment) -> Host {
         environment: json!(visible).into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

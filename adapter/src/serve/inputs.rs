@@ -35,6 +35,12 @@ enum Broker {
 }
 
 impl Inputs {
+    /// Only the HTTP input.
+    #[cfg(test)]
+    pub(super) fn of_http(http: HttpInput) -> Self {
+        Self { http: Some(http), broker: None }
+    }
+
     /// Binds the address of the HTTP input, and checks the settings of the broker.
     pub(super) async fn open(
         loaded: &Loaded,
