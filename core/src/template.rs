@@ -61,7 +61,6 @@ const MAIN: &str = "\u{0}main";
 #[derive(Clone)]
 pub struct Template {
     source: Arc<str>,
-    findings: Findings,
     body: Body,
 }
 
@@ -78,7 +77,11 @@ struct Compiled {
     engine: gotmpl::Template,
     /// The top-level variables that the template reads; none if it can read any.
     reads: Option<BTreeSet<String>>,
+    findings: Findings,
 }
+
+/// The findings about text that has no action, or does not parse.
+static NOTHING: Findings = Findings::nothing();
 
 /// A tree of YAML values whose strings (keys too) are templates: an inline manifest.
 ///
@@ -146,7 +149,7 @@ impl Template {
         let engine = rewrite::rewrite(&parsed);
         let top_level = |path: &String| path.split('.').next().unwrap_or(path).to_owned();
         let reads = (!findings.reads_root).then(|| findings.variables.iter().map(top_level).collect());
-        Ok(Self { source: source.into(), findings, body: Body::Compiled(Arc::new(Compiled { engine, reads })) })
+        Ok(Self { source: source.into(), body: Body::Compiled(Arc::new(Compiled { engine, reads, findings })) })
     }
 
     /// Makes a template whose every rendering fails.
@@ -155,7 +158,7 @@ impl Template {
     /// template that does not parse, and only the event that renders it fails.
     #[must_use]
     pub fn malformed(source: &str, why: &str) -> Self {
-        Self { source: source.into(), findings: Findings::default(), body: Body::Malformed(why.into()) }
+        Self { source: source.into(), body: Body::Malformed(why.into()) }
     }
 
     /// Whether every rendering fails because the text does not parse. What such a template reads is unknown.
@@ -176,38 +179,38 @@ impl Template {
     /// Inside `range` and `with` the dot is another value, and only `$.a` is read from the root.
     #[must_use]
     pub fn variables(&self) -> &BTreeSet<String> {
-        &self.findings.variables
+        &self.findings().variables
     }
 
     /// Whether the template uses the root itself, and so may read any path: `{{ toJson . }}`.
     #[must_use]
     pub fn reads_root(&self) -> bool {
-        self.findings.reads_root
+        self.findings().reads_root
     }
 
     /// The entries of `resources` that the template can read: `.resources.job` and `index .resources "job"` read
     /// `job`.
     #[must_use]
     pub fn resource_reads(&self) -> &ResourceReads {
-        &self.findings.resources
+        &self.findings().resources
     }
 
     /// Whether a part of the template depends on a condition, a loop or another template.
     #[must_use]
     pub fn has_branch(&self) -> bool {
-        self.findings.has_branch
+        self.findings().has_branch
     }
 
     /// Whether the template calls the function `now`; `{{ .now }}` is a variable.
     #[must_use]
     pub fn reads_clock(&self) -> bool {
-        self.findings.reads_clock
+        self.findings().reads_clock
     }
 
     /// Returns warnings of parts that parse, but fail or differ from Go at every rendering.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
-        &self.findings.warnings
+        &self.findings().warnings
     }
 
     /// Returns the text, if it is literal.
@@ -237,9 +240,16 @@ impl Template {
         }
     }
 
+    fn findings(&self) -> &Findings {
+        match &self.body {
+            Body::Compiled(compiled) => &compiled.findings,
+            Body::Literal | Body::Malformed(_) => &NOTHING,
+        }
+    }
+
     /// Makes a literal template, even of text with `{{`.
     fn literal(text: &str) -> Self {
-        Self { source: text.into(), findings: Findings::default(), body: Body::Literal }
+        Self { source: text.into(), body: Body::Literal }
     }
 
     /// Whether the text is literal.

@@ -21,7 +21,7 @@ pub(super) struct Parsed {
 }
 
 /// The variables that a template reads, and the warnings about it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,
     pub(super) resources: ResourceReads,
@@ -33,6 +33,19 @@ pub(super) struct Findings {
     pub(super) has_branch: bool,
     /// Warnings of parts that parse, but fail or differ from Go at every rendering.
     pub(super) warnings: Vec<String>,
+}
+
+impl Findings {
+    pub(super) const fn nothing() -> Self {
+        Self {
+            variables: BTreeSet::new(),
+            resources: ResourceReads::Only(BTreeSet::new()),
+            reads_root: false,
+            reads_clock: false,
+            has_branch: false,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// Text appended to each template: the parser silently stops at a surplus `{{end}}`, and then the sentinel is
@@ -91,7 +104,7 @@ const UNCLOSED: &str = "unclosed action";
 pub(super) fn check(parsed: &Parsed) -> Result<Findings, TemplateError> {
     let mut walker = Walker {
         defines: parsed.defines.iter().map(|define| (define.name.as_str(), &define.body)).collect(),
-        findings: Findings::default(),
+        findings: Findings::nothing(),
         names: Vec::new(),
         loops: 0,
         dollar_is_root: false,
@@ -339,12 +352,19 @@ impl<'tree> Walker<'tree> {
     /// The name and the further arguments in `index .resources "name" …`.
     fn constant_entry<'a>(&self, arguments: &'a [Expr], at_root: bool) -> Option<(&'a str, &'a [Expr])> {
         let [Expr::Identifier(_, function), object, Expr::String(_, name), more @ ..] = arguments else { return None };
-        let is_resources = match object {
-            Expr::Field(_, fields) => at_root && *fields == [RESOURCES],
-            Expr::Variable(_, root, fields) => root == "$" && self.dollar_is_root && *fields == [RESOURCES],
-            _ => false,
+        let (is_below_root, fields) = match object {
+            Expr::Field(_, fields) => (at_root, fields),
+            Expr::Variable(_, name, fields) => (name == "$" && self.dollar_is_root, fields),
+            Expr::Dot(_)
+            | Expr::Identifier(..)
+            | Expr::String(..)
+            | Expr::Number(..)
+            | Expr::Bool(..)
+            | Expr::Nil(_)
+            | Expr::Pipe(..)
+            | Expr::Chain(..) => return None,
         };
-        (function == "index" && is_resources).then_some((&**name, more))
+        (function == "index" && is_below_root && *fields == [RESOURCES]).then_some((&**name, more))
     }
 
     fn variable(&self, name: &str) -> Result<(), TemplateError> {

@@ -62,7 +62,7 @@ impl UrlTemplate {
             let origin = values.first().and_then(gotmpl::Value::as_str).unwrap_or_default();
             Ok(gotmpl::Value::String(format!("{BEGIN}{origin}{MIDDLE}{value}{END}").into()))
         });
-        let marked = Compiled { engine, reads: compiled.reads.clone() };
+        let marked = Compiled { engine, reads: compiled.reads.clone(), findings: compiled.findings.clone() };
         let marked = Template { body: Body::Compiled(Arc::new(marked)), ..written.clone() };
         Self { marked: Arc::new(marked), written }
     }

@@ -183,7 +183,13 @@ fn is_test(node: &IdedExpr) -> bool {
     match &node.expr {
         Expr::Select(select) => select.test,
         Expr::Call(call) => is_comparison(&call.func_name) || call.func_name == "hasValue",
-        expr => matches!(expr, Expr::Literal(_)),
+        Expr::Literal(_) => true,
+        Expr::Comprehension(_)
+        | Expr::Ident(_)
+        | Expr::List(_)
+        | Expr::Map(_)
+        | Expr::Struct(_)
+        | Expr::Unspecified => false,
     }
 }
 

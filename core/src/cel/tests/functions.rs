@@ -130,10 +130,8 @@ fn charges(source: &str) -> BTreeSet<String> {
         ["@copy", "@join", "@look", "@loop", "@pairs", "@pieces", "@range", "@replace", "@whole"]
             .contains(&name.as_str())
     };
-    let calls = walk::nodes(&tree).filter_map(|node| match node.expr {
-        Expr::Call(call) => Some(&call.func_name),
-        _ => None,
-    });
+    let calls = walk::nodes(&tree)
+        .filter_map(|node| if let Expr::Call(call) = node.expr { Some(&call.func_name) } else { None });
     calls.filter(is_charge).cloned().collect()
 }
 
