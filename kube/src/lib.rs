@@ -23,6 +23,7 @@ mod cluster;
 mod error;
 mod fence;
 mod kinds;
+mod managed_fields;
 mod migration;
 mod pages;
 mod rate_limit;

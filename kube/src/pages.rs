@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::call::{Call, Verb};
 use crate::cluster::Cluster;
 use crate::error::Error;
+use crate::managed_fields::WithoutManagedFields;
 use crate::request;
 
 /// How much of each object a list returns.
@@ -18,8 +19,8 @@ use crate::request;
 pub enum Form {
     /// The list returns each object with all its fields.
     Full,
-    /// The list returns only `apiVersion`, `kind` and `metadata`; the server leaves the rest out of its
-    /// answer.
+    /// The list returns only `apiVersion`, `kind` and `metadata` without `managedFields`; the server leaves the
+    /// rest but `managedFields` out of its answer.
     MetadataOnly,
 }
 
@@ -59,7 +60,10 @@ impl<'a> Pages<'a> {
         let endpoint = cluster.endpoint(&call).await?;
         let request =
             request::list(endpoint.collection(), &self.selector, cluster.page_size(self.form), token, self.form);
-        let answer = cluster.sender.send(&call, request).await;
+        let answer = match self.form {
+            Form::Full => cluster.sender.send(&call, request).await,
+            Form::MetadataOnly => cluster.sender.send(&call, request).await.map(|WithoutManagedFields(answer)| answer),
+        };
         let page = answer.and_then(|answer| endpoint.expected(&self.objects).page(answer, self.form));
         let (items, token) = page.map_err(|refusal| cluster.refused(&call, refusal))?;
         self.next = token.map_or(Next::Nothing, Next::Token);

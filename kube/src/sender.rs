@@ -9,7 +9,7 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use lifecycle_errors::Chain;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -51,7 +51,11 @@ impl Sender {
     }
 
     /// Sends a request, once, and returns the JSON of a 2xx answer.
-    pub(crate) async fn send(&self, call: &Call<'_>, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
+    pub(crate) async fn send<T: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
+        request: Request<Vec<u8>>,
+    ) -> Result<T, Refusal> {
         if let Some(limit) = &self.rate_limit {
             limit.acquire().await;
         }
@@ -110,7 +114,7 @@ fn answer_too_long(status: u16) -> Refusal {
     Refusal::Lost { status: Some(status), message }
 }
 
-fn read(status: u16, body: &[u8]) -> Result<Value, Refusal> {
+fn read<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Refusal> {
     if !(200..300).contains(&status) {
         return Err(Refusal::answered(status, body));
     }
