@@ -14,7 +14,6 @@ use std::io::{self, Write};
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_kube::ErrorKind;
 use serde_json::Value;
 
 use crate::audit::{Action, Line, Record};
@@ -195,18 +194,19 @@ impl<O: Objects, W: Write> Restorer<'_, O, W> {
         Ok(true)
     }
 
+    /// Creates one object if its name is free. The answer to a creation does not tell: the API server refuses a Service
+    /// that exists because its address is taken.
     async fn create(&self, recorded: &Recorded) -> Ending {
-        let error = match self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await {
-            Ok(_) => return Ending::Created { note: note(&recorded.object.kind) },
-            Err(error) if error.kind == ErrorKind::AlreadyExists => error,
-            Err(error) => return Ending::Failed(error.message),
-        };
         match self.objects.read(&recorded.object).await {
             Ok(Some(live)) if live.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null()) => {
-                Ending::StillTerminating
+                return Ending::StillTerminating;
             }
-            Ok(Some(_)) => Ending::Exists,
-            Ok(None) => Ending::Failed(format!("{}, and did not exist any more a moment later", error.message)),
+            Ok(Some(_)) => return Ending::Exists,
+            Ok(None) => {}
+            Err(error) => return Ending::Failed(error.message),
+        }
+        match self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await {
+            Ok(_) => Ending::Created { note: note(&recorded.object.kind) },
             Err(error) => Ending::Failed(error.message),
         }
     }

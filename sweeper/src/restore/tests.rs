@@ -1,6 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
+use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
 use serde_json::json;
 
 use super::*;
@@ -132,10 +132,39 @@ fn manifest_loses_stamps_and_fields_of_the_server() {
 }
 
 #[test]
-fn manual_selector_of_a_job_is_kept() {
-    let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" },
-                      "spec": { "manualSelector": true, "selector": { "matchLabels": { "a": "b" } } } });
-    assert_eq!(manifest::creatable(&job, false), job);
+fn manifest_loses_only_what_a_new_object_cannot_have() {
+    let kind = |api_version: &str, kind: &str, annotations: Value, spec: Value| {
+        json!({ "apiVersion": api_version, "kind": kind, "spec": spec,
+                "metadata": { "name": "a", "annotations": annotations } })
+    };
+    let labels = |labels: Value| json!({ "metadata": { "labels": labels } });
+    let selector = json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": "u" } });
+    let note = json!({ "note": "kept" });
+    let bound = json!({ "note": "kept", "pv.kubernetes.io/bind-completed": "yes",
+                        "pv.kubernetes.io/bound-by-controller": "yes" });
+    let job = |spec| kind("batch/v1", "Job", note.clone(), spec);
+    let pod = |spec| kind("v1", "Pod", note.clone(), spec);
+    let claim = |annotations| kind("v1", "PersistentVolumeClaim", annotations, json!({ "volumeName": "v" }));
+    let service = kind("v1", "Service", note.clone(), json!({ "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"] }));
+    let manual = job(json!({ "manualSelector": true, "selector": selector }));
+    let cases = [
+        (
+            "a Job's selector and the label that it selects",
+            job(json!({ "selector": selector, "template": labels(json!({ "controller-uid": "u", "app": "a" })) })),
+            job(json!({ "template": labels(json!({ "app": "a" })) })),
+        ),
+        ("a Job's own selector stays", manual.clone(), manual),
+        (
+            "a Pod's node and ephemeral containers",
+            pod(json!({ "nodeName": "n", "ephemeralContainers": [{}], "containers": [] })),
+            pod(json!({ "containers": [] })),
+        ),
+        ("a claim's binding, and not its volume", claim(bound), claim(note.clone())),
+        ("a Service's address stays", service.clone(), service),
+    ];
+    for (name, recorded, expected) in cases {
+        assert_eq!(manifest::creatable(&recorded, false), expected, "{name}");
+    }
 }
 
 /// A cluster whose creations have this answer, and whose objects are terminating or not.
@@ -185,17 +214,16 @@ async fn restore(fake: &Fake, lines: &[Line], keep_stamps: bool) -> (bool, Strin
 #[tokio::test]
 async fn each_object_has_a_line_and_failures_count() {
     let terminating = json!({ "metadata": { "deletionTimestamp": "2026-03-01T12:00:00Z" } });
-    let exists = Some(ErrorKind::AlreadyExists);
+    let taken = Some(ErrorKind::Invalid);
     let cases = [
         (None, None, true, "created ConfigMap team/a\n"),
-        (exists, Some(json!({})), true, "exists ConfigMap team/a: left alone\n"),
+        (taken, Some(json!({})), true, "exists ConfigMap team/a: left alone\n"),
         (
-            exists,
+            taken,
             Some(terminating),
             false,
             "failed ConfigMap team/a: it is still being deleted; restore it once it is gone\n",
         ),
-        (exists, None, false, "failed ConfigMap team/a: refused, and did not exist any more a moment later\n"),
         (Some(ErrorKind::Forbidden), None, false, "failed ConfigMap team/a: refused\n"),
     ];
     for (answer, live, is_complete, line) in cases {
