@@ -31,8 +31,9 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates of this workspace that log. Add the crate of a new program.
-const OUR_CRATES: [&str; 7] = [
+const OUR_CRATES: [&str; 8] = [
     "hyperfleet_adapter",
+    "hyperfleet_sweeper",
     "lifecycle_api_client",
     "lifecycle_config",
     "lifecycle_core",
