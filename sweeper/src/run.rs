@@ -90,10 +90,12 @@ pub async fn sweep_once(config: Config, strikes: Option<Strikes>, stop: Cancella
     let sweeper = connect::sweeper(config).await?;
     let (elector, leadership) = elector(&sweeper.config).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
-    let swept = stop.run_until_cancelled(look_twice(&sweeper, &leadership, strikes)).await;
+    // A signal ends the term, and thereby the sweep: a sweep that is dropped leaves deletions without their record.
+    let swept = look_twice(&sweeper, &leadership, strikes).await;
+    let is_interrupted = stop.is_cancelled();
     stop.cancel();
     election.await.context("the election panicked")?;
-    swept.unwrap_or_else(|| Err(anyhow::anyhow!("interrupted")))
+    if is_interrupted { swept.context("interrupted") } else { swept }
 }
 
 async fn look_twice(sweeper: &RealSweeper, leadership: &Leadership, strikes: Option<Strikes>) -> anyhow::Result<bool> {
