@@ -1,0 +1,127 @@
+//! The circuit breaker: an API that lost its data, or went back in time, and a person who says go.
+
+use anyhow::{Context as _, Result, ensure};
+use lifecycle_e2e::fault::{Fault, When};
+use serde_json::{Value, json};
+
+use crate::program::{Setup, Sweeper};
+use crate::world::{CANARY, World};
+
+/// A sweeper that deletes at most 40 % of the objects in one pass: none of two, and one of four.
+fn breaker(world: &World) -> Result<Setup> {
+    Ok(world.sweeper()?.with("limits.percent", 40).with("grace", "1ms"))
+}
+
+/// Two objects of clusters that exist.
+async fn two_living(world: &World) -> Result<[String; 2]> {
+    Ok([world.living("one").await?, world.living("other").await?])
+}
+
+/// Waits until the leader holds a plan with so many objects, and returns the plan's hash.
+async fn held_plan(sweeper: &Sweeper, due: u64) -> Result<String> {
+    let is_held = |entry: &Value| entry["due"] == due && entry["plan"].is_string();
+    let entry = sweeper.await_log("a plan that can be approved", is_held).await?;
+    Ok(entry["plan"].as_str().context("the hash")?.to_owned())
+}
+
+/// Approves a plan, and waits until the leader has read the Lease and a pass has begun and ended after that.
+async fn approve(world: &World, sweeper: &Sweeper, arguments: &[&str]) -> Result<()> {
+    let approved = world.sweeper()?.output(&[&["approve"], arguments].concat()).await?;
+    ensure!(approved.status.success(), "{approved:?}");
+    world.await_lease_requests(2).await?;
+    sweeper.await_passes(1).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_that_lost_everything_is_held_until_a_person_approves_the_plan() -> Result<()> {
+    let world = World::new().await?;
+    let lost = two_living(&world).await?;
+    let mut sweeper = breaker(&world)?.run()?;
+    sweeper.await_passes(1).await?;
+    for id in &lost {
+        world.api.remove(&format!("clusters/{id}"));
+    }
+    let plan = held_plan(&sweeper, 2).await?;
+    let hold = sweeper.entries(|entry| entry["reason"] == "too_many_orphans").pop().context("the reason")?;
+    ensure!(hold["message"].as_str().is_some_and(|text| text.contains("2 of 2 objects are orphans")), "{hold}");
+    sweeper.await_metric("held{reason=\"too_many_orphans\"} 1").await?;
+
+    let wrong = if plan.starts_with('0') { plan.replacen('0', "1", 1) } else { format!("0{}", &plan[1..]) };
+    approve(&world, &sweeper, &[&wrong]).await?;
+    world.assert_names(&["one", "other"]).await?;
+    approve(&world, &sweeper, &[&plan, "--for", "1ns"]).await?;
+    world.assert_names(&["one", "other"]).await?;
+
+    approve(&world, &sweeper, &[&plan]).await?;
+    world.await_names(&[]).await?;
+    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"deleted\"} 2").await?;
+    ensure!(world.records("one")?.iter().all(|record| record["plan"] == *plan), "{:?}", world.records("one")?);
+
+    // The approval lasts for an hour, and covers no other list.
+    world.orphan("late").await?;
+    held_plan(&sweeper, 1).await?;
+    sweeper.await_passes(2).await?;
+    world.assert_names(&["late"]).await?;
+    sweeper.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approved_plan_that_grew_is_held_again() -> Result<()> {
+    let world = World::new().await?;
+    let lost = two_living(&world).await?;
+    world.living("third").await?;
+    world.api.remove(&format!("clusters/{}", lost[0]));
+    world.api.remove(&format!("clusters/{}", lost[1]));
+    let sweeper = breaker(&world)?.run()?;
+    let plan = held_plan(&sweeper, 2).await?;
+    world.orphan("grown").await?;
+    held_plan(&sweeper, 3).await?;
+    approve(&world, &sweeper, &[&plan]).await?;
+    world.assert_names(&["grown", "one", "other", "third"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_without_any_resource_cannot_be_approved() -> Result<()> {
+    let world = World::new().await?;
+    let lost = two_living(&world).await?;
+    for id in lost.iter().map(String::as_str).chain([CANARY]) {
+        world.api.remove(&format!("clusters/{id}"));
+    }
+    let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
+    sweeper.await_hold("no_canary").await?;
+    let pass = sweeper.await_passes(2).await?;
+    assert_eq!((&pass["orphans"], &pass["due"]), (&json!(0), &json!(0)), "{pass}");
+    ensure!(sweeper.entries(|entry| entry["plan"].is_string()).is_empty(), "no plan is offered for approval");
+    world.assert_names(&["one", "other"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_restored_from_a_backup_is_held_until_it_has_caught_up() -> Result<()> {
+    let world = World::new().await?;
+    let [old, missing] = two_living(&world).await?;
+    let generation = json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "5" } } });
+    world.patch("one", &generation).await?;
+    // The backup has an older generation of one cluster, and lacks the other, which was made later and lives.
+    world.api.remove(&format!("clusters/{missing}"));
+    let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
+    let hold = sweeper.await_hold("api_went_back").await?;
+    ensure!(hold["message"].as_str().is_some_and(|text| text.contains(&old)), "{hold}");
+    sweeper.await_metric("held{reason=\"api_went_back\"} 1").await?;
+    let pass = sweeper.await_passes(2).await?;
+    assert_eq!((&pass["due"], &pass["result"]), (&json!(1), &json!("held")), "{pass}");
+    // The evidence does not lapse while the one cluster that gives it does not answer.
+    world.api.inject(When::any().query_contains("search="), Fault::Status(403));
+    world.api.inject(When::any().path_ends(format!("/resources/{old}")), Fault::Status(403));
+    let pass = sweeper.await_passes(1).await?;
+    assert_eq!((&pass["due"], &pass["result"]), (&json!(1), &json!("held")), "{pass}");
+    world.assert_names(&["one", "other"]).await?;
+
+    // The lost data are brought back.
+    world.api.put_cluster(&missing, 1);
+    world.api.put_cluster(&old, 5);
+    world.api.heal();
+    sweeper.await_metric("held{reason=\"api_went_back\"} 0").await?;
+    sweeper.await_passes(2).await?;
+    world.assert_names(&["one", "other"]).await
+}
