@@ -21,9 +21,6 @@ pub type RealSweeper = Sweeper<KubeObjects, HttpApi>;
 /// The field manager of events and restored objects.
 const FIELD_MANAGER: &str = "hyperfleet-sweeper";
 
-/// Objects per page of a list: half a megabyte of metadata, so that few requests list a fleet.
-const PAGE_SIZE: u32 = 500;
-
 /// Attempts of one request to the API. The next pass is another attempt, so one more than the first is enough.
 const ATTEMPTS: u32 = 2;
 
@@ -57,7 +54,6 @@ pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
     let rate = config.kubernetes.requests_per_second;
     let settings = Settings {
         rate_limit: Some((f64::from(rate), rate)),
-        page_size: PAGE_SIZE,
         // A CRD may be removed and installed again between two passes.
         look_again_after: Duration::ZERO,
         ..Settings::default()

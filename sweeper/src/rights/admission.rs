@@ -8,7 +8,7 @@
 //! tells people to.
 //!
 //! The policy does not look into templates: the Pods of a person's Deployment may have the labels, and the volume claims
-//! of a StatefulSet. A person can so lose objects of their own to the sweeper, but label no existing object.
+//! of a `StatefulSet`. A person can so lose objects of their own to the sweeper, but label no existing object.
 
 use std::fmt::Display;
 
