@@ -107,11 +107,6 @@ impl Sweeper {
         self.await_entries(what, 1, predicate).await
     }
 
-    /// Waits until this replica leads.
-    pub(crate) async fn await_term(&self) -> Result<Value> {
-        self.await_log("a term", |entry| entry["message"] == "Term began: this replica leads").await
-    }
-
     /// Waits until this many passes have begun and ended from now on, and returns the entry of the last one.
     pub(crate) async fn await_passes(&self, wanted: usize) -> Result<Value> {
         let is_end = |entry: &Value| entry["message"] == "Pass ended";
