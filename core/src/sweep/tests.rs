@@ -20,6 +20,9 @@ mod release;
 mod strikes;
 mod verdict;
 
+/// Makes one difference to a candidate.
+type Change = fn(&mut Candidate);
+
 /// The id of the API resource that [`config_map`] names.
 const ID: &str = "0198c0de-0000-7000-8000-000000000001";
 /// The id of another API resource.

@@ -23,7 +23,7 @@ fn hash_and_order_do_not_depend_on_the_order_of_the_lists() {
 
 #[test]
 fn hash_depends_on_every_field_of_the_identity() {
-    let changes: [(&str, fn(&mut Candidate)); 8] = [
+    let changes: [(&str, Change); 8] = [
         ("destination", |it| it.destination = Destination::Consumer("east".to_owned())),
         ("another destination", |it| it.destination = Destination::Consumer("west".to_owned())),
         ("group", |it| it.object.kind.group = "batch".to_owned()),

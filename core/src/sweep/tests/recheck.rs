@@ -3,7 +3,7 @@ use crate::id::Generation;
 
 #[test]
 fn recheck_keeps_an_object_that_differs_from_the_judged_one() {
-    let cases: [(&str, fn(&mut Candidate), Keep); 15] = [
+    let cases: [(&str, Change, Keep); 15] = [
         ("UID", |it| it.uid = "u2".to_owned(), Keep::Replaced),
         ("group", |it| it.object.kind.group = "apps".to_owned(), Keep::Replaced),
         ("kind", |it| it.object.kind.kind = "Secret".to_owned(), Keep::Replaced),
@@ -30,7 +30,7 @@ fn recheck_keeps_an_object_that_differs_from_the_judged_one() {
 
 #[test]
 fn recheck_keeps_an_object_that_something_claims_by_now() {
-    let cases: [(&str, fn(&mut Candidate), Keep); 2] = [
+    let cases: [(&str, Change, Keep); 2] = [
         ("terminating", |it| it.is_terminating = true, Keep::Terminating),
         ("owned", |it| it.has_owner = true, Keep::HasOwner),
     ];

@@ -101,7 +101,7 @@ fn namesake_with_another_uid_begins_anew() {
 
 #[test]
 fn object_that_something_claimed_in_between_begins_anew() {
-    let claims: [(&str, fn(&mut Candidate)); 5] = [
+    let claims: [(&str, Change); 5] = [
         ("a foreign adapter", |it| it.adapter = "other".to_owned()),
         ("disowned", |it| it.is_disowned = true),
         ("an odd id", |it| it.resource_id = "my-cluster".to_owned()),

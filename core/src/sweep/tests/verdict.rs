@@ -35,8 +35,11 @@ impl Situation {
     }
 }
 
+/// Makes a reason apply.
+type Setting = fn(&mut Situation);
+
 /// Each reason for which [`judge`] keeps an object, in the order of their precedence, and what makes it apply.
-const REASONS: [(Keep, fn(&mut Situation)); 14] = [
+const REASONS: [(Keep, Setting); 14] = [
     (Keep::ForeignAdapter, |it| it.candidate.adapter = "other".to_owned()),
     (Keep::Disowned, |it| it.candidate.is_disowned = true),
     (Keep::NoIdentity, |it| it.candidate.uid.clear()),
@@ -132,7 +135,7 @@ fn proof_is_valid_for_the_labels_and_name_that_it_signs() {
         judge(candidate, OwnerAnswer::Gone, false, &mut strikes, &policy, at(GRACE))
     };
     assert_eq!(judged(&signed), Verdict::Delete);
-    let changes: [(&str, fn(&mut Candidate)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("another adapter", |it| it.adapter = "dns".to_owned()),
         ("another API resource", |it| it.resource_id = OTHER_ID.to_owned()),
         ("another kind", |it| it.object.kind.kind = "Secret".to_owned()),
