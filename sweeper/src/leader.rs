@@ -35,7 +35,8 @@
 //!   paused between the question and the call, or a request that is under way for longer, can reach the API
 //!   server in another replica's term. Then the fence of the call itself is what is left: it names the UID and resource
 //!   version that were judged.
-//! * Only electors write the Lease's `spec`. Annotations may be written by anybody.
+//! * Only electors write the Lease's `spec`; a person may empty the holder. Annotations may be written by anybody. A
+//!   person may delete the Lease, except while replicas have different lease durations.
 
 mod claim;
 mod machine;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The duration that a released Lease carries: the least that the API server accepts, as other electors write it.
 const RELEASED: Duration = Duration::from_secs(1);
@@ -104,14 +104,11 @@ impl Spec {
 
     /// The Lease to create.
     pub(super) fn lease(&self, object: &ObjectRef) -> Value {
-        let mut lease = Map::new();
-        lease.insert("apiVersion".to_owned(), object.kind.api_version().into());
-        lease.insert("kind".to_owned(), object.kind.kind.as_str().into());
-        lease.insert("metadata".to_owned(), json!({ "namespace": object.namespace, "name": object.name }));
-        if let Value::Object(spec) = self.patch() {
-            lease.extend(spec);
-        }
-        Value::Object(lease)
+        let mut lease = self.patch();
+        lease["apiVersion"] = object.kind.api_version().into();
+        lease["kind"] = object.kind.kind.as_str().into();
+        lease["metadata"] = json!({ "namespace": object.namespace, "name": object.name });
+        lease
     }
 }
 

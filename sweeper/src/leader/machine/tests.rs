@@ -154,7 +154,19 @@ fn absent_lease_is_created_without_a_holder() {
     let mut world = World::new(None);
     assert_eq!(world.exchange(Server::Answers), Some(Request::Read));
     let Some(Request::Create(spec)) = world.exchange(Server::Answers) else { panic!("not created") };
-    assert_eq!((spec.holder.as_str(), spec.duration.as_secs(), world.term()), ("", 15, None));
+    assert_eq!((spec.holder.as_str(), spec.duration.as_secs(), spec.transitions), ("", 15, 0));
+    assert_eq!(world.term(), None);
+}
+
+#[test]
+fn lease_that_follows_a_deleted_one_continues_its_count() {
+    let mut world = World::leading();
+    world.lease = None;
+    let created = std::iter::from_fn(|| world.exchange(Server::Answers)).find_map(|request| match request {
+        Request::Create(spec) => Some(spec.transitions),
+        Request::Read | Request::Write { .. } => None,
+    });
+    assert_eq!(created, Some(4));
 }
 
 #[test]
@@ -230,13 +242,28 @@ fn acquisition_that_is_answered_too_late_begins_no_term() {
 }
 
 #[test]
-fn write_that_changes_nothing_is_no_renewal() {
-    let mut world = World::leading();
-    let until = world.machine.claim().map(|term| term.until);
-    let Some(request) = world.request() else { panic!("the replica does not renew") };
-    let Some(unchanged) = world.lease.clone() else { panic!("no Lease") };
-    world.machine.receive(&request, world.now, Answer::Lease(unchanged), world.now);
-    assert_eq!(world.machine.claim().map(|term| term.until), until);
+fn write_is_a_renewal_only_if_it_changes_the_lease_and_keeps_the_holder() {
+    type Change = fn(&mut Record);
+    let cases: [(&str, Change); 3] = [
+        ("unchanged", |_| {}),
+        ("another holder, by a webhook", |lease| {
+            lease.resource_version.push('w');
+            lease.holder = "other".to_owned();
+        }),
+        ("another term, by a webhook", |lease| {
+            lease.resource_version.push('w');
+            lease.transitions += 1;
+        }),
+    ];
+    for (name, change) in cases {
+        let mut world = World::leading();
+        let until = world.machine.claim().map(|term| term.until);
+        let Some(request) = world.request() else { panic!("the replica does not renew") };
+        let Some(mut answer) = world.lease.clone() else { panic!("no Lease") };
+        change(&mut answer);
+        world.machine.receive(&request, world.now, Answer::Lease(answer), world.now);
+        assert_eq!(world.machine.claim().map(|term| term.until), until, "{name}");
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::leader::machine::{Answer, Machine, Request, Step};
 /// By how many millionths a clock may run too fast or too slow.
 const DRIFT: i64 = 70_000;
 const LONGEST_DELAY: u64 = 6_000_000;
+/// More events than a run of replicas that wait between their requests has.
+const EVENTS: u64 = 100_000;
 const END: u64 = FAULTS_END as u64 * 1000;
 
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,8 @@ pub(super) enum Violation {
     CallUnderWay { at: u64, caller: String, leader: String },
     #[error("term {number} of Lease {uid} begins after a term with this number or a higher one")]
     NumberFell { uid: String, number: u32 },
+    #[error("at {0} µs, some replica does not rest")]
+    Restless(u64),
     #[error("nobody leads {0} µs after the last fault")]
     NoLeader(u64),
     #[error("the leader changes from {0:?} to {1:?} without a fault")]
@@ -159,6 +163,9 @@ impl<'a> Simulation<'a> {
             }
             let ((at, _), event) = entry.remove_entry();
             self.now = at;
+            if self.sequence > EVENTS {
+                return Err(Violation::Restless(at));
+            }
             self.handle(event)?;
             self.check_claims()?;
         }
