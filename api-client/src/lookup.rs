@@ -64,6 +64,27 @@ pub enum Unknown {
     OtherPath,
 }
 
+impl Unknown {
+    /// The labels of all reasons.
+    pub const LABELS: [&str; 8] =
+        ["invalid_id", "no_answer", "redirected", "status", "no_resource", "no_problem", "other_problem", "other_path"];
+
+    /// The reason as the value of a metric label.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Id => "invalid_id",
+            Self::NoAnswer(_) => "no_answer",
+            Self::Redirected => "redirected",
+            Self::Status(_) => "status",
+            Self::NoResource => "no_resource",
+            Self::NoProblem => "no_problem",
+            Self::OtherProblem(_) => "other_problem",
+            Self::OtherPath => "other_path",
+        }
+    }
+}
+
 impl Client {
     /// Looks up a resource in a collection: `clusters`, another kind's, or `resources`, which has all kinds.
     pub async fn look_up<W: Watch>(&self, collection: &str, id: &str, deadline: Option<Instant>, watch: &W) -> Lookup {

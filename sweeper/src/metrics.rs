@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::sweep::{Hold, Keep, Verdict};
 use lifecycle_service::metrics::{self, Exposition, write};
 use lifecycle_service::version::Version;
@@ -21,7 +22,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::act::Attempt;
-use crate::owners::UNKNOWN_REASONS;
+use crate::owners::NO_GENERATION;
 use crate::survey::Survey;
 
 /// Upper bounds in seconds of the duration of a pass: from an empty cluster to one that a rate limit slows down.
@@ -194,7 +195,7 @@ impl Metrics {
         for result in PassResult::ALL {
             let _ = metrics.passes.get_or_create(&ResultLabel { result: result.label() });
         }
-        for reason in UNKNOWN_REASONS {
+        for reason in Unknown::LABELS.into_iter().chain([NO_GENERATION]) {
             let _ = metrics.unknown.get_or_create(&Reason { reason });
         }
         Self { registry, ..metrics }

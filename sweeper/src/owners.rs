@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 use lifecycle_api_client::Lookup;
-use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::OwnerAnswer;
 use serde_json::Value;
@@ -25,24 +24,16 @@ const AT_ONCE: usize = 8;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     by_id: BTreeMap<String, OwnerAnswer>,
-    /// How many answers proved nothing, by their reason, a label from [`UNKNOWN_REASONS`].
+    /// How many answers proved nothing, by their reason: a label of [`Unknown`], or [`NO_GENERATION`].
+    ///
+    /// [`Unknown`]: lifecycle_api_client::lookup::Unknown
     pub unknown: BTreeMap<&'static str, u64>,
     /// Why a search failed, if one did: then each of its ids was asked for alone.
     pub failed_search: Option<String>,
 }
 
-/// The reasons for which an answer proves nothing, as values of a metric label.
-pub const UNKNOWN_REASONS: [&str; 9] = [
-    "invalid_id",
-    "no_answer",
-    "redirected",
-    "status",
-    "no_resource",
-    "no_problem",
-    "other_problem",
-    "other_path",
-    "no_generation",
-];
+/// The label of a resource that exists, and whose answer has no generation.
+pub const NO_GENERATION: &str = "no_generation";
 
 impl Answers {
     /// Asks for each id, by searches first.
@@ -84,24 +75,11 @@ impl Answers {
 fn read(lookup: &Lookup) -> Result<OwnerAnswer, &'static str> {
     match lookup {
         Lookup::Found(resource) => {
-            let generation = resource.get("generation").and_then(Value::as_i64).ok_or("no_generation")?;
+            let generation = resource.get("generation").and_then(Value::as_i64).ok_or(NO_GENERATION)?;
             Ok(OwnerAnswer::Exists(Generation(generation)))
         }
         Lookup::NotFound => Ok(OwnerAnswer::Gone),
-        Lookup::Unknown(unknown) => Err(reason(unknown)),
-    }
-}
-
-fn reason(unknown: &Unknown) -> &'static str {
-    match unknown {
-        Unknown::Id => "invalid_id",
-        Unknown::NoAnswer(_) => "no_answer",
-        Unknown::Redirected => "redirected",
-        Unknown::Status(_) => "status",
-        Unknown::NoResource => "no_resource",
-        Unknown::NoProblem => "no_problem",
-        Unknown::OtherProblem(_) => "other_problem",
-        Unknown::OtherPath => "other_path",
+        Lookup::Unknown(unknown) => Err(unknown.label()),
     }
 }
 

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::client::CallError;
 use crate::client::tests::settings;
 
 const ID: &str = "0199c0de-0000-7000-8000-000000000001";
@@ -112,6 +113,22 @@ fn found_requires_a_resource_with_the_id() {
         let answer = Answer { status: StatusCode::OK, content_type, body, ..gone() };
         assert_eq!(matches!(judge(ID, &answer), Lookup::Found(_)), expected, "{name}");
     }
+}
+
+#[test]
+fn labels_name_every_reason() {
+    let too_late = Failure { attempts: 0, error: CallError::NoTime };
+    let reasons = [
+        Unknown::Id,
+        Unknown::NoAnswer(too_late),
+        Unknown::Redirected,
+        Unknown::Status(StatusCode::GONE),
+        Unknown::NoResource,
+        Unknown::NoProblem,
+        Unknown::OtherProblem(Code::UnknownEndpoint),
+        Unknown::OtherPath,
+    ];
+    assert_eq!(reasons.map(|reason| reason.label()), Unknown::LABELS);
 }
 
 proptest! {
