@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{AGE, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use lifecycle_errors::Chain;
@@ -108,6 +108,8 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// Whether a redirect was followed, so that the answer comes from another URL than the requested one.
     pub redirected: bool,
+    /// Whether a cache kept the answer for a while: the answer has the header `Age`, and it is not zero.
+    pub cached: bool,
     /// The body of the answer, as text.
     pub body: String,
     /// The number of attempts made.
@@ -334,13 +336,14 @@ impl Client {
         let retry_after = header(RETRY_AFTER).and_then(|value| retry::retry_after(value, Timestamp::now()));
         let content_type = header(CONTENT_TYPE).map(str::to_owned);
         let redirected = *response.url() != outgoing.url;
+        let cached = response.headers().get_all(AGE).iter().any(|age| age != "0");
         let status = response.status();
         let body = read_body(response).await?;
         let stale_credential = match credential {
             Some((file, sent)) if status == StatusCode::UNAUTHORIZED => file.has_replaced(&sent).await,
             Some(_) | None => false,
         };
-        let answer = Answer { status, content_type, redirected, body, attempts: 0 };
+        let answer = Answer { status, content_type, redirected, cached, body, attempts: 0 };
         Ok(Answered { answer, retry_after, stale_credential })
     }
 }

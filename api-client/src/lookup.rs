@@ -46,6 +46,9 @@ pub enum Unknown {
     /// A redirect was followed, so another URL answered.
     #[error("the answer comes from another URL")]
     Redirected,
+    /// A cache answered, so the answer says what was true before.
+    #[error("the answer comes from a cache")]
+    Cached,
     /// The status is neither 200 nor 404.
     #[error("HTTP status {0}")]
     Status(StatusCode),
@@ -66,8 +69,17 @@ pub enum Unknown {
 
 impl Unknown {
     /// The labels of all reasons.
-    pub const LABELS: [&str; 8] =
-        ["invalid_id", "no_answer", "redirected", "status", "no_resource", "no_problem", "other_problem", "other_path"];
+    pub const LABELS: [&str; 9] = [
+        "invalid_id",
+        "no_answer",
+        "redirected",
+        "cached",
+        "status",
+        "no_resource",
+        "no_problem",
+        "other_problem",
+        "other_path",
+    ];
 
     /// The reason as the value of a metric label.
     #[must_use]
@@ -76,6 +88,7 @@ impl Unknown {
             Self::Id => "invalid_id",
             Self::NoAnswer(_) => "no_answer",
             Self::Redirected => "redirected",
+            Self::Cached => "cached",
             Self::Status(_) => "status",
             Self::NoResource => "no_resource",
             Self::NoProblem => "no_problem",
@@ -96,11 +109,23 @@ impl Client {
     }
 }
 
+/// Checks that the requested URL answered, and just now.
+///
+/// # Errors
+/// Another URL or a cache answered.
+pub fn check_source(answer: &Answer) -> Result<(), Unknown> {
+    match answer {
+        Answer { redirected: true, .. } => Err(Unknown::Redirected),
+        Answer { cached: true, .. } => Err(Unknown::Cached),
+        Answer { .. } => Ok(()),
+    }
+}
+
 /// Classifies the answer to `GET …/{id}`.
 #[must_use]
 pub fn judge(id: &str, answer: &Answer) -> Lookup {
-    if answer.redirected {
-        return Lookup::Unknown(Unknown::Redirected);
+    if let Err(unknown) = check_source(answer) {
+        return Lookup::Unknown(unknown);
     }
     match answer.status {
         StatusCode::OK => match serde_json::from_str::<Value>(&answer.body) {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
 use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings};
 use lifecycle_kube::{Cluster, Settings};
 use lifecycle_service::version::THIS;
@@ -84,9 +86,10 @@ pub fn api(config: &ApiConfig) -> anyhow::Result<HttpApi> {
         version: config.version.clone(),
         timeout: config.timeout,
         retry: RetryPolicy { attempts: ATTEMPTS, ..RetryPolicy::default() },
-        default_headers: http::HeaderMap::new(),
+        // A cache may still have the 404 from before a resource was created.
+        default_headers: [(CACHE_CONTROL, HeaderValue::from_static("no-cache"))].into_iter().collect(),
         token: config.token_file.clone().map(|path| TokenSettings { path, cache_ttl: TOKEN_CACHE }),
-        user_agent: http::HeaderValue::from_static("hyperfleet-sweeper"),
+        user_agent: HeaderValue::from_static("hyperfleet-sweeper"),
     })?;
     let rate = config.requests_per_second;
     let limits = Limits { rate: Some((f64::from(rate), rate)), concurrent: CONCURRENT };

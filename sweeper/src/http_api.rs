@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use lifecycle_api_client::client::{Answer, Client, Request};
-use lifecycle_api_client::lookup::Lookup;
+use lifecycle_api_client::lookup::{Lookup, check_source};
 use lifecycle_api_client::problem::Problem;
 use lifecycle_api_client::watch::Watch;
 use lifecycle_core::id::Generation;
@@ -142,9 +142,7 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Err
 
 impl List {
     fn read(answer: &Answer) -> Result<Self, String> {
-        if answer.redirected {
-            return Err("the answer comes from another URL".to_owned());
-        }
+        check_source(answer).map_err(|unknown| unknown.to_string())?;
         if answer.status != StatusCode::OK {
             let problem = Problem::parse(&answer.body).map(|problem| format!(": {}", problem.detail));
             return Err(format!("HTTP status {}{}", answer.status, problem.unwrap_or_default()));

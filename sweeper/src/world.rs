@@ -164,6 +164,7 @@ impl World {
             status,
             content_type: Some(content_type.to_owned()),
             redirected: false,
+            cached: false,
             body,
             attempts: 1,
         };

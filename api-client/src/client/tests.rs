@@ -149,6 +149,27 @@ async fn token_and_default_headers_are_sent_to_the_api_only() -> anyhow::Result<
 }
 
 #[tokio::test]
+async fn answer_with_an_age_above_zero_is_cached() {
+    let cases: [(&str, &[&str], bool); 6] = [
+        ("no age", &[], false),
+        ("an answer that a cache fetched for this request", &["0"], false),
+        ("a second", &["1"], true),
+        ("an hour", &["3600"], true),
+        ("no number", &["soon"], true),
+        ("two caches", &["0", "7"], true),
+    ];
+    for (name, ages, expected) in cases {
+        let mut answer = status(404);
+        for age in ages {
+            answer.headers_mut().append(AGE, HeaderValue::from_static(age));
+        }
+        let server = Scripted::start([answer]).await.unwrap();
+        let answer = call(&client(settings(server.url())), &Request::get("x")).await.unwrap();
+        assert_eq!(answer.cached, expected, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn refused_token_is_retried_once_if_the_file_has_a_new_one() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("token");

@@ -27,6 +27,7 @@ fn gone() -> Answer {
         status: StatusCode::NOT_FOUND,
         content_type: Some("application/problem+json".to_owned()),
         redirected: false,
+        cached: false,
         body: problem.to_string(),
         attempts: 1,
     }
@@ -86,6 +87,7 @@ fn not_found_requires_the_apis_own_problem_document() {
         ("about another resource", problem_with("instance", json!("/api/hyperfleet/v1/resources/x")), other_path),
         ("about no path", problem_with("instance", json!("")), other_path),
         ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
+        ("cached", Answer { cached: true, ..gone() }, "the answer comes from a cache"),
         ("gone for ever", with_status(410), "HTTP status 410 Gone"),
         ("unauthorized", with_status(401), "HTTP status 401 Unauthorized"),
         ("forbidden", with_status(403), "HTTP status 403 Forbidden"),
@@ -112,6 +114,8 @@ fn found_requires_a_resource_with_the_id() {
         let content_type = Some("application/json".to_owned());
         let answer = Answer { status: StatusCode::OK, content_type, body, ..gone() };
         assert_eq!(matches!(judge(ID, &answer), Lookup::Found(_)), expected, "{name}");
+        let cached = Answer { cached: true, ..answer };
+        assert_eq!(text(&judge(ID, &cached)), "the answer comes from a cache", "{name}");
     }
 }
 
@@ -122,6 +126,7 @@ fn labels_name_every_reason() {
         Unknown::Id,
         Unknown::NoAnswer(too_late),
         Unknown::Redirected,
+        Unknown::Cached,
         Unknown::Status(StatusCode::GONE),
         Unknown::NoResource,
         Unknown::NoProblem,

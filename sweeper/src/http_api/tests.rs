@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
+use crate::config::ApiConfig;
+use crate::connect;
 
 const UNLIMITED: Limits = Limits { rate: None, concurrent: 16 };
 
@@ -144,6 +146,49 @@ async fn redirected_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result
     Ok(())
 }
 
+#[tokio::test]
+async fn cached_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result<()> {
+    let api = FakeApi::start().await?;
+    let http_api = http_api(&api);
+    let cached = |status: u16, content_type: &str, body: Value| {
+        let headers = vec![("content-type", content_type.to_owned()), ("age", "60".to_owned())];
+        break_next(&api, &Fault::Answer { status, headers, body: body.to_string() });
+    };
+    let from_cache = "the answer comes from a cache";
+    let instance = "/api/hyperfleet/v1/resources/gone";
+    let problem = json!({ "status": 404, "instance": instance, "code": "HYPERFLEET-NTF-001" });
+    cached(404, "application/problem+json", problem);
+    assert_eq!(generation(http_api.look_up("gone").await).unwrap_err(), from_cache);
+    cached(200, "application/json", json!({ "id": "here", "generation": 1 }));
+    assert_eq!(generation(http_api.look_up("here").await).unwrap_err(), from_cache);
+    let list = json!({ "items": [{ "id": "here", "generation": 1 }], "total": 1 });
+    cached(200, "application/json", list.clone());
+    assert_eq!(http_api.search(&["here"]).await.unwrap_err(), from_cache);
+    cached(200, "application/json", list);
+    assert_eq!(http_api.any().await.unwrap_err(), from_cache);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_request_tells_caches_to_ask_the_api() -> anyhow::Result<()> {
+    let api = FakeApi::start().await?;
+    let config = ApiConfig {
+        base_url: api.url(),
+        version: String::new(),
+        timeout: PATIENCE,
+        token_file: None,
+        requests_per_second: 100,
+    };
+    let http_api = connect::api(&config)?;
+    drop((http_api.look_up("a").await, http_api.search(&["a"]).await, http_api.any().await));
+    let requests = api.requests();
+    assert_eq!(requests.len(), 3);
+    for request in requests {
+        assert_eq!(request.headers.get("cache-control").unwrap(), "no-cache", "{request:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn list_is_read_only_if_it_is_complete() {
     let resource = json!({ "id": "a", "kind": "Cluster", "generation": 2, "spec": { "items": null } });
@@ -164,16 +209,18 @@ fn list_is_read_only_if_it_is_complete() {
     ];
     for (name, body, expected) in cases {
         let content_type = Some("Application/JSON; charset=utf-8".to_owned());
-        let answer = Answer { status: StatusCode::OK, content_type, redirected: false, body, attempts: 1 };
+        let answer =
+            Answer { status: StatusCode::OK, content_type, redirected: false, cached: false, body, attempts: 1 };
         match (List::read(&answer).map(|list| list.items.len()), expected) {
             (Ok(items), Ok(expected)) => assert_eq!(items, expected, "{name}"),
             (Err(error), Err(expected)) => assert!(error.contains(expected), "{name}: {error}"),
             (read, expected) => panic!("{name}: {read:?} instead of {expected:?}"),
         }
         let redirected = Answer { redirected: true, ..answer.clone() };
+        let cached = Answer { cached: true, ..answer.clone() };
         let untyped = Answer { content_type: None, ..answer.clone() };
         let refused = Answer { status: StatusCode::ACCEPTED, ..answer };
-        assert!([redirected, untyped, refused].iter().all(|answer| List::read(answer).is_err()), "{name}");
+        assert!([redirected, cached, untyped, refused].iter().all(|answer| List::read(answer).is_err()), "{name}");
     }
 }
 
