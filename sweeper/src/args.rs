@@ -17,6 +17,19 @@ use crate::config::schema;
 use crate::config::settings::{FILE, SWEEPER};
 use crate::restore::Selection;
 
+const CODES_OF_PLAN: &str = "\
+Exit codes:
+  0  a sweep would delete nothing
+  1  an error
+  2  a sweep would delete something, perhaps only after a person's approval
+  3  the look proves nothing, because the API or a list of objects cannot be trusted";
+
+const CODES_OF_SWEEP: &str = "\
+Exit codes:
+  0  all that was due is deleted, or nothing was due
+  1  an error, or something that was due could not be deleted
+  3  something holds the sweep, so it deleted nothing";
+
 /// The command to run, with its arguments.
 #[derive(Debug)]
 pub enum Invocation {
@@ -151,9 +164,11 @@ pub fn command() -> Command {
         .subcommands([
             configured("run", "Sweeps in passes, as one of several replicas that elect a leader"),
             configured("sweep", "Sweeps once: looks, waits for `grace`, looks again, and deletes")
+                .after_help(CODES_OF_SWEEP)
                 .arg(switch("once", "Says explicitly that it sweeps once, which it always does"))
-                .arg(file("first-strike", "FILE", "The JSON of an earlier `plan`: counts as the first look, so nothing waits")),
-            configured("plan", "Prints what a sweep would delete, what it would keep, and why; exits with 2 if it would delete anything")
+                .arg(file("first-strike", "FILE", "The JSON of an earlier `plan`: counts as the first look, so only what is left of `grace` is waited for")),
+            configured("plan", "Prints what a sweep would delete, what it would keep, and why")
+                .after_help(CODES_OF_PLAN)
                 .arg(
                     Arg::new("output")
                         .long("output")

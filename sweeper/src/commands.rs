@@ -15,7 +15,7 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::keys;
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::sweep::{Approval, Strikes};
+use lifecycle_core::sweep::{Approval, Hold, Strikes};
 use lifecycle_kube::{Cluster, Fence, Settings};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
@@ -28,6 +28,7 @@ use crate::args::{Invocation, RestoreOptions};
 use crate::audit;
 use crate::config::settings::FILE;
 use crate::config::{self, Config, Environment, Flags};
+use crate::metrics::PassResult;
 use crate::objects::Objects as _;
 use crate::report::{self, PlanFile};
 use crate::restore::{Deleted, Restorer};
@@ -35,8 +36,11 @@ use crate::rights::{Account, admission, rbac};
 use crate::survey::survey;
 use crate::{connect, run, scenario};
 
-/// The exit code of `plan` if a sweep would delete something.
+/// The exit code of `plan` if a sweep would delete something, perhaps after a person's approval.
 const WOULD_DELETE: u8 = 2;
+
+/// The exit code of `plan` if its look proves nothing, and of `sweep` if the pass was held.
+const HELD: u8 = 3;
 
 /// Runs a command.
 ///
@@ -110,8 +114,11 @@ async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<Ex
         None => None,
     };
     let stop = shutdown::listen().context("failed to listen for signals")?;
-    let is_done = run::sweep_once(config, strikes, stop).await?;
-    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match run::sweep_once(config, strikes, stop).await? {
+        PassResult::Done | PassResult::DryRun => ExitCode::SUCCESS,
+        PassResult::Held => ExitCode::from(HELD),
+        PassResult::Failed => ExitCode::FAILURE,
+    })
 }
 
 /// Surveys as a sweep does, but with one look: what is gone now is what a sweep would delete after the grace.
@@ -125,7 +132,12 @@ async fn plan(config: Config, json: bool) -> anyhow::Result<ExitCode> {
     } else {
         print(&report::text(&found, true))?;
     }
-    Ok(if found.plan.objects().is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WOULD_DELETE) })
+    let is_proven = found.holds().iter().all(Hold::is_approvable);
+    Ok(match found.plan.objects() {
+        _ if !is_proven => ExitCode::from(HELD),
+        [] => ExitCode::SUCCESS,
+        [..] => ExitCode::from(WOULD_DELETE),
+    })
 }
 
 /// Annotates the Lease, where the leader looks for approvals: RBAC on the Lease says who may approve.

@@ -33,7 +33,7 @@ const PASS_BUCKETS: [f64; 8] = [0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0];
 pub enum PassResult {
     /// Nothing was due, or all that was due was deleted.
     Done,
-    /// Something was due, and nothing was deleted.
+    /// Something spoke against deleting anything, whether an object was due or not.
     Held,
     /// The pass only reported, because `dry_run` is set.
     DryRun,

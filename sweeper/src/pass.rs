@@ -88,11 +88,11 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
 
     /// Deletes what is due, unless the pass is held or only reports.
     async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim) -> PassResult {
-        if survey.plan.objects().is_empty() {
-            return PassResult::Done;
-        }
         if matches!(survey.release, Release::Held(_)) {
             return PassResult::Held;
+        }
+        if survey.plan.objects().is_empty() {
+            return PassResult::Done;
         }
         if self.config.dry_run {
             return PassResult::DryRun;
@@ -143,7 +143,7 @@ fn log(survey: Option<&Survey>, result: PassResult, term: u32, duration: Duratio
     for hold in survey.holds() {
         tracing::error!(term, reason = hold.label(), due, "Nothing is deleted: {hold}");
     }
-    if result == PassResult::Held && survey.holds().iter().all(Hold::is_approvable) {
+    if result == PassResult::Held && due > 0 && survey.holds().iter().all(Hold::is_approvable) {
         tracing::error!(term, plan, due, "To delete these objects all the same: sweeper approve {plan}");
     }
 }

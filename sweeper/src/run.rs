@@ -81,43 +81,72 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
     }
 }
 
-/// Sweeps once, and prints what each look found. Returns whether all that was due is gone.
+/// Sweeps once, and prints what each look found. Returns the result of the last look. `first_look` has the strikes of an
+/// earlier `plan`, which takes the place of the first look.
 ///
 /// # Errors
 ///
 /// The sweeper cannot start, or its term ended.
-pub async fn sweep_once(config: Config, strikes: Option<Strikes>, stop: CancellationToken) -> anyhow::Result<bool> {
+pub async fn sweep_once(
+    config: Config,
+    first_look: Option<Strikes>,
+    stop: CancellationToken,
+) -> anyhow::Result<PassResult> {
     let sweeper = connect::sweeper(config).await?;
     let (elector, leadership) = elector(&sweeper.config).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     // A signal ends the term, and thereby the sweep: a sweep that is dropped leaves deletions without their record.
-    let swept = look_twice(&sweeper, &leadership, strikes).await;
+    let swept = look_twice(&sweeper, &leadership, first_look).await;
     let is_interrupted = stop.is_cancelled();
     stop.cancel();
     election.await.context("the election panicked")?;
     if is_interrupted { swept.context("interrupted") } else { swept }
 }
 
-async fn look_twice(sweeper: &RealSweeper, leadership: &Leadership, strikes: Option<Strikes>) -> anyhow::Result<bool> {
+async fn look_twice(
+    sweeper: &RealSweeper,
+    leadership: &Leadership,
+    first_look: Option<Strikes>,
+) -> anyhow::Result<PassResult> {
     let claim = leadership.claim().await.context("the election ended")?;
-    let (mut is_first, mut strikes) = (strikes.is_none(), strikes.unwrap_or_default());
-    loop {
-        let passed = sweeper.pass(&mut strikes, &claim, approval(leadership).as_ref()).await;
-        let survey = passed
-            .survey
-            .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
-        lifecycle_service::program::print(&report::text(&survey, sweeper.config.dry_run))?;
-        if !is_first || strikes.count() == 0 {
-            return Ok(matches!(passed.result, PassResult::Done | PassResult::DryRun));
+    let (mut strikes, looked) = match first_look {
+        Some(strikes) => {
+            let looked = strikes.oldest();
+            (strikes, looked)
         }
-        is_first = false;
-        let grace = sweeper.config.policy.grace;
-        tracing::info!(term = claim.term(), grace_seconds = grace.as_secs_f64(), "Looking again after the grace");
+        None => {
+            let mut strikes = Strikes::default();
+            let result = look(sweeper, leadership, &claim, &mut strikes).await?;
+            if strikes.count() == 0 {
+                return Ok(result);
+            }
+            (strikes, Some(sweeper.clock.now()))
+        }
+    };
+    let passed = looked.and_then(|looked| Duration::try_from(sweeper.clock.now().duration_since(looked)).ok());
+    let left = passed.map_or(Duration::ZERO, |passed| sweeper.config.policy.grace.saturating_sub(passed));
+    if !left.is_zero() {
+        tracing::info!(term = claim.term(), wait_seconds = left.as_secs_f64(), "Looking again after the grace");
         anyhow::ensure!(
-            claim.over().run_until_cancelled(sleep(grace)).await.is_some(),
+            claim.over().run_until_cancelled(sleep(left)).await.is_some(),
             "the term ended during the grace"
         );
     }
+    look(sweeper, leadership, &claim, &mut strikes).await
+}
+
+async fn look(
+    sweeper: &RealSweeper,
+    leadership: &Leadership,
+    claim: &Claim,
+    strikes: &mut Strikes,
+) -> anyhow::Result<PassResult> {
+    let passed = sweeper.pass(strikes, claim, approval(leadership).as_ref()).await;
+    let survey = passed
+        .survey
+        .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
+    lifecycle_service::program::print(&report::text(&survey, sweeper.config.dry_run))?;
+    Ok(passed.result)
 }
 
 /// What a person approved by an annotation of the Lease.

@@ -71,12 +71,15 @@ async fn plan_is_the_first_strike_of_a_sweep() -> Result<()> {
     let path = file.to_str().context("a path")?;
 
     fs::write(&file, plan.to_string())?;
-    let early = setup.output(&["sweep", "--once", "--first-strike", path]).await?;
-    assert_eq!(early.status.code(), Some(0), "{early:?}");
+    let mut early = setup.spawn(&["sweep", "--once", "--first-strike", path])?;
+    let waits = early.await_log("the grace", |entry| entry["message"] == "Looking again after the grace").await?;
+    ensure!(waits["wait_seconds"].as_f64().is_some_and(|left| (3000.0..3600.0).contains(&left)), "{waits}");
+    early.signal("TERM").await?;
+    assert_eq!(early.exit().await?.code(), Some(1));
     world.assert_names(&["later", "living", "orphan"]).await?;
 
-    // The same plan, as it were written two hours ago: longer ago than the grace.
-    plan["time"] = json!(jiff::Timestamp::now() - jiff::SignedDuration::from_hours(2));
+    // The same plan, as if it were written almost a grace ago.
+    plan["time"] = json!(jiff::Timestamp::now() - jiff::SignedDuration::from_secs(3598));
     fs::write(&file, plan.to_string())?;
     let sweep = setup.output(&["sweep", "--once", "--first-strike", path]).await?;
     assert_eq!(sweep.status.code(), Some(0), "{sweep:?}");

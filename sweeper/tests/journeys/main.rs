@@ -8,6 +8,7 @@ mod world;
 
 mod breaker;
 mod dry_run;
+mod exit_codes;
 mod fences;
 mod force_delete;
 mod inventory;
