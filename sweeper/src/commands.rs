@@ -12,9 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::keys;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Hold, Strikes};
 use lifecycle_kube::{Cluster, Fence, Settings};
 use lifecycle_service::logging::{self, Identity};
@@ -146,9 +144,7 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
         plan.len() == 32 && plan.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')),
         "{plan:?} is no plan: copy the 32 hexadecimal digits that the leader logs, or that `sweeper plan` prints"
     );
-    let namespace = config.lease.namespace.as_deref().context("the Lease has no namespace: set `lease.namespace`")?;
-    let kind = GroupVersionKind::new("coordination.k8s.io/v1", "Lease");
-    let object = ObjectRef { name: config.lease.name.clone(), ..ObjectRef::all(kind, Some(namespace)) };
+    let object = config.lease.object()?;
     let cluster =
         Cluster::new(connect::kubernetes(&config.kubernetes).await?, "hyperfleet-sweeper", Settings::default());
     let lease = cluster.get(&object).await?.with_context(|| format!("there is no {object}: does a sweeper run?"))?;

@@ -24,6 +24,7 @@ pub mod spec;
 pub use lifecycle_config::settings::{Environment, Flags};
 
 use crate::inventory::KindFilter;
+use crate::leader;
 use settings::{FILE, SWEEPER};
 use spec::SweeperSpec;
 
@@ -45,7 +46,7 @@ pub struct Config {
     /// The client of the Kubernetes API.
     pub kubernetes: KubernetesConfig,
     /// The Lease of the leader.
-    pub lease: LeaseConfig,
+    pub lease: leader::Settings,
     /// The record of deletions.
     pub audit: AuditConfig,
     /// Level, format and stream of the log.
@@ -78,29 +79,6 @@ pub struct KubernetesConfig {
     pub kubeconfig: Option<PathBuf>,
     /// The most requests in one second.
     pub requests_per_second: u32,
-}
-
-/// The Lease of the leader.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseConfig {
-    /// The Lease's namespace; `None` outside a pod, if none is configured.
-    pub namespace: Option<String>,
-    /// The Lease's name.
-    pub name: String,
-    /// How long other replicas wait for a sign of the leader.
-    pub duration: Duration,
-    /// How long the leader acts without renewing.
-    pub renew_deadline: Duration,
-    /// The time between two attempts.
-    pub retry: Duration,
-}
-
-impl LeaseConfig {
-    /// How long a request may last that the end of a term permitted: afterwards another replica may lead.
-    #[must_use]
-    pub fn margin(&self) -> Duration {
-        self.duration.saturating_sub(self.renew_deadline)
-    }
 }
 
 /// The record of deletions.

@@ -1,8 +1,7 @@
 //! Elects the one replica that may delete, by a Lease of the API server.
 //!
 //! In: the [`Settings`] and a client. Out: [`Leadership`], and from it a [`Claim`] for each term of this replica.
-//! Fails: only by settings that cannot work; while the API server cannot be reached or refuses, this replica does not
-//! lead.
+//! Fails: only without a namespace; while the API server cannot be reached or refuses, this replica does not lead.
 //!
 //! | module | idea |
 //! | --- | --- |
@@ -14,7 +13,7 @@
 //! # Why two claims never hold at the same time
 //!
 //! * A claim holds until `renew_deadline` after its last successful write of the Lease *was sent*.
-//! * A replica takes the Lease over only if it has seen no change of it for `lease_duration`. It counts from the arrival
+//! * A replica takes the Lease over only if it has seen no change of it for `duration`. It counts from the arrival
 //!   of the answer that first showed this state, which is after the last write was carried out, and so after
 //!   it was sent. The longer of its own duration and the one in the Lease counts, so that replicas with different
 //!   settings are safe with each other.
@@ -29,8 +28,8 @@
 //!
 //! # Assumptions
 //!
-//! * The ratio of the rates of two monotonic clocks stays below `lease_duration / renew_deadline`: 1.5 by default. A
-//!   monotonic clock that stands still (a suspended virtual machine) breaks this.
+//! * The ratio of the rates of two monotonic clocks stays below `duration / renew_deadline`: 1.5 by default, and at
+//!   least 1.25. A monotonic clock that stands still (a suspended virtual machine) breaks this.
 //! * A permitted call is over within [`Settings::margin`] after its permit was asked, 5 s by default. A process that is
 //!   paused between the question and the call, or a request that is under way for longer, can reach the API
 //!   server in another replica's term. Then the fence of the call itself is what is left: it names the UID and resource
@@ -43,6 +42,8 @@ mod machine;
 mod record;
 mod settings;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_errors::Chain;
@@ -53,7 +54,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 pub use self::claim::{Claim, End, Leadership, Lease, Permit, TermOver};
-pub use self::settings::{InvalidSettings, Settings, identity};
+pub use self::settings::{NoNamespace, Settings, identity};
 
 use self::claim::{Open, State};
 use self::machine::{Answer, Machine, Request, Step, Term};
@@ -68,6 +69,9 @@ pub struct Elector {
     cluster: Cluster,
     object: ObjectRef,
     settings: Settings,
+    identity: String,
+    /// A term that ends earlier counts as short.
+    short_term: Duration,
     states: watch::Sender<State>,
     permits: TaskTracker,
     /// The holder that was last logged.
@@ -79,13 +83,19 @@ pub struct Elector {
 impl Elector {
     /// Prepares the election; sends no request.
     ///
+    /// Each replica has its own `identity`, from [`identity`]. A term shorter than `short_term` is counted.
+    ///
     /// The elector has a [`Cluster`] of its own without a rate limit, so that no other request delays a renewal.
     ///
     /// # Errors
     ///
-    /// The settings lack a name, or their durations would allow two leaders.
-    pub fn new(client: Client, settings: Settings) -> Result<(Self, Leadership), InvalidSettings> {
-        settings.check()?;
+    /// The Lease has no namespace.
+    pub fn new(
+        client: Client,
+        settings: Settings,
+        identity: String,
+        short_term: Duration,
+    ) -> Result<(Self, Leadership), NoNamespace> {
         let request_timeout = settings.request_timeout();
         let elector = Self {
             cluster: Cluster::new(
@@ -93,9 +103,11 @@ impl Elector {
                 FIELD_MANAGER,
                 lifecycle_kube::Settings { request_timeout, ..lifecycle_kube::Settings::default() },
             ),
-            object: record::reference(&settings.namespace, &settings.name),
-            machine: Machine::new(settings.clone(), Instant::now()),
+            object: settings.object()?,
+            machine: Machine::new(settings.clone(), identity.clone(), Instant::now()),
             settings,
+            identity,
+            short_term,
             states: watch::Sender::default(),
             permits: TaskTracker::new(),
             holder: String::new(),
@@ -194,7 +206,7 @@ impl Elector {
         let end = open.end.get_or_init(|| self.machine.end().clone());
         self.states.send_modify(|state| {
             state.open = None;
-            state.short_terms += u64::from(lasted < self.settings.short_term);
+            state.short_terms += u64::from(lasted < self.short_term);
         });
         self.guard = None;
         let lasted_seconds = lasted.as_secs_f64();
@@ -205,7 +217,7 @@ impl Elector {
     fn log_holder(&mut self) {
         let holder = self.machine.record().map(|record| record.holder.clone());
         if let Some(holder) = holder.filter(|holder| *holder != self.holder) {
-            if !holder.is_empty() && holder != self.settings.identity {
+            if !holder.is_empty() && holder != self.identity {
                 tracing::info!(lease = %self.object, holder, "Another replica holds the Lease");
             }
             self.holder = holder;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::connect::{self, RealSweeper};
-use crate::leader::{Claim, Elector, Leadership, Settings, identity};
+use crate::leader::{Claim, Elector, Leadership, identity};
 use crate::metrics::PassResult;
 use crate::report;
 
@@ -159,16 +159,8 @@ fn approval(leadership: &Leadership) -> Option<Approval> {
 }
 
 async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {
-    let lease = &config.lease;
-    let namespace = lease.namespace.clone().context("the Lease has no namespace: set `lease.namespace`")?;
-    let settings = Settings {
-        lease_duration: lease.duration,
-        renew_deadline: lease.renew_deadline,
-        retry_period: lease.retry,
-        short_term: config.policy.grace,
-        ..Settings::new(&namespace, &lease.name, identity(&Identity::of("sweeper").hostname))
-    };
+    let identity = identity(&Identity::of("sweeper").hostname);
     // A connection of its own: no list or deletion can delay a renewal.
     let client = connect::kubernetes(&config.kubernetes).await?;
-    Ok(Elector::new(client, settings)?)
+    Ok(Elector::new(client, config.lease.clone(), identity, config.policy.grace)?)
 }

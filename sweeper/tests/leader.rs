@@ -82,13 +82,13 @@ impl World {
     async fn start_with(&self, identity: &str, kubeconfig: &Path) -> Result<Replica> {
         let client = lifecycle_kube::connect(Some(kubeconfig), "lifecycle-test/1").await?;
         let settings = Settings {
-            lease_duration: LEASE_DURATION,
+            namespace: Some(self.namespace.name().to_owned()),
+            name: NAME.to_owned(),
+            duration: LEASE_DURATION,
             renew_deadline: Duration::from_secs(6),
-            retry_period: Duration::from_millis(500),
-            short_term: Duration::from_secs(3600),
-            ..Settings::new(self.namespace.name(), NAME, identity.to_owned())
+            retry: Duration::from_millis(500),
         };
-        let (elector, leadership) = Elector::new(client, settings)?;
+        let (elector, leadership) = Elector::new(client, settings, identity.to_owned(), Duration::from_secs(3600))?;
         let stop = CancellationToken::new();
         Ok(Replica { leadership, task: tokio::spawn(elector.run(stop.clone())), stop })
     }

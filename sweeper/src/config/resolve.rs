@@ -13,8 +13,9 @@ use lifecycle_service::settings::{health_listen, log, metrics_listen};
 use regex::Regex;
 
 use super::spec::{LeaseSpec, SweeperSpec};
-use super::{ApiConfig, AuditConfig, Config, KubernetesConfig, LeaseConfig};
+use super::{ApiConfig, AuditConfig, Config, KubernetesConfig};
 use crate::inventory::KindFilter;
+use crate::leader;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -144,25 +145,19 @@ fn signer(r: &mut Resolver<'_>, file: &str) -> Option<Signer> {
     }
 }
 
-fn lease(r: &mut Resolver<'_>, spec: &LeaseSpec) -> LeaseConfig {
+fn lease(r: &mut Resolver<'_>, spec: &LeaseSpec) -> leader::Settings {
+    let default = leader::Settings::default();
     let written = spec.namespace.clone().filter(|namespace| !namespace.is_empty());
     let of_pod = || files::read_text(Path::new(POD_NAMESPACE), files::CONFIGURATION).ok();
-    let lease = LeaseConfig {
+    let lease = leader::Settings {
         namespace: written.or_else(of_pod).map(|namespace| namespace.trim().to_owned()),
-        name: spec.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "hyperfleet-sweeper".to_owned()),
-        duration: r.duration("lease.duration", spec.duration.as_deref(), 15 * SECOND),
-        renew_deadline: r.duration("lease.renew_deadline", spec.renew_deadline.as_deref(), 10 * SECOND),
-        retry: r.duration("lease.retry", spec.retry.as_deref(), 2 * SECOND),
+        name: spec.name.clone().filter(|name| !name.is_empty()).unwrap_or(default.name),
+        duration: r.duration("lease.duration", spec.duration.as_deref(), default.duration),
+        renew_deadline: r.duration("lease.renew_deadline", spec.renew_deadline.as_deref(), default.renew_deadline),
+        retry: r.duration("lease.retry", spec.retry.as_deref(), default.retry),
     };
-    if lease.renew_deadline >= lease.duration {
-        r.error(
-            "lease.renew_deadline",
-            "is not less than `lease.duration`",
-            "a leader must stop before another replica takes over: write 10s and 15s",
-        );
-    }
-    if lease.retry >= lease.renew_deadline {
-        r.error("lease.retry", "is not less than `lease.renew_deadline`", "write 2s and 10s");
+    for (key, why, help) in lease.faults() {
+        r.error(key, why, help);
     }
     lease
 }

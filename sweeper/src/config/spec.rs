@@ -124,10 +124,10 @@ pub struct LeaseSpec {
     pub namespace: Option<String>,
     /// The Lease's name; hyperfleet-sweeper by default. Two installations on one cluster need two names.
     pub name: Option<String>,
-    /// How long the other replicas wait for a sign of the leader; 15s by default.
+    /// How long the other replicas wait for a sign of the leader; 15s by default, in whole seconds.
     #[schemars(extend("format" = "go-duration"))]
     pub duration: Option<DurationText>,
-    /// How long the leader acts without renewing the Lease; 10s by default, and less than `duration`.
+    /// How long the leader acts without renewing the Lease; 10s by default, at least 2s less than `duration`, and at most 80 % of it.
     #[schemars(extend("format" = "go-duration"))]
     pub renew_deadline: Option<DurationText>,
     /// The time between two attempts; 2s by default, and less than `renew_deadline`.

@@ -117,7 +117,7 @@ impl Leadership {
         self.0.borrow().lease.clone()
     }
 
-    /// How many terms of this process ended before [`Settings::short_term`](super::Settings::short_term).
+    /// How many terms of this process were short.
     #[must_use]
     pub fn short_terms(&self) -> u64 {
         self.0.borrow().short_terms

@@ -87,6 +87,7 @@ enum Turn {
 
 pub(super) struct Machine {
     settings: Settings,
+    identity: String,
     seen: Option<Seen>,
     /// The highest `leaseTransitions` seen, so that the number rises even if the Lease is deleted.
     highest: u32,
@@ -98,9 +99,10 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(settings: Settings, now: Instant) -> Self {
+    pub(super) fn new(settings: Settings, identity: String, now: Instant) -> Self {
         Self {
             settings,
+            identity,
             seen: None,
             highest: 0,
             term: None,
@@ -162,8 +164,8 @@ impl Machine {
         let (number, acquired) =
             self.term.as_ref().map_or((self.highest + 1, wall), |term| (term.number, term.acquired));
         let spec = Spec {
-            holder: self.settings.identity.clone(),
-            duration: self.settings.lease_duration,
+            holder: self.identity.clone(),
+            duration: self.settings.duration,
             acquired,
             renewed: wall,
             transitions: number,
@@ -182,7 +184,7 @@ impl Machine {
     /// Takes the answer to `request`, which was sent at `sent` and answered at `now`.
     pub(super) fn receive(&mut self, request: &Request, sent: Instant, answer: Answer, now: Instant) {
         self.expire(now);
-        self.next = sent + self.settings.retry_period;
+        self.next = sent + self.settings.retry;
         let turn = mem::replace(&mut self.turn, Turn::Read);
         match (request, answer) {
             (Request::Read, Answer::Lease(record)) => self.read(record, now),
@@ -251,7 +253,7 @@ impl Machine {
     }
 
     fn is_mine(&self, record: &Record, number: u32) -> bool {
-        record.holder == self.settings.identity && record.transitions == number
+        record.holder == self.identity && record.transitions == number
     }
 
     /// Remembers the Lease; if it changed, as seen since `now`.
@@ -273,7 +275,7 @@ impl Machine {
         let Some(seen) = &self.seen else { return false };
         match &seen.record {
             Some(record) if record.is_released() => true,
-            Some(record) => now >= seen.since + record.duration.max(self.settings.lease_duration),
+            Some(record) => now >= seen.since + record.duration.max(self.settings.duration),
             None => false,
         }
     }

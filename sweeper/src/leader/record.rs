@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
@@ -112,12 +111,6 @@ impl Spec {
     }
 }
 
-/// Refers to a Lease.
-pub(super) fn reference(namespace: &str, name: &str) -> ObjectRef {
-    let kind = GroupVersionKind::new("coordination.k8s.io/v1", "Lease");
-    ObjectRef { name: name.to_owned(), ..ObjectRef::all(kind, Some(namespace)) }
-}
-
 /// Formats a time as a `MicroTime`: with exactly six digits after the point.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
@@ -128,6 +121,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+    use crate::leader::Settings;
 
     fn lease(spec: &Value) -> Value {
         json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
@@ -206,9 +200,9 @@ mod tests {
             "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:02.123456Z" });
         assert_eq!(spec.patch(), json!({ "spec": expected }));
         assert_eq!(
-            spec.lease(&reference("fleet", "sweeper")),
+            spec.lease(&Settings { namespace: Some("fleet".to_owned()), ..Settings::default() }.object().unwrap()),
             json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": expected,
-                    "metadata": { "namespace": "fleet", "name": "sweeper" } })
+                    "metadata": { "namespace": "fleet", "name": "hyperfleet-sweeper" } })
         );
         let released = spec.released();
         assert_eq!((released.holder.as_str(), released.duration, released.transitions), ("", RELEASED, 4));

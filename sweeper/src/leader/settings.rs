@@ -2,62 +2,58 @@
 
 use std::time::Duration;
 
-/// The settings of the election. All replicas have the same namespace and name, and each its own identity.
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::object_ref::ObjectRef;
+
+/// The least time that a permitted call has before another replica can lead.
+const LEAST_MARGIN: Duration = Duration::from_secs(2);
+
+/// The least ratio of `duration` and `renew_deadline`: by so much the clocks of two replicas may differ in their rate.
+const LEAST_RATIO: f64 = 1.25;
+
+/// The Lease and the durations of its election. The replicas of one installation have the same namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The namespace of the Lease.
-    pub namespace: String,
+    /// The namespace of the Lease; `None` outside a pod, if none is configured.
+    pub namespace: Option<String>,
     /// The name of the Lease.
     pub name: String,
-    /// The holder that this replica writes into the Lease, from [`identity`].
-    pub identity: String,
     /// How long the other replicas wait after the last change of the Lease that they saw, before they take it over.
-    pub lease_duration: Duration,
+    pub duration: Duration,
     /// How long a term lasts after the last renewal that succeeded, counted from the time at which it was sent.
     pub renew_deadline: Duration,
     /// The time between two requests.
-    pub retry_period: Duration,
-    /// A term that ends earlier counts as short.
-    pub short_term: Duration,
+    pub retry: Duration,
 }
 
-/// Settings with which no election can work.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidSettings {
-    /// A name is empty.
-    #[error("the election needs the {0} of its Lease")]
-    Missing(&'static str),
-    /// The durations are not in the order that makes two leaders impossible.
-    #[error(
-        "the lease duration ({lease_duration:?}) must exceed the renew deadline ({renew_deadline:?}), and that the \
-         retry period ({retry_period:?}), which must not be zero"
-    )]
-    Order {
-        /// The lease duration.
-        lease_duration: Duration,
-        /// The renew deadline.
-        renew_deadline: Duration,
-        /// The retry period.
-        retry_period: Duration,
-    },
-    /// The Lease cannot hold the duration, or it is that of a released Lease.
-    #[error("the lease duration ({0:?}) must be whole seconds, from 2 to 2147483647")]
-    NotInSeconds(Duration),
+impl Default for Settings {
+    /// Has the durations of the Kubernetes controllers.
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            name: "hyperfleet-sweeper".to_owned(),
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
 }
+
+/// The settings name no namespace, and the program does not run in a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the Lease has no namespace: set `lease.namespace`")]
+pub struct NoNamespace;
 
 impl Settings {
-    /// The settings for a Lease, with the durations of the Kubernetes controllers: 15 s, 10 s and 2 s.
-    #[must_use]
-    pub fn new(namespace: &str, name: &str, identity: String) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            identity,
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
-            short_term: Duration::ZERO,
-        }
+    /// Refers to the Lease.
+    ///
+    /// # Errors
+    ///
+    /// There is no namespace.
+    pub fn object(&self) -> Result<ObjectRef, NoNamespace> {
+        let namespace = self.namespace.as_deref().ok_or(NoNamespace)?;
+        let kind = GroupVersionKind::new("coordination.k8s.io/v1", "Lease");
+        Ok(ObjectRef { name: self.name.clone(), ..ObjectRef::all(kind, Some(namespace)) })
     }
 
     /// The time between the end of a term and the earliest begin of the next one, if all clocks run alike.
@@ -66,30 +62,33 @@ impl Settings {
     /// before another replica leads.
     #[must_use]
     pub fn margin(&self) -> Duration {
-        self.lease_duration.saturating_sub(self.renew_deadline)
+        self.duration.saturating_sub(self.renew_deadline)
     }
 
     /// The time limit of a request of the election: two of them, and a pause between, fit into the renew deadline.
     pub(super) fn request_timeout(&self) -> Duration {
-        self.renew_deadline.saturating_sub(self.retry_period) / 2
+        self.renew_deadline.saturating_sub(self.retry) / 2
     }
 
-    pub(super) fn check(&self) -> Result<(), InvalidSettings> {
-        for (name, value) in [("namespace", &self.namespace), ("name", &self.name), ("holder identity", &self.identity)]
-        {
-            if value.is_empty() {
-                return Err(InvalidSettings::Missing(name));
-            }
+    /// Returns each duration with which two replicas could lead at once, or none: its key, what is wrong, and the cure.
+    pub(crate) fn faults(&self) -> Vec<(&'static str, String, &'static str)> {
+        let &Self { duration, renew_deadline, retry, .. } = self;
+        let mut faults = Vec::new();
+        if duration.subsec_nanos() != 0 || i32::try_from(duration.as_secs()).is_err() {
+            let why = format!("is {duration:?}, which the Lease cannot hold");
+            faults.push(("lease.duration", why, "write whole seconds, such as 15s"));
         }
-        let &Self { lease_duration, renew_deadline, retry_period, .. } = self;
-        if lease_duration <= renew_deadline || renew_deadline <= retry_period || retry_period.is_zero() {
-            return Err(InvalidSettings::Order { lease_duration, renew_deadline, retry_period });
+        if self.margin() < LEAST_MARGIN || duration < renew_deadline.mul_f64(LEAST_RATIO) {
+            let why = format!("is {renew_deadline:?}, too close to `lease.duration`, which is {duration:?}");
+            let help = "a leader must stop before another replica takes over: leave 2s, and a quarter of \
+                        `lease.renew_deadline`; such as 10s and 15s";
+            faults.push(("lease.renew_deadline", why, help));
         }
-        let seconds = lease_duration.as_secs();
-        if lease_duration.subsec_nanos() != 0 || seconds < 2 || i32::try_from(seconds).is_err() {
-            return Err(InvalidSettings::NotInSeconds(lease_duration));
+        if retry >= renew_deadline {
+            let why = format!("is {retry:?}, not less than `lease.renew_deadline`, which is {renew_deadline:?}");
+            faults.push(("lease.retry", why, "write 2s and 10s"));
         }
-        Ok(())
+        faults
     }
 }
 
@@ -103,47 +102,34 @@ pub fn identity(pod: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
-    fn settings(lease: u64, deadline: u64, retry: u64) -> Settings {
-        Settings {
-            lease_duration: Duration::from_millis(lease),
-            renew_deadline: Duration::from_millis(deadline),
-            retry_period: Duration::from_millis(retry),
-            ..Settings::new("fleet", "sweeper", "a".to_owned())
-        }
-    }
-
     #[test]
-    fn durations_in_the_wrong_order_are_refused_with_their_values() {
-        for (lease, deadline, retry) in [(10_000, 10_000, 2000), (15_000, 2000, 2000), (15_000, 10_000, 0)] {
-            let error = settings(lease, deadline, retry).check().unwrap_err();
-            assert!(matches!(error, InvalidSettings::Order { .. }), "{error}");
+    fn durations_that_leave_too_little_are_faults_with_their_keys() {
+        let cases: [(u64, u64, u64, &[&str]); 11] = [
+            (15_000, 10_000, 2000, &[]),
+            (4000, 2000, 1999, &[]),
+            (10_000, 8000, 500, &[]),
+            (125_000, 100_000, 500, &[]),
+            (3999, 2000, 500, &["lease.duration", "lease.renew_deadline"]),
+            (4000, 2001, 500, &["lease.renew_deadline"]),
+            (124_000, 100_000, 500, &["lease.renew_deadline"]),
+            (10_000, 12_000, 500, &["lease.renew_deadline"]),
+            (15_500, 10_000, 2000, &["lease.duration"]),
+            (u64::from(u32::MAX) * 1000, 10_000, 2000, &["lease.duration"]),
+            (15_000, 2000, 2000, &["lease.retry"]),
+        ];
+        for (duration, renew_deadline, retry, expected) in cases {
+            let [duration, renew_deadline, retry] = [duration, renew_deadline, retry].map(Duration::from_millis);
+            let faults = Settings { duration, renew_deadline, retry, ..Settings::default() }.faults();
+            let keys: Vec<_> = faults.iter().map(|(key, ..)| *key).collect();
+            assert_eq!(keys, expected, "{duration:?} {renew_deadline:?} {retry:?}");
         }
-        let text = settings(10_000, 12_000, 2000).check().unwrap_err().to_string();
-        assert!(text.contains("(10s)") && text.contains("(12s)") && text.contains("(2s)"), "{text}");
-        assert_eq!(settings(15_000, 10_000, 2000).check(), Ok(()));
-    }
-
-    #[test]
-    fn lease_duration_must_fit_into_the_lease() {
-        for lease in [1000, 15_500, u64::from(u32::MAX) * 1000] {
-            let error = settings(lease, 900, 200).check().unwrap_err();
-            assert!(matches!(error, InvalidSettings::NotInSeconds(_)), "{error}");
-        }
-    }
-
-    #[test]
-    fn nameless_lease_is_refused() {
-        let nameless = Settings { name: String::new(), ..settings(15_000, 10_000, 2000) };
-        assert_eq!(nameless.check(), Err(InvalidSettings::Missing("name")));
     }
 
     #[test]
     fn two_requests_and_a_pause_fit_into_the_deadline() {
-        assert_eq!(settings(15_000, 10_000, 2000).request_timeout(), Duration::from_secs(4));
+        assert_eq!(Settings::default().request_timeout(), Duration::from_secs(4));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use lifecycle_kube::ServedKind;
 use serde_json::{Value, json};
 
 use super::{Account, stream};
-use crate::config::LeaseConfig;
 use crate::inventory::KindFilter;
+use crate::leader;
 
 /// The group of roles and bindings.
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -21,7 +21,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub fn manifests(
     filter: &KindFilter,
     policy: &Policy,
-    lease: &LeaseConfig,
+    lease: &leader::Settings,
     served: &[ServedKind],
     account: &Account,
 ) -> String {

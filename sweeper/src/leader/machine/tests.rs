@@ -37,8 +37,12 @@ fn lease(holder: &str, seconds: u64, transitions: u32) -> Record {
 impl World {
     fn new(lease: Option<Record>) -> Self {
         let now = Instant::now();
-        let settings = Settings::new("fleet", "sweeper", "me".to_owned());
-        Self { machine: Machine::new(settings, now), lease, now, wall: Timestamp::UNIX_EPOCH }
+        Self {
+            machine: Machine::new(Settings::default(), "me".to_owned(), now),
+            lease,
+            now,
+            wall: Timestamp::UNIX_EPOCH,
+        }
     }
 
     /// A world in which `me` has just acquired the Lease in term 4.

@@ -49,13 +49,8 @@ impl Durations {
         }
     }
 
-    pub(super) fn settings(self, identity: String) -> Settings {
-        Settings {
-            lease_duration: self.lease,
-            renew_deadline: self.deadline,
-            retry_period: self.retry,
-            ..Settings::new("fleet", "sweeper", identity)
-        }
+    pub(super) fn settings(self) -> Settings {
+        Settings { duration: self.lease, renew_deadline: self.deadline, retry: self.retry, ..Settings::default() }
     }
 }
 

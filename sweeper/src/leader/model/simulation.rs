@@ -234,10 +234,10 @@ impl<'a> Simulation<'a> {
         }
         it.life += 1;
         let name = format!("{node}.{}", it.life);
-        let settings = it.plan.durations.settings(name.clone());
+        let settings = it.plan.durations.settings();
         it.process = Some(Process {
             timeout: settings.request_timeout(),
-            machine: Machine::new(settings, local),
+            machine: Machine::new(settings, name.clone(), local),
             name,
             under_way: None,
             wake: 0,
