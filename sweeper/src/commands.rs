@@ -28,11 +28,10 @@ use crate::config::settings::FILE;
 use crate::config::{self, Config, Environment, Flags};
 use crate::metrics::PassResult;
 use crate::objects::Objects as _;
-use crate::report::{self, PlanFile};
 use crate::restore::{Deleted, Restorer};
 use crate::rights::{Account, admission, rbac};
 use crate::survey::survey;
-use crate::{connect, run, scenario};
+use crate::{connect, report, run, scenario};
 
 /// The exit code of `plan` if a sweep would delete something, perhaps after a person's approval.
 const WOULD_DELETE: u8 = 2;
@@ -106,7 +105,7 @@ async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<Ex
         Some(file) => {
             let text = files::read_text(file, files::CONFIGURATION)
                 .with_context(|| format!("failed to read {}", file.display()))?;
-            let strikes = report::first_strikes(&text, Timestamp::now());
+            let strikes = report::first_strikes(&text, &config, Timestamp::now());
             Some(strikes.map_err(|error| anyhow::anyhow!("{} {error}", file.display()))?)
         }
         None => None,
@@ -126,7 +125,7 @@ async fn plan(config: Config, json: bool) -> anyhow::Result<ExitCode> {
     let found = survey(&objects, &api, (&config.policy, &config.filter), &mut Strikes::default(), None, || now).await;
     let found = found.after_grace(now);
     if json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&PlanFile::new(&found, now))?))?;
+        print(&format!("{:#}\n", report::json(&found, &config, now)))?;
     } else {
         print(&report::text(&found, true))?;
     }

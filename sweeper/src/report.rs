@@ -3,111 +3,105 @@
 //! In: a [`Survey`]. Out: text, or JSON whose `objects` can be the first strike of a later sweep ([`first_strikes`]).
 //! Fails: only to read such a file, with a sentence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::sweep::{Candidate, Hold, Keep, Release, Strikes, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
+use crate::config::Config;
 use crate::survey::Survey;
 
-/// A survey as JSON.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct PlanFile {
-    /// When the API was asked.
-    pub time: Timestamp,
-    /// The name by which a person approves the objects that go.
-    pub plan: String,
-    /// Whether the pass would delete its plan.
-    pub released: bool,
-    /// Why it would not.
-    pub holds: Vec<String>,
-    /// How many objects there are, and how many API resources they name.
-    pub inventory: u64,
-    /// How many API resources the objects name.
-    pub owners: u64,
-    /// The objects whose API resource is gone.
-    pub objects: Vec<PlannedObject>,
-    /// How many objects are kept, by reason.
-    pub kept: BTreeMap<String, u64>,
-}
+/// What a plan says about an object that goes.
+const DELETE: &str = "delete";
 
-/// An object whose API resource is gone.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct PlannedObject {
-    /// The object's `apiVersion`.
-    #[serde(rename = "apiVersion")]
-    pub api_version: String,
-    /// The object's kind.
-    pub kind: String,
-    /// The object's namespace, unless it is cluster-scoped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// The object's name.
-    pub name: String,
-    /// The object's UID.
-    pub uid: String,
-    /// The adapter that made the object.
-    pub adapter: String,
-    /// The API resource that is gone.
-    pub resource_id: String,
-    /// `delete`, or the label of the reason for which the object is kept.
-    pub verdict: String,
-}
+/// For how long a plan counts as a first look: a strike means the more, the closer the two looks are to each other.
+const FIRST_LOOK_COUNTS: SignedDuration = SignedDuration::from_hours(24);
 
-impl PlanFile {
-    /// Describes a survey that asked the API at `time`.
-    #[must_use]
-    pub fn new(survey: &Survey, time: Timestamp) -> Self {
-        let mut kept = BTreeMap::new();
-        for ((_, keep), objects) in &survey.kept {
-            *kept.entry(keep.label().to_owned()).or_default() += objects;
-        }
-        Self {
-            time,
-            plan: survey.plan.hash().to_owned(),
-            released: !matches!(survey.release, Release::Held(_)),
-            holds: survey.holds().iter().map(Hold::to_string).collect(),
-            inventory: survey.inventory,
-            owners: survey.owners,
-            objects: survey.orphans.iter().map(planned).collect(),
-            kept,
-        }
+/// Describes a survey that asked the API at `time`.
+#[must_use]
+pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
+    let mut kept = BTreeMap::<_, u64>::new();
+    for ((_, keep), objects) in &survey.kept {
+        *kept.entry(keep.label()).or_default() += objects;
     }
+    let objects = survey.orphans.iter().map(|(candidate, verdict)| {
+        let object = &candidate.object;
+        json!({
+            "apiVersion": object.kind.api_version(),
+            "kind": object.kind.kind,
+            "namespace": object.namespace,
+            "name": object.name,
+            "uid": candidate.uid,
+            "adapter": candidate.adapter,
+            "resource_id": candidate.resource_id,
+            "verdict": match verdict {
+                Verdict::Delete => DELETE,
+                Verdict::Keep(keep) => keep.label(),
+            },
+        })
+    });
+    json!({
+        "time": time,
+        "api": config.api.base_url,
+        "adapters": config.policy.adapters,
+        "plan": survey.plan.hash(),
+        "released": !matches!(survey.release, Release::Held(_)),
+        "holds": survey.holds().iter().map(Hold::to_string).collect::<Vec<_>>(),
+        "inventory": survey.inventory,
+        "owners": survey.owners,
+        "objects": objects.collect::<Vec<_>>(),
+        "kept": kept,
+    })
 }
 
-fn planned((candidate, verdict): &(Candidate, Verdict)) -> PlannedObject {
-    let object = candidate.object.clone();
-    PlannedObject {
-        api_version: object.kind.api_version(),
-        kind: object.kind.kind,
-        namespace: object.namespace,
-        name: object.name,
-        uid: candidate.uid.clone(),
-        adapter: candidate.adapter.clone(),
-        resource_id: candidate.resource_id.clone(),
-        verdict: match verdict {
-            Verdict::Delete => "delete".to_owned(),
-            Verdict::Keep(keep) => keep.label().to_owned(),
-        },
-    }
+/// What a sweep reads of a plan as [`json`].
+#[derive(Deserialize)]
+struct FirstLook {
+    time: Timestamp,
+    api: String,
+    adapters: BTreeSet<String>,
+    objects: Vec<Planned>,
 }
 
-/// Reads the JSON of a plan as the first strike against each of its objects.
+#[derive(Deserialize)]
+struct Planned {
+    uid: String,
+    resource_id: String,
+    verdict: String,
+}
+
+/// Reads the [`json`] of a plan as the first strike against each object that it would delete.
 ///
 /// # Errors
 ///
-/// The text is no plan, or it claims to be from the future.
-pub fn first_strikes(text: &str, now: Timestamp) -> Result<Strikes, String> {
-    let plan: PlanFile = serde_json::from_str(text)
+/// The text is no plan, or one of another API, for other adapters, too old, or from the future.
+pub fn first_strikes(text: &str, config: &Config, now: Timestamp) -> Result<Strikes, String> {
+    let look: FirstLook = serde_json::from_str(text)
         .map_err(|error| format!("is no plan: {error}; write one by `sweeper plan --output json`"))?;
-    if plan.time > now {
-        return Err(format!("is from {}, which is in the future; correct this machine's clock", plan.time));
+    let cure = "use the configuration of the plan, or make another plan";
+    let (old, new) = (look.api.trim_end_matches('/'), config.api.base_url.trim_end_matches('/'));
+    if old != new {
+        return Err(format!("was made with `api.base_url` {old}, and now it is {new}; {cure}"));
+    }
+    if look.adapters != config.policy.adapters {
+        let list = |adapters: &BTreeSet<String>| adapters.iter().cloned().collect::<Vec<_>>().join(", ");
+        let (old, new) = (list(&look.adapters), list(&config.policy.adapters));
+        return Err(format!("was made for the adapters {old}, and now they are {new}; {cure}"));
+    }
+    if look.time > now {
+        return Err(format!("is from {}, which is in the future; correct this machine's clock", look.time));
+    }
+    if now.duration_since(look.time) > FIRST_LOOK_COUNTS {
+        let hours = FIRST_LOOK_COUNTS.as_hours();
+        return Err(format!("is from {}, more than {hours} hours ago; make another one", look.time));
     }
     let mut strikes = Strikes::default();
-    for object in plan.objects {
-        strikes.restore(object.uid, object.resource_id, plan.time);
+    // What something claims has no strike in a pass either.
+    for object in look.objects.into_iter().filter(|object| object.verdict == DELETE) {
+        strikes.restore(object.uid, object.resource_id, look.time);
     }
     Ok(strikes)
 }
@@ -151,7 +145,7 @@ pub fn text(survey: &Survey, would: bool) -> String {
 
 fn row((candidate, verdict): &(Candidate, Verdict)) -> [String; 5] {
     let (action, why) = match verdict {
-        Verdict::Delete => ("delete", "its API resource is gone"),
+        Verdict::Delete => (DELETE, "its API resource is gone"),
         Verdict::Keep(keep) => ("keep", keep.sentence()),
     };
     let owner = candidate.resource_id.clone();
@@ -196,3 +190,6 @@ fn table<const N: usize>(text: &mut String, head: [&str; N], rows: &[[String; N]
         text.push('\n');
     }
 }
+
+#[cfg(test)]
+mod tests;
