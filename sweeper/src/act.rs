@@ -11,7 +11,8 @@
 //! 4. delete exactly the object that was read, fenced by UID and resource version;
 //! 5. write the audit record of the result.
 //!
-//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Once an audit record could not be written, this pass deletes nothing more.
+//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Once an audit record
+//! could not be written, this pass deletes nothing more.
 
 mod event;
 mod outcome;
@@ -64,10 +65,6 @@ pub struct Attempt<'a> {
     pub object: &'a Candidate,
     /// What became of the object.
     pub outcome: Outcome,
-    /// Whether the Event that announces the deletion could not be created.
-    pub is_unannounced: bool,
-    /// Whether an audit record about the object could not be written.
-    pub is_unrecorded: bool,
 }
 
 impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
@@ -81,9 +78,7 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
         let is_audit_broken = Rc::new(Cell::new(false));
         let attempts = plan.objects().iter().map(move |judged| {
             let is_audit_broken = Rc::clone(&is_audit_broken);
-            let attempt =
-                Attempt { object: judged, outcome: Outcome::AlreadyGone, is_unannounced: false, is_unrecorded: false };
-            Running { deleter: self, plan, gone_since: strikes.since(judged), is_audit_broken, attempt }.run()
+            Running { deleter: self, plan, judged, gone_since: strikes.since(judged), is_audit_broken }.run()
         });
         stream::iter(attempts).buffer_unordered(self.concurrency.get())
     }
@@ -93,15 +88,15 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
 struct Running<'b, 'a, O, C> {
     deleter: &'b Deleter<'a, O, C>,
     plan: &'b SweepPlan,
+    judged: &'b Candidate,
     gone_since: Option<Timestamp>,
     /// Shared by all attempts of the pass.
     is_audit_broken: Rc<Cell<bool>>,
-    attempt: Attempt<'b>,
 }
 
 impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
-    async fn run(mut self) -> Attempt<'b> {
-        self.attempt.outcome = match self.prepare().await {
+    async fn run(self) -> Attempt<'b> {
+        let outcome = match self.prepare().await {
             Ok(live) => {
                 let outcome = self.delete(&live).await;
                 let result = Action::Result {
@@ -115,14 +110,13 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
             }
             Err(kept) => kept,
         };
-        self.log();
-        self.attempt
+        self.log(&outcome);
+        Attempt { object: self.judged, outcome }
     }
 
     /// Takes the steps before the deletion; returns the object as it was read.
-    async fn prepare(&mut self) -> Result<Value, Outcome> {
-        let Deleter { objects, policy, audit, .. } = self.deleter;
-        let judged = self.attempt.object;
+    async fn prepare(&self) -> Result<Value, Outcome> {
+        let Self { judged, deleter: Deleter { objects, policy, audit, .. }, .. } = self;
         let live = match self.call("read", objects.read(&judged.object)).await? {
             Ok(Some(live)) => live,
             Ok(None) => return Err(Outcome::AlreadyGone),
@@ -138,7 +132,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
     }
 
     async fn delete(&self, live: &Value) -> Outcome {
-        let deletion = self.deleter.objects.delete(&self.attempt.object.object, Fence::of(live));
+        let deletion = self.deleter.objects.delete(&self.judged.object, Fence::of(live));
         match self.call("delete", deletion).await {
             Ok(answer) => Outcome::of(answer),
             Err(kept) => kept,
@@ -147,12 +141,10 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
 
     /// Creates the Event. The deletion goes on without it: the Event is a courtesy to people, and the audit record is
     /// the evidence. In a terminating namespace no Event can be created at all.
-    async fn announce(&mut self, live: &Value) -> Result<(), Outcome> {
-        let Deleter { objects, term, clock, .. } = self.deleter;
-        let judged = self.attempt.object;
+    async fn announce(&self, live: &Value) -> Result<(), Outcome> {
+        let Self { judged, deleter: Deleter { objects, term, clock, .. }, .. } = self;
         let event = event::announcement(judged, live, *term, clock());
         if let Err(error) = self.call("announce the deletion of", objects.create(&event)).await? {
-            self.attempt.is_unannounced = true;
             tracing::warn!(object = %judged.object, error = %error, "the deletion of an orphan could not be announced");
         }
         Ok(())
@@ -169,7 +161,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
         Ok(timeout(limit, call).await.unwrap_or_else(|_| {
             Err(Error {
                 kind: ErrorKind::Unreachable,
-                call: format!("{verb} {}", self.attempt.object.object),
+                call: format!("{verb} {}", self.judged.object),
                 status: None,
                 message: format!("no answer within {limit:?}"),
             })
@@ -184,9 +176,8 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
         (self.deleter.permit)().map_err(Outcome::NotLeader)
     }
 
-    async fn record(&mut self, action: Action) -> Result<(), AuditError> {
-        let Deleter { audit, term, clock, .. } = self.deleter;
-        let judged = self.attempt.object;
+    async fn record(&self, action: Action) -> Result<(), AuditError> {
+        let Self { judged, deleter: Deleter { audit, term, clock, .. }, .. } = self;
         let record = Record {
             audit: FORMAT.to_owned(),
             time: clock(),
@@ -200,15 +191,14 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
         };
         let written = audit.write(&record).await;
         if let Err(error) = &written {
-            self.attempt.is_unrecorded = true;
             self.is_audit_broken.set(true);
             tracing::error!(object = %judged.object, error = %Chain(error), "this pass deletes nothing more");
         }
         written
     }
 
-    fn log(&self) {
-        let Attempt { object: judged, outcome, .. } = &self.attempt;
+    fn log(&self, outcome: &Outcome) {
+        let judged = self.judged;
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(
@@ -217,18 +207,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
                 )
             };
         }
-        match outcome {
-            Outcome::Deleted
-            | Outcome::Terminating { .. }
-            | Outcome::AlreadyGone
-            | Outcome::Kept(_)
-            | Outcome::Changed => log!(info),
-            Outcome::Unread(_)
-            | Outcome::Refused(_)
-            | Outcome::Uncertain(_)
-            | Outcome::NotLeader(_)
-            | Outcome::AuditFailed => log!(warn),
-        }
+        if outcome.is_settled() { log!(info) } else { log!(warn) }
     }
 }
 

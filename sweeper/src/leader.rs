@@ -176,11 +176,10 @@ impl Elector {
         {
             self.end(&open);
         }
-        let lease = self.machine.record().map(|record| Lease {
-            object: self.object.clone(),
-            uid: record.uid.clone(),
-            annotations: record.annotations.clone(),
-        });
+        let lease = self
+            .machine
+            .record()
+            .map(|record| Lease { object: self.object.clone(), annotations: record.annotations.clone() });
         self.states.send_modify(|state| {
             state.lease = lease;
             if let (Some(term), Some(open)) = (&claim, &mut state.open) {

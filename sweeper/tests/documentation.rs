@@ -73,8 +73,7 @@ fn exposition() -> String {
     let metrics = Metrics::new(&THIS, Duration::from_secs(1), true);
     metrics.surveyed(&found, now);
     let object = &found.orphans[0].0;
-    let (outcome, is_unannounced, is_unrecorded) = (Outcome::Deleted, false, false);
-    metrics.attempted(&Attempt { object, outcome, is_unannounced, is_unrecorded });
+    metrics.attempted(&Attempt { object, outcome: Outcome::Deleted });
     metrics.expose(Exposition::Classic)
 }
 

@@ -37,59 +37,38 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The labels of all outcomes.
-    pub const LABELS: [&str; 10] = [
-        "deleted",
-        "terminating",
-        "already_gone",
-        "kept",
-        "changed",
-        "unread",
-        "refused",
-        "uncertain",
-        "not_leader",
-        "audit_failed",
-    ];
+    /// The label, whether the object is deleted or may be, and whether nothing went wrong.
+    fn row(&self) -> (&'static str, bool, bool) {
+        match self {
+            Self::Deleted => ("deleted", true, true),
+            Self::Terminating { .. } => ("terminating", true, true),
+            Self::AlreadyGone => ("already_gone", false, true),
+            Self::Kept(_) => ("kept", false, true),
+            Self::Changed => ("changed", false, true),
+            Self::Unread(_) => ("unread", false, false),
+            Self::Refused(_) => ("refused", false, false),
+            Self::Uncertain(_) => ("uncertain", true, false),
+            Self::NotLeader(_) => ("not_leader", false, false),
+            Self::AuditFailed => ("audit_failed", false, false),
+        }
+    }
 
     /// The outcome as the value of a metric label.
     #[must_use]
     pub fn label(&self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::Terminating { .. } => "terminating",
-            Self::AlreadyGone => "already_gone",
-            Self::Kept(_) => "kept",
-            Self::Changed => "changed",
-            Self::Unread(_) => "unread",
-            Self::Refused(_) => "refused",
-            Self::Uncertain(_) => "uncertain",
-            Self::NotLeader(_) => "not_leader",
-            Self::AuditFailed => "audit_failed",
-        }
+        self.row().0
     }
 
     /// Whether the sweeper's request deletes the object, or may do so.
     #[must_use]
     pub fn may_be_deleted(&self) -> bool {
-        match self {
-            Self::Deleted | Self::Terminating { .. } | Self::Uncertain(_) => true,
-            Self::AlreadyGone
-            | Self::Kept(_)
-            | Self::Changed
-            | Self::Unread(_)
-            | Self::Refused(_)
-            | Self::NotLeader(_)
-            | Self::AuditFailed => false,
-        }
+        self.row().1
     }
 
     /// Whether nothing went wrong: the object goes, or the sweeper rightly kept it.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        match self {
-            Self::Deleted | Self::Terminating { .. } | Self::AlreadyGone | Self::Kept(_) | Self::Changed => true,
-            Self::Unread(_) | Self::Refused(_) | Self::Uncertain(_) | Self::NotLeader(_) | Self::AuditFailed => false,
-        }
+        self.row().2
     }
 
     /// Reads the answer to a DELETE.

@@ -58,8 +58,6 @@ pub struct TermOver {
 pub struct Lease {
     /// The kind, namespace and name of the Lease.
     pub object: ObjectRef,
-    /// The UID of the Lease.
-    pub uid: String,
     /// The annotations of the Lease.
     pub annotations: BTreeMap<String, String>,
 }
@@ -86,7 +84,8 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) fn new(term: &Term, permits: TaskTracker) -> Self {
-        let &Term { number, began, until, .. } = term;
+        let &Term { number, until, .. } = term;
+        let began = Instant::now();
         Self { term: number, began, until, end: Arc::default(), over: CancellationToken::new(), permits }
     }
 }
@@ -102,13 +101,6 @@ impl Leadership {
         let mut states = self.0.clone();
         let open = states.wait_for(|state| state.open.is_some()).await.ok()?.open.clone()?;
         Some(Claim { open, states: self.0.clone() })
-    }
-
-    /// The number of the present term, if this replica leads now.
-    #[must_use]
-    pub fn term(&self) -> Option<u32> {
-        let state = self.0.borrow();
-        state.open.as_ref().filter(|open| Instant::now() < open.until).map(|open| open.term)
     }
 
     /// The Lease as last seen; none before the first answer, and while the Lease does not exist.
@@ -141,12 +133,6 @@ impl Claim {
         self.open.term
     }
 
-    /// When the term began.
-    #[must_use]
-    pub fn began(&self) -> Instant {
-        self.open.began
-    }
-
     /// Cancelled when the term ends.
     #[must_use]
     pub fn over(&self) -> &CancellationToken {
@@ -163,9 +149,7 @@ impl Claim {
         let state = self.states.borrow();
         let term = self.open.term;
         match &state.open {
-            Some(open) if open.term == term && Instant::now() < open.until => {
-                Ok(Permit { term, _held: open.permits.token() })
-            }
+            Some(open) if open.term == term && Instant::now() < open.until => Ok(Permit(open.permits.token())),
             Some(_) | None => Err(TermOver { term, end: self.open.end.get().cloned().unwrap_or(End::Deadline) }),
         }
     }
@@ -174,15 +158,4 @@ impl Claim {
 /// Permission for one call. While it exists, the Lease is not given back.
 #[must_use = "the call must end before the permit is dropped"]
 #[derive(Debug)]
-pub struct Permit {
-    term: u32,
-    _held: TaskTrackerToken,
-}
-
-impl Permit {
-    /// The number of the term, for logs and events.
-    #[must_use]
-    pub fn term(&self) -> u32 {
-        self.term
-    }
-}
+pub struct Permit(#[expect(dead_code, reason = "the permit is held, and not read")] TaskTrackerToken);

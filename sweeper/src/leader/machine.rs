@@ -61,7 +61,6 @@ pub(super) enum Answer {
 pub(super) struct Term {
     /// The fencing number: `leaseTransitions`.
     pub(super) number: u32,
-    pub(super) began: Instant,
     /// When the term ends, unless the Lease is renewed before.
     pub(super) until: Instant,
     uid: String,
@@ -247,7 +246,7 @@ impl Machine {
             Some(term) => term.until = until,
             None => {
                 let (number, acquired) = (spec.transitions, spec.acquired);
-                self.term = Some(Term { number, began: now, until, uid, acquired });
+                self.term = Some(Term { number, until, uid, acquired });
             }
         }
     }
