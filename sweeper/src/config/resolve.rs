@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::settings::Resolver;
+use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{KindPattern, Limits, Policy};
 use lifecycle_service::files;
@@ -12,7 +13,7 @@ use lifecycle_service::logging::Output;
 use lifecycle_service::settings::{health_listen, log, metrics_listen};
 use regex::Regex;
 
-use super::spec::{LeaseSpec, SweeperSpec};
+use super::spec::{KindsSpec, LeaseSpec, SweeperSpec};
 use super::{ApiConfig, AuditConfig, Config, KubernetesConfig};
 use crate::inventory::KindFilter;
 use crate::leader;
@@ -31,6 +32,9 @@ const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 /// The kinds that Kubernetes' own controllers write, some of them with the labels of another object.
 const EXCLUDED: [&str; 5] =
     ["core/Endpoints", "discovery.k8s.io/EndpointSlice", "core/Event", "events.k8s.io/Event", "metrics.k8s.io/*"];
+
+/// The kinds with which Kubernetes deletes every object of a namespace.
+const NAMESPACES: [(&str, &str); 2] = [("v1", "Namespace"), ("project.openshift.io/v1", "Project")];
 
 /// The namespace of the pod, where Kubernetes mounts the service account.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -59,7 +63,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let excluded = || EXCLUDED.map(str::to_owned).to_vec();
     let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
     let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
-    let cluster_scoped = patterns(r, "kinds.cluster_scoped", &spec.kinds.cluster_scoped);
+    let cluster_scoped = cluster_scoped(r, &spec.kinds);
     let signers = spec.signing_key_files.iter().filter_map(|file| signer(r, file)).collect();
     let limits = Limits {
         objects: spec.limits.objects.unwrap_or(50),
@@ -127,6 +131,24 @@ fn patterns(r: &mut Resolver<'_>, key: &str, texts: &[String]) -> Vec<KindPatter
         }
     }
     parsed
+}
+
+/// The patterns of cluster-scoped kinds. A filter could hide a labelled object of another API resource from the
+/// sweeper, and it would delete the object's namespace.
+fn cluster_scoped(r: &mut Resolver<'_>, kinds: &KindsSpec) -> Vec<KindPattern> {
+    let allowed = patterns(r, "kinds.cluster_scoped", &kinds.cluster_scoped);
+    let of_namespaces = NAMESPACES.map(|(api_version, kind)| GroupVersionKind::new(api_version, kind));
+    let has_namespaces = allowed.iter().any(|pattern| of_namespaces.iter().any(|kind| pattern.matches(kind)));
+    let is_own = |text: &String| !EXCLUDED.contains(&text.as_str());
+    let is_filtered = !kinds.include.is_empty() || kinds.exclude.iter().flatten().any(is_own);
+    if has_namespaces && is_filtered {
+        r.error(
+            "kinds.cluster_scoped",
+            "allows namespaces, but the sweeper only sees objects of listed kinds, so a namespace could still hold labelled objects of others",
+            "leave `kinds.include` and `kinds.exclude` out, or take `core/Namespace` out of `kinds.cluster_scoped`",
+        );
+    }
+    allowed
 }
 
 /// Reads the key now: a sweeper that cannot check proofs must not start.

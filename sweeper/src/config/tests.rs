@@ -81,3 +81,25 @@ fn every_mistake_is_reported_at_once() {
     }
     assert!(diagnostics("{}").contains("adapters"), "adapters are required");
 }
+
+#[test]
+fn namespaces_are_swept_only_if_every_kind_is_listed() {
+    let cases = [
+        ("include: [core/ConfigMap], cluster_scoped: [core/Namespace]", true),
+        ("include: [core/Namespace], cluster_scoped: [Namespace]", true),
+        ("include: [core/Secret], cluster_scoped: [core/*]", true),
+        ("include: [core/Secret], cluster_scoped: [project.openshift.io/Project]", true),
+        ("exclude: [core/Event, batch/Job], cluster_scoped: [core/Namespace]", true),
+        ("cluster_scoped: [core/Namespace]", false),
+        ("exclude: [core/Event], cluster_scoped: [core/Namespace]", false),
+        ("include: [ClusterRole], cluster_scoped: [ClusterRole]", false),
+    ];
+    for (kinds, is_refused) in cases {
+        let text = format!("{LEAST}kinds: {{{kinds}}}\n");
+        let found = parse("sweeper.yaml", &text, &Environment::new(), &Flags::new());
+        assert_eq!(found.is_err(), is_refused, "{kinds}");
+        if let Err(diagnostics) = found {
+            assert!(diagnostics.to_string().contains("leave `kinds.include` and `kinds.exclude` out"), "{diagnostics}");
+        }
+    }
+}

@@ -117,19 +117,19 @@ async fn sweeper_may_handle_included_kinds_and_its_lease_only() -> Result<()> {
     let namespace = server.control_plane.namespace().await?;
     let account = account(&format!("{}/{}", namespace.name(), unique("sweeper")))?;
     let kinds = "kinds:\n  include: [ConfigMap, apps/*, Namespace, ClusterRole]\n  exclude: [StatefulSet]\n  \
-                 cluster_scoped: [core/Namespace]\n";
+                 cluster_scoped: [ClusterRole]\n";
     server.grant(kinds, &account).await?;
 
     let user = account.user();
     let swept = &["delete", "get", "list"];
     let mut expected = rights(&[
-        ("clusterroles.rbac.authorization.k8s.io", &["list"]),
+        ("clusterroles.rbac.authorization.k8s.io", swept),
         ("configmaps", swept),
         ("controllerrevisions.apps", swept),
         ("daemonsets.apps", swept),
         ("deployments.apps", swept),
         ("events", &["create"]),
-        ("namespaces", swept),
+        ("namespaces", &["list"]),
         ("replicasets.apps", swept),
     ]);
     assert_eq!(server.rights(&user, CLUSTER).await?, expected);

@@ -127,7 +127,7 @@ fn print(config: &Config) -> String {
 #[test]
 fn printed_roles_name_rights_and_reasons() {
     let config = config(
-        "kinds: {include: [batch/*, core/Secret, core/Namespace, ClusterRole, apps/*], cluster_scoped: [Namespace]}\n\
+        "kinds: {include: [batch/*, core/Secret, core/Namespace, ClusterRole, apps/*], cluster_scoped: [ClusterRole]}\n\
          lease: {namespace: leases, name: fleet-a}",
     );
     insta::assert_snapshot!(print(&config));
