@@ -17,9 +17,7 @@
 mod event;
 mod outcome;
 
-use std::cell::Cell;
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
@@ -75,11 +73,11 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
         plan: &'b SweepPlan,
         strikes: &'b Strikes,
     ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P> {
-        let is_audit_broken = Rc::new(Cell::new(false));
-        let attempts = plan.objects().iter().map(move |judged| {
-            let is_audit_broken = Rc::clone(&is_audit_broken);
-            Running { deleter: self, plan, judged, gone_since: strikes.since(judged), is_audit_broken }.run()
-        });
+        self.audit.begin_pass();
+        let attempts = plan
+            .objects()
+            .iter()
+            .map(move |judged| Running { deleter: self, plan, judged, gone_since: strikes.since(judged) }.run());
         stream::iter(attempts).buffer_unordered(self.concurrency.get())
     }
 }
@@ -90,8 +88,6 @@ struct Running<'b, 'a, O, C> {
     plan: &'b SweepPlan,
     judged: &'b Candidate,
     gone_since: Option<Timestamp>,
-    /// Shared by all attempts of the pass.
-    is_audit_broken: Rc<Cell<bool>>,
 }
 
 impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
@@ -170,7 +166,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
 
     /// Whether the term of the plan lasts, and each deletion so far was recorded.
     fn permit(&self) -> Result<P, Outcome> {
-        if self.is_audit_broken.get() {
+        if self.deleter.audit.has_failed() {
             return Err(Outcome::AuditFailed);
         }
         (self.deleter.permit)().map_err(Outcome::NotLeader)
@@ -191,7 +187,6 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
         };
         let written = audit.write(&record).await;
         if let Err(error) = &written {
-            self.is_audit_broken.set(true);
             tracing::error!(object = %judged.object, error = %Chain(error), "this pass deletes nothing more");
         }
         written

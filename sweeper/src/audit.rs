@@ -14,6 +14,7 @@ mod sink;
 
 use std::io::{self, BufRead};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -35,6 +36,8 @@ pub struct AuditError {
 pub struct Audit {
     place: String,
     sink: Arc<Mutex<dyn Sink>>,
+    /// Whether a record of this pass could not be written.
+    has_failed: Arc<AtomicBool>,
     /// Whether records contain the data of Secrets.
     secrets: bool,
 }
@@ -66,13 +69,24 @@ impl Audit {
     }
 
     pub(crate) fn new(place: String, sink: impl Sink + 'static, secrets: bool) -> Self {
-        Self { place, sink: Arc::new(Mutex::new(sink)), secrets }
+        Self { place, sink: Arc::new(Mutex::new(sink)), has_failed: Arc::default(), secrets }
     }
 
     /// Returns the manifest to record about a live object, and the fields that it omits.
     #[must_use]
     pub fn manifest(&self, live: &Value) -> (Value, Vec<String>) {
         record::manifest(live, self.secrets)
+    }
+
+    /// Begins a pass, in which no record has failed yet.
+    pub fn begin_pass(&self) {
+        self.has_failed.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether a record of this pass could not be written.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::SeqCst)
     }
 
     /// Writes a record; one about an imminent deletion is on the disk when this returns.
@@ -84,10 +98,14 @@ impl Audit {
         let failed = |source| AuditError { place: self.place.clone(), source };
         let is_synced = matches!(record.action, Action::Delete { .. });
         let line = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
-        let sink = Arc::clone(&self.sink);
+        let (sink, has_failed) = (Arc::clone(&self.sink), Arc::clone(&self.has_failed));
         // A slow disk must not delay the renewal of the lease, which runs on the same threads.
         let written = tokio::task::spawn_blocking(move || {
-            sink.lock().unwrap_or_else(PoisonError::into_inner).append(&line, is_synced)
+            let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = sink.append(&line, is_synced);
+            // Still under the lock: whoever writes the next record must know that this one failed.
+            has_failed.fetch_or(written.is_err(), Ordering::SeqCst);
+            written
         });
         written.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)
     }

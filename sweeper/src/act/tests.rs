@@ -2,8 +2,10 @@
 
 mod fake;
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use lifecycle_core::destination::Destination;
 use lifecycle_core::keys;
@@ -326,6 +328,49 @@ async fn result_that_cannot_be_recorded_stops_the_pass() {
     let outcomes = pass.run(&judged, leader).await;
     assert_eq!(outcomes, [Outcome::Deleted, Outcome::AuditFailed]);
     assert!(!fake.has("a") && fake.has("b"));
+}
+
+/// Fails at one line, and keeps the others with the number of lines before them.
+struct FailsAt {
+    line: usize,
+    lines: usize,
+    kept: Arc<Mutex<Vec<(usize, Record)>>>,
+}
+
+impl Sink for FailsAt {
+    fn append(&mut self, line: &[u8], _: bool) -> io::Result<()> {
+        self.lines += 1;
+        if self.lines == self.line {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.kept.lock().unwrap().push((self.lines, serde_json::from_slice(line)?));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn failed_record_stops_the_deletions_that_run_beside_it() {
+    let judged: Vec<_> = (0..8).map(|index| map(&format!("map-{index}"))).collect();
+    // With every line the disk is full for a moment: the records after it can be written.
+    for line in 1..=2 * judged.len() {
+        let fake = Fake::of(judged.clone());
+        let kept = Arc::default();
+        let audit = Audit::new("test".to_owned(), FailsAt { line, lines: 0, kept: Arc::clone(&kept) }, false);
+        let outcomes = Pass { fake: &fake, audit, policy: policy(), concurrency: 4 }.run(&judged, leader).await;
+        assert!(fake.most_in_flight.get() == 4, "several deletions run at once");
+        let kept = kept.lock().unwrap();
+        let recorded_before = |name: &str| {
+            let is_it = |(at, record): &(usize, Record)| {
+                *at < line && record.object.name == name && matches!(record.action, Action::Delete { .. })
+            };
+            kept.iter().any(is_it)
+        };
+        let gone: Vec<_> = judged.iter().map(|it| it["metadata"]["name"].as_str().unwrap()).collect();
+        let gone: Vec<_> = gone.into_iter().filter(|name| !fake.has(name)).collect();
+        assert!(gone.iter().all(|name| recorded_before(name)), "line {line}: {gone:?} {kept:?}");
+        let count = |expected: &Outcome| outcomes.iter().filter(|outcome| *outcome == expected).count();
+        assert_eq!((count(&Outcome::Deleted), count(&Outcome::AuditFailed)), (gone.len(), judged.len() - gone.len()));
+    }
 }
 
 #[tokio::test]
