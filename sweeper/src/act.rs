@@ -198,7 +198,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
             ($level:ident) => {
                 tracing::$level!(
                     object = %judged.object, uid = judged.uid, adapter = judged.adapter, resource_id = judged.resource_id,
-                    plan = self.plan.hash(), term = self.deleter.term, outcome = outcome.label(), "{outcome}"
+                    plan = self.plan.hash(), outcome = outcome.label(), "{outcome}"
                 )
             };
         }

@@ -67,7 +67,8 @@ pub struct Passed {
 }
 
 impl<O: Objects, A: Api> Sweeper<O, A> {
-    /// Surveys the cluster, and deletes what is due if that is released.
+    /// Surveys the cluster, and deletes what is due if that is released. Each log line of a pass has the field `term`.
+    #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
     pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, approval: Option<&Approval>) -> Passed {
         let began = Instant::now();
         let policy = (&self.config.policy, &self.config.filter);
@@ -82,7 +83,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         };
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
-        log(survey.as_ref(), result, claim.term(), duration);
+        log(survey.as_ref(), result, duration);
         Passed { survey, result }
     }
 
@@ -119,15 +120,14 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
     }
 }
 
-fn log(survey: Option<&Survey>, result: PassResult, term: u32, duration: Duration) {
+fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
     let duration_seconds = duration.as_secs_f64();
     let Some(survey) = survey else {
-        tracing::warn!(term, duration_seconds, "The term ended during the pass");
+        tracing::warn!(duration_seconds, "The term ended during the pass");
         return;
     };
     let (due, plan) = (survey.plan.objects().len(), survey.plan.hash());
     tracing::info!(
-        term,
         duration_seconds,
         result = result.label(),
         inventory = survey.inventory,
@@ -138,12 +138,15 @@ fn log(survey: Option<&Survey>, result: PassResult, term: u32, duration: Duratio
     );
     for (candidate, verdict) in &survey.orphans {
         let (object, resource_id) = (&candidate.object, &candidate.resource_id);
-        tracing::debug!(term, %object, resource_id, ?verdict, "Orphan");
+        tracing::debug!(%object, resource_id, ?verdict, "Orphan");
     }
     for hold in survey.holds() {
-        tracing::error!(term, reason = hold.label(), due, "Nothing is deleted: {hold}");
+        tracing::error!(reason = hold.label(), due, "Nothing is deleted: {hold}");
     }
     if result == PassResult::Held && due > 0 && survey.holds().iter().all(Hold::is_approvable) {
-        tracing::error!(term, plan, due, "To delete these objects all the same: sweeper approve {plan}");
+        tracing::error!(plan, due, "To delete these objects all the same: sweeper approve {plan}");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,6 +126,19 @@ pub struct Claim {
     states: watch::Receiver<State>,
 }
 
+#[cfg(test)]
+impl Claim {
+    /// A claim of a term that lasts for an hour.
+    pub(crate) fn of(term: u32) -> Self {
+        let began = Instant::now();
+        let until = began + std::time::Duration::from_secs(3600);
+        let (end, over, permits) = (Arc::default(), CancellationToken::new(), TaskTracker::new());
+        let open = Open { term, began, until, end, over, permits };
+        let state = State { open: Some(open.clone()), ..State::default() };
+        Self { open, states: watch::channel(state).1 }
+    }
+}
+
 impl Claim {
     /// The fencing number, which rises from term to term: `leaseTransitions` of the Lease.
     #[must_use]

@@ -1,0 +1,61 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use lifecycle_service::logging::{Identity, LogSettings, subscriber_into};
+use lifecycle_service::version::THIS;
+use serde_json::{Value, json};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::*;
+use crate::config::{self, Environment, Flags};
+use crate::world::World;
+
+const TERM: u32 = 41;
+
+/// A sweeper of a world with one living resource and one orphan.
+fn sweeper(settings: &str) -> Sweeper<World, World> {
+    let (objects, api) = (World::default(), World::default());
+    api.set_resources([("r0".to_owned(), lifecycle_core::id::Generation(1))].into());
+    let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": "r1" });
+    let metadata = json!({ "name": "settings", "namespace": "team", "labels": labels });
+    objects.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+    let text = format!(
+        "adapters: [a]\nresource_id_pattern: 'r[0-9]'\napi: {{base_url: 'http://api'}}\ngrace: 1ns\n{settings}"
+    );
+    let config = config::parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
+    let metrics = Arc::new(Metrics::new(&THIS, config.policy.grace, config.dry_run));
+    Sweeper { objects, api, audit: Audit::to_nowhere(), metrics, clock: Clock::start(), config }
+}
+
+#[tokio::test]
+async fn each_log_line_of_a_pass_has_the_term() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = {
+        let lines = Arc::clone(&lines);
+        move |line: &[u8]| lines.lock().unwrap().push(serde_json::from_slice::<Value>(line).unwrap())
+    };
+    let settings = LogSettings { level: LevelFilter::DEBUG, ..LogSettings::default() };
+    let guard = subscriber_into(settings, &Identity::of("sweeper"), Box::new(sink)).set_default();
+    let (no_limits, limits) = ("limits: {percent: 100}", "limits: {percent: 0}");
+    for settings in [no_limits, limits].map(|limits| format!("dry_run: false\n{limits}\n")) {
+        let (sweeper, claim) = (sweeper(&settings), Claim::of(TERM));
+        let mut strikes = Strikes::default();
+        for _ in 0..2 {
+            sweeper.pass(&mut strikes, &claim, None).await;
+        }
+        claim.over().cancel();
+        sweeper.pass(&mut strikes, &claim, None).await;
+    }
+    drop(guard);
+    let lines = lines.lock().unwrap();
+    assert!(lines.iter().all(|line| line["term"] == TERM), "{lines:?}");
+    let begins =
+        |line: &Value| line["message"].as_str().unwrap().split([':', ' ']).take(3).collect::<Vec<_>>().join(" ");
+    let kinds: BTreeSet<_> = lines.iter().map(begins).collect();
+    let expected =
+        ["Pass ended", "Orphan", "the object was", "Nothing is deleted", "To delete these", "The term ended"];
+    assert_eq!(kinds, expected.map(str::to_owned).into());
+}
