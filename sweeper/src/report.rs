@@ -63,6 +63,7 @@ struct FirstLook {
     time: Timestamp,
     api: String,
     adapters: BTreeSet<String>,
+    holds: Vec<String>,
     objects: Vec<Planned>,
 }
 
@@ -77,7 +78,7 @@ struct Planned {
 ///
 /// # Errors
 ///
-/// The text is no plan, or one of another API, for other adapters, too old, or from the future.
+/// The text is no plan, or one that was held, of another API, for other adapters, too old, or from the future.
 pub fn first_strikes(text: &str, config: &Config, now: Timestamp) -> Result<Strikes, String> {
     let look: FirstLook = serde_json::from_str(text)
         .map_err(|error| format!("is no plan: {error}; write one by `sweeper plan --output json`"))?;
@@ -97,6 +98,10 @@ pub fn first_strikes(text: &str, config: &Config, now: Timestamp) -> Result<Stri
     if now.duration_since(look.time) > FIRST_LOOK_COUNTS {
         let hours = FIRST_LOOK_COUNTS.as_hours();
         return Err(format!("is from {}, more than {hours} hours ago; make another one", look.time));
+    }
+    // The second look would not know why the first one doubted the API.
+    if let Some(hold) = look.holds.first() {
+        return Err(format!("was held: {hold}; sweep without it, so that the sweep looks twice itself"));
     }
     let mut strikes = Strikes::default();
     // What something claims has no strike in a pass either.

@@ -64,6 +64,13 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
     let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
     let cluster_scoped = cluster_scoped(r, &spec.kinds);
+    if spec.signing_key_files.is_empty() {
+        r.warn(
+            "signing_key_files",
+            "is not set, so two installations on one cluster are told apart by the names of their adapters alone",
+            "give the adapters of installations that share a cluster different names, or a signing key each",
+        );
+    }
     let signers = spec.signing_key_files.iter().filter_map(|file| signer(r, file)).collect();
     let limits = Limits {
         objects: spec.limits.objects.unwrap_or(50),

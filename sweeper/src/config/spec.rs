@@ -122,7 +122,7 @@ pub struct KubernetesSpec {
 pub struct LeaseSpec {
     /// The Lease's namespace; by default that of the pod.
     pub namespace: Option<String>,
-    /// The Lease's name; hyperfleet-sweeper by default. Two installations on one cluster need two names.
+    /// The Lease's name; hyperfleet-sweeper by default. The replicas of one installation share a Lease; another installation in the same namespace needs another name.
     pub name: Option<String>,
     /// How long the other replicas wait for a sign of the leader; 15s by default, in whole seconds.
     #[schemars(extend("format" = "go-duration"))]

@@ -103,3 +103,9 @@ fn namespaces_are_swept_only_if_every_kind_is_listed() {
         }
     }
 }
+
+#[test]
+fn missing_signing_key_is_a_warning_that_names_the_risk() {
+    let said = parse("sweeper.yaml", LEAST, &Environment::new(), &Flags::new()).unwrap().1.to_string();
+    assert!(said.contains("signing_key_files") && said.contains("by the names of their adapters alone"), "{said}");
+}

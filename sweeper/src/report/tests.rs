@@ -15,7 +15,9 @@ use crate::world::World;
 const NOW: Timestamp = Timestamp::constant(1_767_261_600, 0);
 
 fn config(adapters: &str, api: &str) -> Config {
-    let text = format!("adapters: [{adapters}]\nresource_id_pattern: 'r[0-9]'\napi: {{base_url: '{api}'}}\n");
+    let text = format!(
+        "adapters: [{adapters}]\nresource_id_pattern: 'r[0-9]'\nlimits: {{percent: 100}}\napi: {{base_url: '{api}'}}\n"
+    );
     parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0
 }
 
@@ -65,6 +67,10 @@ fn plan_of_another_sweep_is_refused_with_its_cure() {
         let error = first_strikes(&text, &config, now).unwrap_err();
         assert!(error.contains(said), "{name}: {error}");
     }
+    let mut strict = config("a, b", "http://api");
+    strict.policy.limits.objects = 0;
+    let error = first_strikes(&plan(&strict).to_string(), &strict, NOW).unwrap_err();
+    assert!(error.contains("was held") && error.contains("1 of 1 objects are orphans"), "{error}");
     let error = first_strikes("{}", &config("a", "http://api"), NOW).unwrap_err();
     assert!(error.contains("is no plan: missing field") && error.contains("sweeper plan --output json"), "{error}");
 }
