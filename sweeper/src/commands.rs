@@ -4,7 +4,7 @@
 //! code. Fails: with one error, which contains the texts of its causes.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -64,8 +64,11 @@ pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<
             Invocation::Rbac { flags, account } => {
                 let account = Account::parse(&account).map_err(anyhow::Error::msg)?;
                 let config = load(&flags, environment)?;
-                let served = connect::objects(&config).await?.discover().await?.kinds;
-                print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served, &account))
+                let served = connect::objects(&config).await?.discover().await?;
+                for warning in rbac::warnings(&config.filter, &served.unread) {
+                    writeln!(std::io::stderr(), "{warning}")?;
+                }
+                print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served.kinds, &account))
             }
             Invocation::AdmissionPolicy { accounts } => {
                 let accounts: Result<Vec<_>, _> = accounts.iter().map(|account| Account::parse(account)).collect();

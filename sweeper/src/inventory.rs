@@ -39,7 +39,8 @@ impl KindFilter {
     }
 
     /// Whether the patterns can select a kind of this group.
-    fn can_select_in(&self, group: &str) -> bool {
+    #[must_use]
+    pub fn can_select_in(&self, group: &str) -> bool {
         (self.include.is_empty() || self.include.iter().any(|pattern| pattern.touches_group(group)))
             && !self.exclude.iter().any(|pattern| pattern.covers_group(group))
     }

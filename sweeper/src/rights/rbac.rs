@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::sweep::{KindPattern, Policy};
-use lifecycle_kube::ServedKind;
+use lifecycle_kube::{ServedKind, UnreadGroup};
 use serde_json::{Value, json};
 
 use super::{Account, stream};
@@ -48,6 +48,16 @@ pub fn manifests(
         ),
     ];
     stream(&documents)
+}
+
+/// A warning for each group that could not be read, and so may serve a swept kind which the roles lack.
+#[must_use]
+pub fn warnings(filter: &KindFilter, unread: &[UnreadGroup]) -> Vec<String> {
+    let may_hide = unread.iter().filter(|unread| filter.can_select_in(&unread.group));
+    let warning = |UnreadGroup { group, error }: &UnreadGroup| {
+        format!("warning: the API group {group} could not be read, so the roles lack its kinds: {error}")
+    };
+    may_hide.map(warning).collect()
 }
 
 /// The rules of the cluster role, and a comment about them.

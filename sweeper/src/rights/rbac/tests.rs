@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_kube::{Error, ErrorKind};
 
 use super::*;
 use crate::config::{Config, Environment, Flags, parse};
@@ -136,4 +137,16 @@ fn printed_roles_name_rights_and_reasons() {
 #[test]
 fn printed_roles_for_every_kind_say_what_they_leave_open() {
     insta::assert_snapshot!(print(&config("")));
+}
+
+#[test]
+fn unread_group_is_a_warning_if_it_may_hide_a_swept_kind() {
+    let filter = KindFilter { include: patterns(&["batch/*", "core/Secret"]), exclude: Vec::new() };
+    let unread = ["batch", "metrics.k8s.io"].map(|group| {
+        let (kind, call, message) = (ErrorKind::Unavailable, format!("list {group}"), "503".to_owned());
+        UnreadGroup { group: group.to_owned(), error: Error { kind, call, status: Some(503), message } }
+    });
+    let warnings = warnings(&filter, &unread);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("warning: the API group batch could not be read") && warnings[0].contains("503"));
 }
