@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use http::HeaderMap;
 use http::request::Parts;
+use jiff::Timestamp;
 
 use super::gate::Gate;
 use crate::await_condition;
@@ -22,6 +23,8 @@ pub struct Request {
     pub query: String,
     /// The headers of the request.
     pub headers: HeaderMap,
+    /// When the request arrived.
+    pub arrived: Timestamp,
 }
 
 impl Request {
@@ -31,6 +34,7 @@ impl Request {
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers.clone(),
+            arrived: Timestamp::now(),
         }
     }
 }
@@ -143,6 +147,8 @@ pub enum Fault {
     Silence,
     /// The request waits at the gate, and is then forwarded.
     Hold(Gate),
+    /// The proxy forwards the request, and the answer waits at the gate.
+    HoldAnswer(Gate),
 }
 
 struct Rule {
@@ -174,6 +180,14 @@ impl Faults {
     pub fn hold(&self, when: When) -> Gate {
         let gate = Gate::closed();
         self.inject(when, Fault::Hold(gate.clone()));
+        gate
+    }
+
+    /// Adds a rule that forwards the chosen requests, and returns the gate that holds their answers back.
+    #[must_use]
+    pub fn hold_answer(&self, when: When) -> Gate {
+        let gate = Gate::closed();
+        self.inject(when, Fault::HoldAnswer(gate.clone()));
         gate
     }
 
@@ -240,7 +254,13 @@ mod tests {
 
     fn request(method: &str, target: &str) -> Request {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Request { method: method.to_owned(), path: path.to_owned(), query: query.to_owned(), headers: HeaderMap::new() }
+        Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            headers: HeaderMap::new(),
+            arrived: Timestamp::UNIX_EPOCH,
+        }
     }
 
     #[test]

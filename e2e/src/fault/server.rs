@@ -124,6 +124,11 @@ async fn answer<B: Backend>(
         }
         Some(Fault::Silence) => match pending::<Infallible>().await {},
         Some(Fault::Hold(gate)) => gate.pass().await,
+        Some(Fault::HoldAnswer(gate)) => {
+            let response = backend.answer(request).await?;
+            gate.pass().await;
+            return Ok(response);
+        }
     }
     let answer = backend.answer(request).await;
     if answer.is_err() {

@@ -99,6 +99,24 @@ async fn held_request_reaches_the_server_after_release() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn held_answer_is_that_of_a_request_that_was_carried_out() -> anyhow::Result<()> {
+    let (namespace, proxy, maps) = through_a_proxy().await?;
+    let direct: Api<ConfigMap> = namespace.api().await?;
+    let gate = proxy.hold_answer(When::method("POST"));
+    let (params, map) = (PostParams::default(), config_map("held")?);
+    let mut create = pin!(maps.create(&params, &map));
+    tokio::select! {
+        answer = &mut create => anyhow::bail!("it was answered: {answer:?}"),
+        () = gate.reached() => {}
+    }
+    assert!(direct.get_opt("held").await?.is_some(), "the server has carried it out");
+    assert!(futures::poll!(&mut create).is_pending());
+    gate.release();
+    create.await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn silenced_request_gets_no_answer() -> anyhow::Result<()> {
     let (_namespace, proxy, maps) = through_a_proxy().await?;
     proxy.inject(When::method("GET").first(1), Fault::Silence);

@@ -12,4 +12,5 @@ mod exit_codes;
 mod fences;
 mod force_delete;
 mod inventory;
+mod replicas;
 mod unknown_answers;
