@@ -22,13 +22,13 @@ use lifecycle_service::{files, shutdown, version};
 use serde_json::json;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Invocation, RestoreOptions};
+use crate::args::{Invocation, Output};
 use crate::audit;
 use crate::config::settings::FILE;
 use crate::config::{self, Config, Environment, Flags};
 use crate::metrics::PassResult;
 use crate::objects::Objects as _;
-use crate::restore::{Deleted, Restorer};
+use crate::restore::{Deleted, Restorer, Selection};
 use crate::rights::{Account, admission, rbac};
 use crate::survey::survey;
 use crate::{connect, report, run, scenario};
@@ -43,39 +43,29 @@ const HELD: u8 = 3;
 ///
 /// # Errors
 /// Returns the reason why the command failed.
-pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
+pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    let load = || load(flags, environment);
     // Passes run on the main thread; the election has the worker, so that no parsing of lists delays a renewal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.context("failed to start")?.block_on(async {
         match invocation {
-            Invocation::Run(flags) => {
+            Invocation::Run => {
                 let stop = shutdown::listen().context("failed to listen for signals")?;
-                run::run(load(&flags, environment)?, stop).await?;
+                run::run(load()?, stop).await?;
                 tracing::info!("Stopped");
                 Ok(ExitCode::SUCCESS)
             }
-            Invocation::Sweep { flags, first_strike } => {
-                sweep(load(&flags, environment)?, first_strike.as_deref()).await
+            Invocation::Sweep { first_strike, once: _ } => sweep(load()?, first_strike.as_deref()).await,
+            Invocation::Plan { output } => plan(load()?, output).await,
+            Invocation::Approve { plan, lasts } => approve(&load()?, &plan, lasts).await,
+            Invocation::Restore { file, selection, keep_stamps, print } => {
+                restore(&load()?, &file, &selection, keep_stamps, print).await
             }
-            Invocation::Plan { flags, json } => plan(load(&flags, environment)?, json).await,
-            Invocation::Approve { flags, plan, lasts } => approve(&load(&flags, environment)?, &plan, lasts).await,
-            Invocation::Restore { flags, options } => restore(&load(&flags, environment)?, &options).await,
-            Invocation::Rbac { flags, account } => {
-                let account = Account::parse(&account).map_err(anyhow::Error::msg)?;
-                let config = load(&flags, environment)?;
-                let served = connect::objects(&config).await?.discover().await?;
-                for warning in rbac::warnings(&config.filter, &served.unread) {
-                    writeln!(std::io::stderr(), "{warning}")?;
-                }
-                print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served.kinds, &account))
-            }
-            Invocation::AdmissionPolicy { accounts } => {
-                let accounts: Result<Vec<_>, _> = accounts.iter().map(|account| Account::parse(account)).collect();
-                print(&admission::manifests(&accounts.map_err(anyhow::Error::msg)?))
-            }
+            Invocation::Rbac { account } => rbac(&load()?, &account).await,
+            Invocation::AdmissionPolicy { accounts } => print(&admission::manifests(&accounts)),
             Invocation::Demo { scenario } => demo(scenario.as_deref()).await,
-            Invocation::Check(flags) => check(&flags, environment),
+            Invocation::Check => check(flags, environment),
             Invocation::Schema => print(&format!("{:#}\n", config::schema())),
             Invocation::Version => print(&format!("{}\n", version::THIS)),
         }
@@ -122,16 +112,16 @@ async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<Ex
 }
 
 /// Surveys as a sweep does, but with one look: what is gone now is what a sweep would delete after the grace.
-async fn plan(config: Config, json: bool) -> anyhow::Result<ExitCode> {
+async fn plan(config: Config, output: Output) -> anyhow::Result<ExitCode> {
     let (objects, api) = (connect::objects(&config).await?, connect::api(&config.api)?);
     let now = Timestamp::now();
     let found = survey(&objects, &api, (&config.policy, &config.filter), &mut Strikes::default(), None, || now).await;
     let found = found.after_grace(now);
-    if json {
-        print(&format!("{:#}\n", report::json(&found, &config, now)))?;
-    } else {
-        print(&report::text(&found, true))?;
-    }
+    let text = match output {
+        Output::Text => report::text(&found, true),
+        Output::Json => format!("{:#}\n", report::json(&found, &config, now)),
+    };
+    print(&text)?;
     let is_proven = found.holds().iter().all(Hold::is_approvable);
     Ok(match found.plan.objects() {
         _ if !is_proven => ExitCode::from(HELD),
@@ -164,30 +154,36 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
     ))
 }
 
-async fn restore(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
-    let name = options.file.display();
-    let file = File::open(&options.file).with_context(|| format!("failed to open {name}"))?;
-    let deleted = Deleted::of(audit::read(BufReader::new(file)), &options.selection);
-    let deleted = deleted.with_context(|| format!("failed to read {name}"))?;
+async fn restore(
+    config: &Config,
+    file: &Path,
+    selection: &Selection,
+    keep_stamps: bool,
+    print: bool,
+) -> anyhow::Result<ExitCode> {
+    let name = file.display();
+    let lines = BufReader::new(File::open(file).with_context(|| format!("failed to open {name}"))?);
+    let deleted = Deleted::of(audit::read(lines), selection).with_context(|| format!("failed to read {name}"))?;
     let objects = connect::objects(config).await?;
-    let mut restorer = Restorer { objects: &objects, keep_stamps: options.keep_stamps, lines: std::io::stderr() };
-    let is_complete = if options.print {
-        restorer.print(&deleted, &mut std::io::stdout())?
-    } else {
-        restorer.restore(&deleted).await?
-    };
+    let mut restorer = Restorer { objects: &objects, keep_stamps, lines: std::io::stderr() };
+    let is_complete =
+        if print { restorer.print(&deleted, &mut std::io::stdout())? } else { restorer.restore(&deleted).await? };
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+async fn rbac(config: &Config, account: &Account) -> anyhow::Result<ExitCode> {
+    let served = connect::objects(config).await?.discover().await?;
+    for warning in rbac::warnings(&config.filter, &served.unread) {
+        writeln!(std::io::stderr(), "{warning}")?;
+    }
+    print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served.kinds, account))
+}
+
 async fn demo(scenario: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let text = match scenario {
-        None => scenario::play("the built-in scenario", scenario::DEMO).await?,
-        Some(file) => {
-            let name = file.display().to_string();
-            let text =
-                files::read_text(file, files::CONFIGURATION).with_context(|| format!("failed to read {name}"))?;
-            scenario::play(&name, &text).await?
-        }
+    let Some(file) = scenario else {
+        return print(&scenario::play("the built-in scenario", scenario::DEMO).await?);
     };
-    print(&text)
+    let name = file.display().to_string();
+    let text = files::read_text(file, files::CONFIGURATION).with_context(|| format!("failed to read {name}"))?;
+    print(&scenario::play(&name, &text).await?)
 }

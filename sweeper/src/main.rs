@@ -6,5 +6,5 @@ use hyperfleet_sweeper::{args, commands};
 use lifecycle_service::program;
 
 fn main() -> ExitCode {
-    program::run(args::parse, |invocation, environment| commands::run(invocation, &environment))
+    program::run(args::parse, |(invocation, flags), environment| commands::run(invocation, &flags, &environment))
 }

@@ -20,13 +20,16 @@ use crate::audit::{Action, Line, Record};
 use crate::objects::Objects;
 
 /// Which deleted objects to restore: those that satisfy every condition.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Selection {
-    /// Objects that a pass deleted by the plan with this hash.
+    /// Only objects that were deleted with this plan.
+    #[arg(long)]
     pub plan: Option<String>,
-    /// Objects of this API resource.
+    /// Only objects of this API resource.
+    #[arg(long, value_name = "ID")]
     pub resource_id: Option<String>,
-    /// The object that prints like this, such as `ConfigMap team/settings`.
+    /// Only this object, such as `ConfigMap team-a/settings`.
+    #[arg(long)]
     pub object: Option<String>,
 }
 

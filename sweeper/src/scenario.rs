@@ -11,13 +11,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Approval, Release, Strikes};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::act::Deleter;
+use crate::args::duration;
 use crate::audit::Audit;
 use crate::config::{Config, Environment, Flags, parse};
 use crate::report;
@@ -130,8 +130,7 @@ async fn play_pass(
 
 fn since(text: Option<&str>) -> anyhow::Result<Duration> {
     let Some(text) = text else { return Ok(Duration::ZERO) };
-    let nanoseconds = parse_nanoseconds(text, Units::Go).ok().and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
-    nanoseconds.map(Duration::from_nanos).with_context(|| format!("`after: {text}` is no duration, such as 30m"))
+    duration(text).map_err(|error| anyhow::anyhow!("`after: {text}` is no duration: {error}"))
 }
 
 #[cfg(test)]
