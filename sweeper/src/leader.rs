@@ -42,8 +42,6 @@ mod machine;
 mod record;
 mod settings;
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_errors::Chain;
@@ -70,8 +68,6 @@ pub struct Elector {
     object: ObjectRef,
     settings: Settings,
     identity: String,
-    /// A term that ends earlier counts as short.
-    short_term: Duration,
     states: watch::Sender<State>,
     permits: TaskTracker,
     /// The holder that was last logged.
@@ -83,19 +79,14 @@ pub struct Elector {
 impl Elector {
     /// Prepares the election; sends no request.
     ///
-    /// Each replica has its own `identity`, from [`identity`]. A term shorter than `short_term` is counted.
+    /// Each replica has its own `identity`, from [`identity`].
     ///
     /// The elector has a [`Cluster`] of its own without a rate limit, so that no other request delays a renewal.
     ///
     /// # Errors
     ///
     /// The Lease has no namespace.
-    pub fn new(
-        client: Client,
-        settings: Settings,
-        identity: String,
-        short_term: Duration,
-    ) -> Result<(Self, Leadership), NoNamespace> {
+    pub fn new(client: Client, settings: Settings, identity: String) -> Result<(Self, Leadership), NoNamespace> {
         let request_timeout = settings.request_timeout();
         let elector = Self {
             cluster: Cluster::new(
@@ -107,7 +98,6 @@ impl Elector {
             machine: Machine::new(settings.clone(), identity.clone(), Instant::now()),
             settings,
             identity,
-            short_term,
             states: watch::Sender::default(),
             permits: TaskTracker::new(),
             holder: String::new(),
@@ -201,14 +191,10 @@ impl Elector {
     }
 
     fn end(&mut self, open: &Open) {
-        let lasted = open.began.elapsed();
         let end = open.end.get_or_init(|| self.machine.end().clone());
-        self.states.send_modify(|state| {
-            state.open = None;
-            state.short_terms += u64::from(lasted < self.short_term);
-        });
+        self.states.send_modify(|state| state.open = None);
         self.guard = None;
-        let lasted_seconds = lasted.as_secs_f64();
+        let lasted_seconds = open.began.elapsed().as_secs_f64();
         tracing::info!(lease = %self.object, term = open.term, lasted_seconds, reason = %end, "Term ended");
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_api_client::lookup::Unknown;
+use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::{Hold, Keep, Verdict};
 use lifecycle_service::metrics::{self, Exposition, write};
 use lifecycle_service::version::Version;
@@ -91,7 +92,7 @@ pub struct Metrics {
     registry: Registry,
     leader: Gauge,
     term: Gauge,
-    short_terms: Gauge,
+    lasting_term: Gauge,
     candidates: Family<KindVerdict, Gauge>,
     inventory: Family<KindOnly, Gauge>,
     held: Family<Reason, Gauge>,
@@ -119,7 +120,7 @@ impl Metrics {
         let metrics = Self {
             leader: Gauge::default(),
             term: Gauge::default(),
-            short_terms: Gauge::default(),
+            lasting_term: Gauge::default(),
             candidates: Family::default(),
             inventory: Family::default(),
             held: Family::default(),
@@ -147,9 +148,9 @@ impl Metrics {
             metrics.term.clone(),
         );
         r.register(
-            "hyperfleet_sweeper_short_terms",
-            "Terms of this replica that ended before the grace, so that nothing could be deleted in them",
-            metrics.short_terms.clone(),
+            "hyperfleet_sweeper_lasting_term",
+            "The number of the last term of this replica that outlasted the grace; 0 if none did",
+            metrics.lasting_term.clone(),
         );
         r.register(
             "hyperfleet_sweeper_candidates",
@@ -168,7 +169,8 @@ impl Metrics {
         );
         r.register(
             "hyperfleet_sweeper_oldest_orphan_age_seconds",
-            "How long the API resource of the oldest known orphan has been gone; 0 without orphans",
+            "How long the API resource of the oldest orphan has been gone, as far as the term of this replica saw: a new \
+             term begins at 0; 0 without orphans as well",
             metrics.oldest_orphan.clone(),
         );
         r.register(
@@ -201,11 +203,10 @@ impl Metrics {
         Self { registry, ..metrics }
     }
 
-    /// Notes that this replica leads the term, or leads no longer, and how many of its terms were short.
-    pub fn lead(&self, term: Option<u32>, short_terms: u64) {
+    /// Notes that this replica leads the term, or leads no longer.
+    pub fn lead(&self, term: Option<u32>) {
         self.leader.set(i64::from(term.is_some()));
         self.term.set(term.map_or(0, i64::from));
-        self.short_terms.set(i64::try_from(short_terms).unwrap_or(i64::MAX));
         if term.is_none() {
             self.candidates.clear();
             self.inventory.clear();
@@ -214,24 +215,29 @@ impl Metrics {
         }
     }
 
+    /// Notes that the term has outlasted the grace, so that its passes can delete.
+    pub fn outlasted_grace(&self, term: u32) {
+        self.lasting_term.set(term.into());
+    }
+
     /// Notes what a pass found.
     pub fn surveyed(&self, survey: &Survey, now: Timestamp) {
         self.candidates.clear();
         self.inventory.clear();
         for (kind, objects) in &survey.kinds {
-            self.inventory.get_or_create(&KindOnly { kind: kind.kind.clone() }).inc_by(signed(*objects));
+            self.inventory.get_or_create(&KindOnly { kind: label(kind) }).inc_by(signed(*objects));
         }
-        let mut counts: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
+        let mut counts: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
         for ((kind, keep), objects) in &survey.kept {
-            *counts.entry((&kind.kind, keep.label())).or_default() += objects;
+            *counts.entry((label(kind), keep.label())).or_default() += objects;
         }
         for (candidate, verdict) in &survey.orphans {
             if *verdict == Verdict::Delete {
-                *counts.entry((&candidate.object.kind.kind, "delete")).or_default() += 1;
+                *counts.entry((label(&candidate.object.kind), "delete")).or_default() += 1;
             }
         }
         for ((kind, verdict), objects) in counts {
-            self.candidates.get_or_create(&KindVerdict { kind: kind.to_owned(), verdict }).set(signed(objects));
+            self.candidates.get_or_create(&KindVerdict { kind, verdict }).set(signed(objects));
         }
         for reason in Hold::LABELS {
             let is_held = survey.holds().iter().any(|hold| hold.label() == reason);
@@ -245,7 +251,7 @@ impl Metrics {
 
     /// Notes what became of one object that was due.
     pub fn attempted(&self, attempt: &Attempt<'_>) {
-        let kind = attempt.object.object.kind.kind.clone();
+        let kind = label(&attempt.object.object.kind);
         self.deletions.get_or_create(&KindOutcome { kind, outcome: attempt.outcome.label() }).inc();
     }
 
@@ -261,6 +267,12 @@ impl Metrics {
     pub fn expose(&self, format: Exposition) -> String {
         write(&self.registry, format)
     }
+}
+
+/// The kind with its group, as patterns of kinds write it: `batch/Job`, `core/Secret`.
+fn label(kind: &GroupVersionKind) -> String {
+    let group = if kind.group.is_empty() { "core" } else { &kind.group };
+    format!("{group}/{}", kind.kind)
 }
 
 fn signed(count: u64) -> i64 {

@@ -13,7 +13,7 @@ use lifecycle_core::sweep::{Approval, Strikes};
 use lifecycle_service::logging::Identity;
 use lifecycle_service::probes::Readiness;
 use lifecycle_service::servers::{serve_health, serve_metrics};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
@@ -42,9 +42,9 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let (elector, leadership) = elector(&sweeper.config).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     while let Some(Some(claim)) = stop.run_until_cancelled(leadership.claim()).await {
-        sweeper.metrics.lead(Some(claim.term()), leadership.short_terms());
+        sweeper.metrics.lead(Some(claim.term()));
         lead(&sweeper, &claim, &leadership).await;
-        sweeper.metrics.lead(None, leadership.short_terms());
+        sweeper.metrics.lead(None);
     }
     election.await.context("the election panicked")?;
     metrics.stop(DRAIN).await;
@@ -60,10 +60,13 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
         grace_seconds = grace.as_secs_f64(),
         "No object is deleted before this term has lasted for the grace"
     );
-    let mut strikes = Strikes::default();
+    let (began, mut strikes) = (Instant::now(), Strikes::default());
     while !claim.over().is_cancelled() {
         let approval = approval(leadership);
         let passed = sweeper.pass(&mut strikes, claim, approval.as_ref()).await;
+        if began.elapsed() >= grace {
+            sweeper.metrics.outlasted_grace(claim.term());
+        }
         let held =
             passed.survey.filter(|_| passed.result == PassResult::Held).map(|survey| survey.plan.hash().to_owned());
         let is_approved = async {
@@ -162,5 +165,5 @@ async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {
     let identity = identity(&Identity::of("sweeper").hostname);
     // A connection of its own: no list or deletion can delay a renewal.
     let client = connect::kubernetes(&config.kubernetes).await?;
-    Ok(Elector::new(client, config.lease.clone(), identity, config.policy.grace)?)
+    Ok(Elector::new(client, config.lease.clone(), identity)?)
 }

@@ -89,7 +89,7 @@ impl World {
             renew_deadline: Duration::from_secs(6),
             retry: Duration::from_millis(500),
         };
-        let (elector, leadership) = Elector::new(client, settings, identity.to_owned(), Duration::from_secs(3600))?;
+        let (elector, leadership) = Elector::new(client, settings, identity.to_owned())?;
         let stop = CancellationToken::new();
         Ok(Replica { leadership, task: tokio::spawn(elector.run(stop.clone())), stop })
     }
@@ -172,7 +172,6 @@ async fn cut_off_leader_steps_down_before_another_replica_leads() -> Result<()> 
     assert_eq!(end, End::Deadline);
     ensure!(began > ended, "the other replica led before the end of the term");
     assert_eq!(second.term(), first.term() + 1);
-    assert_eq!(cut_off.leadership.short_terms(), 1);
 
     proxy.heal();
     await_more(&proxy, "GET", 2).await?;

@@ -67,7 +67,6 @@ pub struct Lease {
 pub(super) struct State {
     pub(super) open: Option<Open>,
     pub(super) lease: Option<Lease>,
-    pub(super) short_terms: u64,
 }
 
 /// The term that this replica claims.
@@ -107,12 +106,6 @@ impl Leadership {
     #[must_use]
     pub fn lease(&self) -> Option<Lease> {
         self.0.borrow().lease.clone()
-    }
-
-    /// How many terms of this process were short.
-    #[must_use]
-    pub fn short_terms(&self) -> u64 {
-        self.0.borrow().short_terms
     }
 }
 

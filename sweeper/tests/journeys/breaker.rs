@@ -55,7 +55,7 @@ async fn api_that_lost_everything_is_held_until_a_person_approves_the_plan() -> 
 
     approve(&world, &sweeper, &[&plan]).await?;
     world.await_names(&[]).await?;
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"deleted\"} 2").await?;
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"deleted\"} 2").await?;
     ensure!(world.records("one")?.iter().all(|record| record["plan"] == *plan), "{:?}", world.records("one")?);
 
     // The approval lasts for an hour, and covers no other list.

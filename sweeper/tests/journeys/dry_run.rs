@@ -23,7 +23,7 @@ async fn dry_run_is_the_default_and_deletes_nothing() -> Result<()> {
     let pass = sweeper.await_passes(1).await?;
     assert_eq!((&pass["due"], &pass["result"]), (&json!(1), &json!("dry_run")), "{pass}");
     sweeper.await_metric("dry_run 1").await?;
-    sweeper.await_metric("candidates{kind=\"ConfigMap\",verdict=\"delete\"} 1").await?;
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"delete\"} 1").await?;
     world.assert_names(&["living", "orphan"]).await?;
     assert_eq!(world.kubernetes.count(&When::method("DELETE")), 0);
     assert!(world.events("orphan").await?.is_empty(), "nothing is announced");

@@ -21,7 +21,7 @@ async fn namesake_that_was_made_in_between_stays() -> Result<()> {
         let uid = world.replace("object", world.config_map("object", &id)).await?;
         gate.release();
         let outcome = if moment == "GET" { "kept" } else { "changed" };
-        sweeper.await_metric(&format!("deletions_total{{kind=\"ConfigMap\",outcome=\"{outcome}\"}} 1")).await?;
+        sweeper.await_metric(&format!("deletions_total{{kind=\"core/ConfigMap\",outcome=\"{outcome}\"}} 1")).await?;
         let pass = sweeper.await_passes(2).await?;
         assert_eq!(pass["orphans"], 0, "{moment}: {pass}");
         let live = world.objects.get("object").await?.metadata.uid;
@@ -41,7 +41,7 @@ async fn object_that_lost_its_label_in_between_stays() -> Result<()> {
         world.patch("object", &json!({ "metadata": { "labels": { "hyperfleet.io/adapter": null } } })).await?;
         gate.release();
         let outcome = if moment == "GET" { "kept" } else { "changed" };
-        sweeper.await_metric(&format!("deletions_total{{kind=\"ConfigMap\",outcome=\"{outcome}\"}} 1")).await?;
+        sweeper.await_metric(&format!("deletions_total{{kind=\"core/ConfigMap\",outcome=\"{outcome}\"}} 1")).await?;
         let pass = sweeper.await_passes(2).await?;
         assert_eq!(pass["inventory"], 0, "{moment}: {pass}");
         world.objects.get("object").await.context(moment)?;
@@ -60,7 +60,7 @@ async fn object_that_an_adapter_wrote_in_between_begins_anew() -> Result<()> {
     world.api.put_cluster(&id, 2);
     world.patch("object", &json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "2" } } })).await?;
     gate.release();
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"kept\"} 1").await?;
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"kept\"} 1").await?;
     let pass = sweeper.await_passes(2).await?;
     ensure!(pass["orphans"] == 0 && pass["inventory"] == 1, "{pass}");
     world.assert_names(&["object"]).await
@@ -72,7 +72,7 @@ async fn deletion_whose_answer_is_lost_counts_as_uncertain() -> Result<()> {
     world.orphan("object").await?;
     world.kubernetes.inject(world.request("DELETE", "object"), Fault::ResetAfter);
     let sweeper = world.sweeper()?.run()?;
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"uncertain\"} 1").await?;
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"uncertain\"} 1").await?;
     sweeper.await_metric("passes_total{result=\"failed\"} 1").await?;
     let pass = sweeper.await_passes(1).await?;
     assert_eq!((&pass["inventory"], &pass["result"]), (&json!(0), &json!("done")), "{pass}");

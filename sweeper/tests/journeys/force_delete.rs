@@ -40,9 +40,10 @@ async fn orphans_of_a_force_deleted_cluster_go_after_two_passes() -> Result<()> 
     ensure!(!before["gone_since"].is_null(), "{before}");
     assert_eq!(world.records("living")?, Vec::<Value>::new());
 
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"deleted\"} 2").await?;
-    sweeper.await_metric("candidates{kind=\"ConfigMap\",verdict=\"owner_exists\"} 1").await?;
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"deleted\"} 2").await?;
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"owner_exists\"} 1").await?;
     sweeper.await_metric("leader 1").await?;
+    sweeper.await_metric("lasting_term 1").await?;
 
     sweeper.stop().await?;
     let lease = world.lease().await?.spec.context("the spec")?;
@@ -58,6 +59,7 @@ async fn cluster_that_comes_back_within_the_grace_keeps_its_objects() -> Result<
     sweeper.await_log("an orphan", |entry| entry["orphans"] == 1).await?;
     world.api.put_cluster(&id, 1);
     sweeper.await_metric("oldest_orphan_age_seconds 0.0").await?;
+    sweeper.await_metric("lasting_term 0").await?;
     let pass = sweeper.await_passes(1).await?;
     assert_eq!(pass["orphans"], 0, "{pass}");
     world.assert_names(&["object"]).await
@@ -72,7 +74,7 @@ async fn deletion_waits_for_a_finalizer_without_asking_again() -> Result<()> {
     world.create(guarded).await?;
     world.force_delete(&id).await?;
     let sweeper = world.sweeper()?.run()?;
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"terminating\"} 1").await?;
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"terminating\"} 1").await?;
     let pass = sweeper.await_passes(2).await?;
     assert_eq!(pass["due"], 0, "what is terminating is left to Kubernetes: {pass}");
     world.assert_names(&["guarded"]).await?;
@@ -88,5 +90,5 @@ async fn deletion_waits_for_a_finalizer_without_asking_again() -> Result<()> {
         Ok(())
     })
     .await?;
-    sweeper.await_metric("deletions_total{kind=\"ConfigMap\",outcome=\"terminating\"} 1").await
+    sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"terminating\"} 1").await
 }

@@ -184,5 +184,5 @@ async fn resource_id_that_is_no_uuid_is_never_asked_for() -> Result<()> {
     sweeper.await_passes(2).await?;
     world.assert_names(&["named"]).await?;
     ensure!(!world.api.lines().iter().any(|line| line.contains("my-cluster")), "{:?}", world.api.lines());
-    sweeper.await_metric("candidates{kind=\"ConfigMap\",verdict=\"odd_resource_id\"} 1").await
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"odd_resource_id\"} 1").await
 }
