@@ -43,7 +43,7 @@ async fn orphans_of_a_force_deleted_cluster_go_after_two_passes() -> Result<()> 
     sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"deleted\"} 2").await?;
     sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"owner_exists\"} 1").await?;
     sweeper.await_metric("leader 1").await?;
-    sweeper.await_metric("lasting_term 1").await?;
+    sweeper.await_metric("lasting_term 2").await?;
 
     sweeper.stop().await?;
     let lease = world.lease().await?.spec.context("the spec")?;
