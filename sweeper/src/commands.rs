@@ -134,7 +134,7 @@ async fn plan(config: Config, output: Output) -> anyhow::Result<ExitCode> {
 async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         plan.len() == 32 && plan.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')),
-        "{plan:?} is no plan: copy the 32 hexadecimal digits that the leader logs, or that `sweeper plan` prints"
+        "{plan:?} is no plan: copy the 32 hexadecimal digits that the leader logs"
     );
     let object = config.lease.object()?;
     let cluster =
@@ -149,7 +149,7 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
         .await?
         .with_context(|| format!("{object} was deleted"))?;
     print(&format!(
-        "approved {plan} until {}; the leader deletes exactly these objects in its next pass\n",
+        "approved {plan} until {}: unless `dry_run` is set, the leader deletes these objects in the next pass that finds exactly this plan\n",
         approval.expires
     ))
 }

@@ -164,7 +164,7 @@ impl Metrics {
         );
         r.register(
             "hyperfleet_sweeper_held",
-            "1 for each reason for which the last pass deleted nothing, 0 for the others",
+            "1 for each reason against any deletion in the last pass, even if a person approved its plan; 0 for the others",
             metrics.held.clone(),
         );
         r.register(

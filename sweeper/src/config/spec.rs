@@ -100,7 +100,7 @@ pub struct ApiSpec {
     /// The time limit of one request; 10s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub timeout: Option<DurationText>,
-    /// A file that contains the bearer token of each request; none by default. The sweeper reads it again when it changes.
+    /// A file that contains the bearer token of each request; none by default. The sweeper reads it again when it changes. The token has to be able to read every resource: one that it may not see looks deleted.
     pub token_file: Option<String>,
     /// The most requests in one second; 50 by default.
     pub requests_per_second: Option<u32>,
