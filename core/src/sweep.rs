@@ -1,16 +1,16 @@
 //! Decides which objects the sweeper deletes.
 //!
-//! In: labelled objects as [`Candidate`]s, and for each API resource that they name the API's own
-//! [`OwnerAnswer`]. Out: a [`Verdict`] for each candidate, then for the pass as a whole a [`Release`]: go, or hold
-//! with reasons. Fails: never; whatever is unknown keeps the object.
+//! In: what a pass read ([`Reading`]): labelled objects as [`Candidate`]s, and for each API resource that they name the
+//! API's own [`OwnerAnswer`]. Out: a [`Judgement`]: a [`Verdict`] for each candidate, and the reasons to hold the pass; then
+//! with a person's approval a [`Release`]. Fails: never; whatever is unknown keeps the object.
 //!
 //! An object is deleted only if all of this is true:
 //!
 //! 1. [`judge`]: the object's labels name an adapter of this installation and an API resource; the API itself
 //!    said that the resource does not exist, now and at least [`Policy::grace`] ago ([`Strikes`]); and neither
 //!    Kubernetes, nor another owner, nor a person has a claim on the object.
-//! 2. [`release()`]: few enough objects are orphans, the inventory is complete, and no object shows that the API
-//!    lost its memory ([`Census::newer_than_owner`]); or a person approved exactly this [`SweepPlan`].
+//! 2. [`release()`]: few enough objects are orphans, the inventory is complete, and no object shows or showed that the
+//!    API lost its memory ([`Census::newer_than_owner`]); or a person approved exactly this [`SweepPlan`].
 //! 3. [`recheck`]: the object, read again just before the deletion, still is what was judged.
 //!
 //! | module | idea |
@@ -18,13 +18,17 @@
 //! | [`candidate`] | what the sweeper reads from an object's metadata |
 //! | [`kinds`] | patterns by which a configuration names kinds |
 //! | [`census`] | counts of a pass, and what each API resource's objects say about it |
-//! | [`strikes`] | since when each object's owner is known to be gone |
+//! | [`contents`] | what Kubernetes would delete along with an object |
+//! | [`strikes`] | what passes remember: since when each object's owner is gone, and doubts about the API |
 //! | [`verdict`] | the judgement of one object, and its reasons |
+//! | [`judgement`] | the judgement of all objects of a pass |
 //! | [`release`](mod@release) | the judgement of the pass: limits, evidence against the API, approval |
 //! | [`plan`] | the list of objects to delete, and its hash |
 
 pub mod candidate;
 pub mod census;
+pub mod contents;
+pub mod judgement;
 pub mod kinds;
 pub mod plan;
 pub mod release;
@@ -34,10 +38,13 @@ pub mod verdict;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use regex::Regex;
 
 pub use self::candidate::Candidate;
 pub use self::census::Census;
+pub use self::contents::Contents;
+pub use self::judgement::{Judgement, Reading};
 pub use self::kinds::KindPattern;
 pub use self::plan::SweepPlan;
 pub use self::release::{Approval, Hold, Release, release};
@@ -95,6 +102,16 @@ pub enum OwnerAnswer {
     Gone,
     /// No answer proves either.
     Unknown,
+}
+
+/// When a pass asked the API. A resource that two passes found gone was gone for at least the time from the last answer of
+/// the first to the first question of the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// Before the first question.
+    pub from: Timestamp,
+    /// After the last answer.
+    pub until: Timestamp,
 }
 
 #[cfg(test)]

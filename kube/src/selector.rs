@@ -1,6 +1,6 @@
 //! Label selectors, by which lists choose objects.
 //!
-//! In: labels, or one label and its possible values. Out: the selector's text. Fails: with a message, if the
+//! In: labels, or one label's key. Out: the selector's text. Fails: with a message, if the
 //! selector would choose every object or the text would have another meaning. Pure.
 
 use std::collections::BTreeMap;
@@ -12,11 +12,6 @@ pub enum Selector<'a> {
     Labels(&'a BTreeMap<String, String>),
     /// Objects that carry a label of this key, whatever its value.
     Exists(&'a str),
-    /// Objects whose label of this key has one of these values; at least one.
-    ///
-    /// The request's URL holds all values, and servers limit URLs to some kilobytes: choose among many values by
-    /// several lists.
-    In(&'a str, &'a [&'a str]),
 }
 
 impl Selector<'_> {
@@ -32,11 +27,6 @@ impl Selector<'_> {
                 Ok(requirements?.join(","))
             }
             Self::Exists(key) => checked_key(key).map(str::to_owned),
-            Self::In(key, []) => Err(format!("the selector has no value of label {key}")),
-            Self::In(key, values) => {
-                let values: Result<Vec<_>, String> = values.iter().map(|value| checked_value(key, value)).collect();
-                Ok(format!("{} in ({})", checked_key(key)?, values?.join(",")))
-            }
         }
     }
 }
@@ -78,12 +68,6 @@ mod tests {
             ("no value at all", Selector::Exists("!a"), Err("\"!a\" cannot be a label's key")),
             ("an empty key with any value", Selector::Exists(""), Err("\"\" cannot be a label's key")),
             ("two requirements in a key", Selector::Exists("a,b"), Err("\"a,b\" cannot be a label's key")),
-            ("one value", Selector::In("a/x", &["1"]), Ok("a/x in (1)")),
-            ("two values in their order", Selector::In("a", &["2", "1"]), Ok("a in (2,1)")),
-            ("none of no values", Selector::In("a", &[]), Err("the selector has no value of label a")),
-            ("two values in one", Selector::In("a", &["0", "1,b=2"]), Err(second)),
-            ("the end of the values", Selector::In("a", &["1)"]), Err("\"1)\" cannot be the value of label a")),
-            ("another operator", Selector::In("a notin", &["1"]), Err("\"a notin\" cannot be a label's key")),
         ];
         for (name, selector, expected) in cases {
             assert_eq!(selector.text(), expected.map(str::to_owned).map_err(str::to_owned), "{name}");
@@ -96,15 +80,6 @@ mod tests {
             if let Ok(text) = Selector::Labels(&labels).text() {
                 prop_assert_eq!(text.split(',').count(), labels.len());
                 prop_assert_eq!(text.matches('=').count(), labels.len());
-            }
-        }
-
-        #[test]
-        fn set_has_exactly_its_values(key in "[a-z,()! =]{1,3}", values in proptest::collection::vec("[a,()! =]{0,3}", 1..4)) {
-            let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            if let Ok(text) = Selector::In(&key, &values).text() {
-                let set = text.strip_prefix(&format!("{key} in (")).and_then(|rest| rest.strip_suffix(')'));
-                prop_assert_eq!(set.map(|set| set.split(',').collect::<Vec<_>>()), Some(values));
             }
         }
     }

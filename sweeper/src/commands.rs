@@ -114,15 +114,17 @@ async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<Ex
 /// Surveys as a sweep does, but with one look: what is gone now is what a sweep would delete after the grace.
 async fn plan(config: Config, output: Output) -> anyhow::Result<ExitCode> {
     let (objects, api) = (connect::objects(&config).await?, connect::api(&config.api)?);
+    let policy = (&config.policy, &config.filter);
+    let found = survey(&objects, &api, policy, &mut Strikes::default(), || None, Timestamp::now).await;
+    // After the last answer, from which the file's grace counts.
     let now = Timestamp::now();
-    let found = survey(&objects, &api, (&config.policy, &config.filter), &mut Strikes::default(), None, || now).await;
     let found = found.after_grace(now);
     let text = match output {
         Output::Text => report::text(&found, true),
         Output::Json => format!("{:#}\n", report::json(&found, &config, now)),
     };
     print(&text)?;
-    let is_proven = found.holds().iter().all(Hold::is_approvable);
+    let is_proven = found.plan.holds().iter().all(Hold::is_approvable);
     Ok(match found.plan.objects() {
         _ if !is_proven => ExitCode::from(HELD),
         [] => ExitCode::SUCCESS,

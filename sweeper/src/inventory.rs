@@ -1,23 +1,24 @@
 //! Takes the inventory: every object with the label `hyperfleet.io/adapter`, of every kind that may be swept.
 //!
-//! In: the cluster, and patterns of kinds. Out: a [`Census`], which holds no object; later the objects of the API
-//! resources that are gone. Fails: never as a whole. Each kind and group that could not be read is named in
-//! [`Inventory::unread`], and a pass with an incomplete inventory deletes nothing.
+//! In: the cluster, and patterns of kinds. Out: a [`Census`], which holds no object; if API resources are gone, by a second
+//! look at everything, their objects and what would go with them. Fails: never as a whole. Each kind and group that could
+//! not be read is named in [`Inventory::unread`], and a pass with an incomplete inventory deletes nothing.
+//!
+//! A list of only some API resources' objects would cost the API server as much as a list of all, which it has to look
+//! through; and it would not show what lives in a namespace, or names an orphan as its owner.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::sweep::{Candidate, Census, KindPattern, Policy};
+use lifecycle_core::sweep::verdict::identified;
+use lifecycle_core::sweep::{Candidate, Census, Contents, KindPattern, Policy};
 use lifecycle_kube::{ServedKind, UnreadGroup};
 
-use crate::objects::{Labelled, Objects};
+use crate::objects::Objects;
 
 /// How many kinds are listed concurrently: enough to hide the server's latency, few enough not to load it.
 const KINDS_AT_ONCE: usize = 4;
-
-/// How many ids one label selector names: 50 UUIDs are 2 kB of a URL, and proxies limit a URL to 4 to 8 kB.
-const IDS_PER_LIST: usize = 50;
 
 /// Which kinds the sweeper lists.
 #[derive(Debug, Clone, Default)]
@@ -68,38 +69,48 @@ impl Inventory {
         let mut unread: Vec<_> = unread.collect();
         let kinds: Vec<_> = discovery.kinds.into_iter().filter(|served| filter.selects(served)).collect();
 
-        let census = RefCell::new(Census::default());
-        let lists = stream::iter(&kinds).map(async |served| {
-            let index = census.borrow_mut().add_kind(served.kind.clone(), served.plural.clone());
-            let mut add = |candidate: Candidate| census.borrow_mut().add(index, &candidate, policy);
-            objects.list(served, Labelled::ByAnyAdapter, &mut add).await
-        });
-        let results: Vec<_> = lists.buffered(KINDS_AT_ONCE).collect().await;
-        unread.extend(results.into_iter().filter_map(Result::err).map(|error| error.to_string()));
-        Self { census: census.into_inner(), unread, kinds }
+        let mut census = Census::of(kinds.iter().map(|served| served.kind.clone()));
+        unread.extend(list(objects, &kinds, |kind, candidate| census.add(kind, &candidate, policy)).await);
+        Self { census, unread, kinds }
     }
 
-    /// Lists the objects of these API resources, each once, and notes kinds that cannot be read.
-    pub async fn objects_of(&mut self, objects: &impl Objects, owners: &BTreeSet<&str>) -> Vec<Candidate> {
-        let kinds = self.census.kinds_of(owners);
-        let served: Vec<_> = self.kinds.iter().filter(|served| kinds.contains(&served.kind)).collect();
-        let owners: Vec<_> = owners.iter().copied().collect();
-        let lists = served.iter().flat_map(|served| owners.chunks(IDS_PER_LIST).map(move |ids| (*served, ids)));
-
+    /// Lists all objects once more, and finds those whose API resource is gone, each once. Notes kinds that cannot be read.
+    pub async fn look_again(
+        &mut self,
+        objects: &impl Objects,
+        policy: &Policy,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> Found {
+        let definition = |served: &ServedKind| format!("{}.{}", served.plural, served.kind.group);
+        let (mut contents, mut candidates) = (Contents::of(self.kinds.iter().map(definition)), Vec::new());
         // Two groups can serve the same object, such as an Event.
-        let found = RefCell::new((BTreeSet::new(), Vec::new()));
-        let lists = stream::iter(lists).map(async |(served, ids)| {
-            let mut add = |candidate: Candidate| {
-                let (uids, candidates) = &mut *found.borrow_mut();
-                // A server that ignores the selector must not widen what is judged.
-                if ids.contains(&candidate.resource_id.as_str()) && uids.insert(candidate.uid.clone()) {
-                    candidates.push(candidate);
-                }
-            };
-            objects.list(served, Labelled::ForResources(ids), &mut add).await
-        });
-        let results: Vec<_> = lists.buffered(KINDS_AT_ONCE).collect().await;
-        self.unread.extend(results.into_iter().filter_map(Result::err).map(|error| error.to_string()));
-        found.into_inner().1
+        let mut uids = BTreeSet::new();
+        let each = |kind: usize, candidate: Candidate| {
+            let names_gone = is_gone(&candidate.resource_id);
+            contents.add(kind, &candidate, names_gone && identified(&candidate, policy).is_ok());
+            if names_gone && uids.insert(candidate.uid.clone()) {
+                candidates.push(candidate);
+            }
+        };
+        self.unread.extend(list(objects, &self.kinds, each).await);
+        Found { contents, candidates }
     }
+}
+
+/// What the second look found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The objects whose API resource is gone.
+    pub candidates: Vec<Candidate>,
+    /// What would go with them.
+    pub contents: Contents,
+}
+
+/// Passes the labelled objects of each kind to `each`, with the kind's index; returns the errors.
+async fn list(objects: &impl Objects, kinds: &[ServedKind], each: impl FnMut(usize, Candidate)) -> Vec<String> {
+    let each = RefCell::new(each);
+    let lists = stream::iter(kinds.iter().enumerate())
+        .map(async |(index, served)| objects.list(served, &mut |candidate| each.borrow_mut()(index, candidate)).await);
+    let results: Vec<_> = lists.buffered(KINDS_AT_ONCE).collect().await;
+    results.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect()
 }

@@ -11,7 +11,7 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_kube::{Cluster, Deletion, Discovery, Error, Fence, Form, Selector, ServedKind};
 use serde_json::Value;
 
-use crate::objects::{Labelled, Objects};
+use crate::objects::Objects;
 
 /// The objects of one API server.
 #[derive(Clone)]
@@ -32,16 +32,8 @@ impl Objects for KubeObjects {
         self.cluster.discover().await
     }
 
-    async fn list(
-        &self,
-        kind: &ServedKind,
-        labelled: Labelled<'_>,
-        each: &mut dyn FnMut(Candidate),
-    ) -> Result<(), Error> {
-        let selector = match labelled {
-            Labelled::ByAnyAdapter => Selector::Exists(keys::ADAPTER),
-            Labelled::ForResources(ids) => Selector::In(keys::RESOURCE_ID, ids),
-        };
+    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        let selector = Selector::Exists(keys::ADAPTER);
         let mut pages = self.cluster.list(&kind.kind, None, selector, Form::MetadataOnly)?;
         while let Some(page) = pages.next().await? {
             for object in page {

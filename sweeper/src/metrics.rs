@@ -240,7 +240,7 @@ impl Metrics {
             self.candidates.get_or_create(&KindVerdict { kind, verdict }).set(signed(objects));
         }
         for reason in Hold::LABELS {
-            let is_held = survey.holds().iter().any(|hold| hold.label() == reason);
+            let is_held = survey.plan.holds().iter().any(|hold| hold.label() == reason);
             self.held.get_or_create(&Reason { reason }).set(i64::from(is_held));
         }
         for (reason, answers) in &survey.unknown {

@@ -7,15 +7,6 @@ use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
 use serde_json::Value;
 
-/// Which labelled objects a list returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Labelled<'a> {
-    /// Every object with the label `hyperfleet.io/adapter`, whatever its value.
-    ByAnyAdapter,
-    /// Objects whose label `hyperfleet.io/resource-id` is one of these.
-    ForResources(&'a [&'a str]),
-}
-
 /// A cluster.
 #[expect(async_fn_in_trait, reason = "a pass runs on one thread, so its futures need not be Send")]
 pub trait Objects {
@@ -26,17 +17,13 @@ pub trait Objects {
     /// The kinds cannot be listed. A group that cannot be read is not an error: see [`Discovery::unread`].
     async fn discover(&self) -> Result<Discovery, Error>;
 
-    /// Passes the labelled objects of a kind, in all namespaces, to `each`; holds one page at a time.
+    /// Passes the objects of a kind that have the label `hyperfleet.io/adapter`, whatever its value, in all namespaces, to
+    /// `each`; holds one page at a time.
     ///
     /// # Errors
     ///
     /// A page could not be read. `each` may have seen objects of earlier pages.
-    async fn list(
-        &self,
-        kind: &ServedKind,
-        labelled: Labelled<'_>,
-        each: &mut dyn FnMut(Candidate),
-    ) -> Result<(), Error>;
+    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error>;
 
     /// Reads one object with all its fields; `None` if it does not exist.
     ///

@@ -69,7 +69,7 @@ pub struct Passed {
 impl<O: Objects, A: Api> Sweeper<O, A> {
     /// Surveys the cluster, and deletes what is due if that is released. Each log line of a pass has the field `term`.
     #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
-    pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, approval: Option<&Approval>) -> Passed {
+    pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, approval: impl Fn() -> Option<Approval>) -> Passed {
         let began = Instant::now();
         let policy = (&self.config.policy, &self.config.filter);
         let survey = survey(&self.objects, &self.api, policy, strikes, approval, || self.clock.now());
@@ -84,12 +84,18 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
+        if let Some(survey) = &survey
+            && survey.release == Release::Approved
+            && !self.config.dry_run
+        {
+            strikes.settle(&survey.plan);
+        }
         Passed { survey, result }
     }
 
     /// Deletes what is due, unless the pass is held or only reports.
     async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim) -> PassResult {
-        if matches!(survey.release, Release::Held(_)) {
+        if survey.release == Release::Held {
             return PassResult::Held;
         }
         if survey.plan.objects().is_empty() {
@@ -140,10 +146,12 @@ fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
         let (object, resource_id) = (&candidate.object, &candidate.resource_id);
         tracing::debug!(%object, resource_id, ?verdict, "Orphan");
     }
-    for hold in survey.holds() {
+    let holds = survey.plan.holds();
+    for hold in holds {
         tracing::error!(reason = hold.label(), due, "Nothing is deleted: {hold}");
     }
-    if result == PassResult::Held && due > 0 && survey.holds().iter().all(Hold::is_approvable) {
+    let can_be_approved = due > 0 || holds.iter().all(|hold| matches!(hold, Hold::Earlier(_)));
+    if result == PassResult::Held && can_be_approved && holds.iter().all(Hold::is_approvable) {
         tracing::error!(plan, due, "To delete these objects all the same: sweeper approve {plan}");
     }
 }

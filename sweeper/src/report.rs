@@ -48,8 +48,8 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
         "api": config.api.base_url,
         "adapters": config.policy.adapters,
         "plan": survey.plan.hash(),
-        "released": !matches!(survey.release, Release::Held(_)),
-        "holds": survey.holds().iter().map(Hold::to_string).collect::<Vec<_>>(),
+        "released": survey.release != Release::Held,
+        "holds": survey.plan.holds().iter().map(Hold::to_string).collect::<Vec<_>>(),
         "inventory": survey.inventory,
         "owners": survey.owners,
         "objects": objects.collect::<Vec<_>>(),
@@ -163,8 +163,9 @@ fn ending(survey: &Survey, would: bool) -> String {
     match &survey.release {
         Release::Go if count == 0 => "\nnothing is due\n".to_owned(),
         Release::Go => format!("\nplan {hash}: {count} object(s) {would}deleted\n"),
-        Release::Approved(_) => format!("\nplan {hash}, which a person approved: {count} object(s) {would}deleted\n"),
-        Release::Held(holds) => {
+        Release::Approved => format!("\nplan {hash}, which a person approved: {count} object(s) {would}deleted\n"),
+        Release::Held => {
+            let holds = survey.plan.holds();
             let mut text = String::new();
             for hold in holds {
                 let _ = write!(text, "\nnothing is deleted: {hold}");

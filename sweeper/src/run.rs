@@ -63,7 +63,7 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
     let (began, mut strikes) = (Instant::now(), Strikes::default());
     while !claim.over().is_cancelled() {
         let approval = approval(leadership);
-        let passed = sweeper.pass(&mut strikes, claim, approval.as_ref()).await;
+        let passed = sweeper.pass(&mut strikes, claim, || self::approval(leadership)).await;
         if began.elapsed() >= grace {
             sweeper.metrics.outlasted_grace(claim.term());
         }
@@ -144,7 +144,7 @@ async fn look(
     claim: &Claim,
     strikes: &mut Strikes,
 ) -> anyhow::Result<PassResult> {
-    let passed = sweeper.pass(strikes, claim, approval(leadership).as_ref()).await;
+    let passed = sweeper.pass(strikes, claim, || approval(leadership)).await;
     let survey = passed
         .survey
         .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;

@@ -103,9 +103,9 @@ async fn play_pass(
     now: Timestamp,
     out: &mut String,
 ) -> Option<String> {
-    let found = survey(world, world, (&config.policy, &config.filter), strikes, approval, || now).await;
+    let found = survey(world, world, (&config.policy, &config.filter), strikes, || approval.cloned(), || now).await;
     out.push_str(&report::text(&found, config.dry_run));
-    if matches!(found.release, Release::Held(_)) {
+    if found.release == Release::Held {
         return Some(found.plan.hash().to_owned());
     }
     if !config.dry_run {
@@ -120,9 +120,11 @@ async fn play_pass(
             term: 1,
             clock: || START,
         };
-        let mut attempts = std::pin::pin!(deleter.delete_all(&found.plan, strikes));
-        while let Some(attempt) = attempts.next().await {
+        for attempt in deleter.delete_all(&found.plan, strikes).collect::<Vec<_>>().await {
             let _ = writeln!(out, "{}: {}", attempt.object.object, attempt.outcome);
+        }
+        if found.release == Release::Approved {
+            strikes.settle(&found.plan);
         }
     }
     None

@@ -18,7 +18,7 @@ use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::objects::{Labelled, Objects};
+use crate::objects::Objects;
 
 /// A cluster and an API.
 #[derive(Debug, Default)]
@@ -87,20 +87,10 @@ impl Objects for World {
         Ok(Discovery { kinds, unread: Vec::new() })
     }
 
-    async fn list(
-        &self,
-        kind: &ServedKind,
-        labelled: Labelled<'_>,
-        each: &mut dyn FnMut(Candidate),
-    ) -> Result<(), Error> {
+    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         for object in &self.state().objects {
             let candidate = Candidate::of(object, Destination::ThisCluster);
-            let is_listed = is_same_kind(&candidate.object.kind, &kind.kind)
-                && match labelled {
-                    Labelled::ByAnyAdapter => !candidate.adapter.is_empty(),
-                    Labelled::ForResources(ids) => ids.contains(&candidate.resource_id.as_str()),
-                };
-            if is_listed {
+            if is_same_kind(&candidate.object.kind, &kind.kind) && !candidate.adapter.is_empty() {
                 each(candidate);
             }
         }

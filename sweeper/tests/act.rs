@@ -106,8 +106,10 @@ impl World {
             concurrency: NonZeroUsize::MIN.saturating_add(3),
             clock: Timestamp::now,
         };
-        let plan =
-            SweepPlan::new(judged.iter().map(|object| Candidate::of(object, Destination::ThisCluster)).collect());
+        let plan = SweepPlan::new(
+            judged.iter().map(|object| Candidate::of(object, Destination::ThisCluster)).collect(),
+            Vec::new(),
+        );
         let strikes = Strikes::default();
         let attempts: Vec<_> = deleter.delete_all(&plan, &strikes).collect().await;
         Ok(attempts.into_iter().map(|attempt| (attempt.object.object.kind.kind.clone(), attempt.outcome)).collect())

@@ -28,8 +28,8 @@ pub struct Candidate {
     pub created: Option<Timestamp>,
     /// Whether the object is being deleted.
     pub is_terminating: bool,
-    /// Whether another Kubernetes object owns it.
-    pub has_owner: bool,
+    /// The UIDs of the Kubernetes objects that own it; an owner that cannot be read counts with an empty UID.
+    pub owners: Vec<String>,
     /// Whether an adapter disowned it.
     pub is_disowned: bool,
     /// The annotation `hyperfleet.io/ownership-proof`.
@@ -57,8 +57,14 @@ impl Candidate {
                 .unwrap_or_default(),
             created: metadata.get("creationTimestamp").and_then(Value::as_str).and_then(|created| created.parse().ok()),
             is_terminating: is_set("deletionTimestamp"),
-            has_owner: is_set("ownerReferences")
-                && metadata["ownerReferences"].as_array().is_none_or(|owners| !owners.is_empty()),
+            owners: match metadata.get("ownerReferences") {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::Array(owners)) => {
+                    let uid = |owner: &Value| owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+                    owners.iter().map(uid).collect()
+                }
+                Some(_) => vec![String::new()],
+            },
             is_disowned: metadata.get("labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some()),
             proof: annotation(keys::OWNERSHIP_PROOF).map(str::to_owned),
         }

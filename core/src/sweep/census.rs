@@ -2,9 +2,9 @@
 //!
 //! In: every labelled object, one after the other; then the API's answers. Out: the ids to ask the API about, counts
 //! by kind and verdict, and the API resources that are older than their objects. Fails: never. Keeps no object: its
-//! size depends on the number of kinds, namespaces and API resources.
+//! size depends on the number of kinds and API resources.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::verdict::{identified, unclaimed};
 use super::{Candidate, Keep, OwnerAnswer, Policy};
@@ -14,20 +14,12 @@ use crate::object_ref::ObjectRef;
 /// The counts of one pass.
 #[derive(Debug, Clone, Default)]
 pub struct Census {
-    kinds: Vec<Kind>,
+    /// The kinds, each with its number of labelled objects of any adapter.
+    kinds: Vec<(GroupVersionKind, u64)>,
     owners: BTreeMap<String, Owner>,
-    /// How many labelled objects of any adapter live in each namespace.
-    namespaces: BTreeMap<String, u64>,
     unidentified: BTreeMap<(usize, Keep), u64>,
     inventory: u64,
     sweepable: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Kind {
-    kind: GroupVersionKind,
-    plural: String,
-    objects: u64,
 }
 
 /// What the objects of one API resource say about it.
@@ -37,6 +29,8 @@ struct Owner {
     newest: Option<(Generation, ObjectRef)>,
     /// How many objects of each kind name the resource, by the kind's index.
     objects: BTreeMap<usize, u64>,
+    /// How many objects would be orphans without the resource.
+    sweepable: u64,
 }
 
 /// An object that was made for a newer generation of its API resource than the API has.
@@ -53,19 +47,15 @@ pub struct Newer {
 }
 
 impl Census {
-    /// Announces a kind; returns the index by which [`add`](Self::add) names it.
-    pub fn add_kind(&mut self, kind: GroupVersionKind, plural: String) -> usize {
-        self.kinds.push(Kind { kind, plural, objects: 0 });
-        self.kinds.len() - 1
+    /// Begins a census of these kinds, which [`add`](Self::add) names by their index.
+    pub fn of(kinds: impl IntoIterator<Item = GroupVersionKind>) -> Self {
+        Self { kinds: kinds.into_iter().map(|kind| (kind, 0)).collect(), ..Self::default() }
     }
 
     /// Counts one object of the kind with this index.
     pub fn add(&mut self, kind: usize, candidate: &Candidate, policy: &Policy) {
-        if let Some(kind) = self.kinds.get_mut(kind) {
-            kind.objects += 1;
-        }
-        if let Some(namespace) = &candidate.object.namespace {
-            *self.namespaces.entry(namespace.clone()).or_default() += 1;
+        if let Some((_, objects)) = self.kinds.get_mut(kind) {
+            *objects += 1;
         }
         if let Err(keep) = identified(candidate, policy) {
             *self.unidentified.entry((kind, keep)).or_default() += 1;
@@ -73,12 +63,14 @@ impl Census {
             return;
         }
         self.inventory += 1;
-        self.sweepable += u64::from(unclaimed(candidate, policy).is_ok());
+        let sweepable = u64::from(unclaimed(candidate, policy).is_ok());
+        self.sweepable += sweepable;
         if !self.owners.contains_key(&candidate.resource_id) {
             self.owners.insert(candidate.resource_id.clone(), Owner::default());
         }
         let Some(owner) = self.owners.get_mut(&candidate.resource_id) else { return };
         *owner.objects.entry(kind).or_default() += 1;
+        owner.sweepable += sweepable;
         if owner.newest.as_ref().is_none_or(|(newest, _)| *newest < candidate.generation) {
             owner.newest = Some((candidate.generation, candidate.object.clone()));
         }
@@ -100,23 +92,12 @@ impl Census {
 
     /// Every listed kind, and how many labelled objects of any adapter it has.
     pub fn kinds(&self) -> impl Iterator<Item = (&GroupVersionKind, u64)> {
-        self.kinds.iter().map(|kind| (&kind.kind, kind.objects))
+        self.kinds.iter().map(|(kind, objects)| (kind, *objects))
     }
 
     /// The API resources to ask about, each once.
     pub fn owners(&self) -> impl Iterator<Item = &str> {
         self.owners.keys().map(String::as_str)
-    }
-
-    /// The kinds of which an object names one of these API resources.
-    #[must_use]
-    pub fn kinds_of(&self, owners: &BTreeSet<&str>) -> Vec<GroupVersionKind> {
-        let named: BTreeSet<_> = owners
-            .iter()
-            .filter_map(|owner| self.owners.get(*owner))
-            .flat_map(|owner| owner.objects.keys().copied())
-            .collect();
-        named.into_iter().filter_map(|kind| self.kinds.get(kind)).map(|kind| kind.kind.clone()).collect()
     }
 
     /// Whether an object of this installation names the API resource.
@@ -125,20 +106,12 @@ impl Census {
         self.owners.contains_key(owner)
     }
 
-    /// Whether labelled objects live in this object: in a namespace, or as objects of a custom kind that this
-    /// `CustomResourceDefinition` defines. They may belong to others. A custom kind that was not listed may have objects.
+    /// How many objects would be orphans if the resources that the API did not speak about were gone as well; `None` if it
+    /// spoke about all.
     #[must_use]
-    pub fn contains(&self, candidate: &Candidate) -> bool {
-        let name = &candidate.object.name;
-        match (candidate.object.kind.group.as_str(), candidate.object.kind.kind.as_str()) {
-            ("", "Namespace") => self.namespaces.get(name).is_some_and(|objects| *objects > 0),
-            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-                let defines = |kind: &&Kind| format!("{}.{}", kind.plural, kind.kind.group) == *name;
-                let mut listed = self.kinds.iter().filter(defines).peekable();
-                listed.peek().is_none() || listed.any(|kind| kind.objects > 0)
-            }
-            _ => false,
-        }
+    pub fn unknown(&self, answer: impl Fn(&str) -> OwnerAnswer) -> Option<u64> {
+        let unknown = self.owners.iter().filter(|(id, _)| answer(id) == OwnerAnswer::Unknown);
+        unknown.map(|(_, owner)| owner.sweepable).reduce(|sum, objects| sum + objects)
     }
 
     /// The API resources that are older than an object of theirs.
@@ -165,8 +138,8 @@ impl Census {
     pub fn kept(&self, answer: impl Fn(&str) -> OwnerAnswer) -> BTreeMap<(GroupVersionKind, Keep), u64> {
         let mut counts = BTreeMap::new();
         let mut count = |kind: usize, keep: Keep, objects: u64| {
-            if let Some(kind) = self.kinds.get(kind) {
-                *counts.entry((kind.kind.clone(), keep)).or_default() += objects;
+            if let Some((kind, _)) = self.kinds.get(kind) {
+                *counts.entry((kind.clone(), keep)).or_default() += objects;
             }
         };
         for ((kind, keep), objects) in &self.unidentified {

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::Candidate;
+use super::{Candidate, Hold};
 use crate::proof::{encode, hexadecimal};
 
 /// The beginning of the hashed text; another format needs another tag.
@@ -12,25 +12,29 @@ const TAG: &str = "hyperfleet.io/sweep-plan/v1";
 /// short enough to copy by hand.
 const HASH_BYTES: usize = 16;
 
-/// The objects that a pass would delete, in the order of their identity.
+/// The objects that a pass would delete, in the order of their identity, and the reasons that speak against it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepPlan {
     objects: Vec<Candidate>,
+    holds: Vec<Hold>,
     hash: String,
 }
 
 impl SweepPlan {
-    /// Sorts the objects and hashes their identities.
+    /// Sorts the objects, and hashes their identities and the labels of the reasons against their deletion.
     #[must_use]
-    pub fn new(objects: Vec<Candidate>) -> Self {
+    pub fn new(objects: Vec<Candidate>, holds: Vec<Hold>) -> Self {
         let mut keyed: Vec<_> = objects.into_iter().map(|object| (identity(&object), object)).collect();
         keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut reasons: Vec<_> = holds.iter().map(Hold::label).collect();
+        reasons.sort_unstable();
         let mut hash = Sha256::new_with_prefix(encode(&[TAG]));
+        hash.update(encode(&[&reasons.join(" ")]));
         for (identity, _) in &keyed {
             hash.update(identity);
         }
         let hash = hexadecimal(&hash.finalize()[..HASH_BYTES]);
-        Self { objects: keyed.into_iter().map(|(_, object)| object).collect(), hash }
+        Self { objects: keyed.into_iter().map(|(_, object)| object).collect(), holds, hash }
     }
 
     /// The objects, in an order that depends on their identities alone.
@@ -39,8 +43,15 @@ impl SweepPlan {
         &self.objects
     }
 
-    /// The name by which a person approves exactly this list: 32 hexadecimal digits. It depends on the destination,
-    /// kind, namespace, name, UID and API resource of each object, and on nothing else.
+    /// The reasons to delete nothing.
+    #[must_use]
+    pub fn holds(&self) -> &[Hold] {
+        &self.holds
+    }
+
+    /// The name by which a person approves exactly this list, despite exactly these reasons: 32 hexadecimal digits. It
+    /// depends on the destination, kind, namespace, name, UID and API resource of each object, on the labels of the
+    /// reasons, and on nothing else: neither on their figures nor on which replica leads.
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash

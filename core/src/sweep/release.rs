@@ -6,7 +6,8 @@
 //! A pass holds if it finds more orphans than the limits allow, because an API that lost its data, or that is
 //! another installation's, answers for each of its ids that there is no such resource. All known orphans count, those
 //! still in their grace included: otherwise an API that answers for only a few ids in each pass would never reach
-//! the limit.
+//! the limit. Beside an orphan, objects whose API resource is unknown count as well: an answer that fails must not make a
+//! loss look small.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,14 +18,14 @@ use super::census::Newer;
 use super::{Limits, SweepPlan};
 
 /// Whether a pass deletes its plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// The pass deletes the objects of its plan.
     Go,
-    /// The pass deletes the objects of its plan, because a person approved this plan despite these reasons.
-    Approved(Vec<Hold>),
-    /// The pass deletes nothing, for these reasons.
-    Held(Vec<Hold>),
+    /// The pass deletes the objects of its plan, because a person approved it despite its reasons to hold.
+    Approved,
+    /// The pass deletes nothing.
+    Held,
 }
 
 /// Why a pass deletes nothing.
@@ -49,6 +50,16 @@ pub enum Hold {
         /// The most orphans with which a pass deletes anything.
         limit: u64,
     },
+    /// The orphans, and the objects whose API resource the API did not speak about, are together more than the limits
+    /// allow.
+    TooManyUnknown {
+        /// How many objects are orphans, as far as known.
+        orphans: u64,
+        /// How many objects would be orphans if the API resources that are unknown were gone.
+        unknown: u64,
+        /// The most orphans with which a pass deletes anything.
+        limit: u64,
+    },
     /// Objects carry a newer generation than their API resource has: the API was restored from a backup.
     ApiWentBack {
         /// How many API resources are older than an object of theirs.
@@ -56,6 +67,8 @@ pub enum Hold {
         /// One of them.
         example: Newer,
     },
+    /// An earlier pass of this term doubted the API's memory for this reason, and no person has approved a plan since.
+    Earlier(Box<Self>),
 }
 
 impl Hold {
@@ -66,12 +79,15 @@ impl Hold {
             Self::IncompleteInventory { .. } => "incomplete_inventory",
             Self::NoCanary { .. } => "no_canary",
             Self::TooManyOrphans { .. } => "too_many_orphans",
+            Self::TooManyUnknown { .. } => "too_many_unknown",
             Self::ApiWentBack { .. } => "api_went_back",
+            Self::Earlier(doubt) => doubt.label(),
         }
     }
 
     /// The labels of all reasons.
-    pub const LABELS: [&str; 4] = ["incomplete_inventory", "no_canary", "too_many_orphans", "api_went_back"];
+    pub const LABELS: [&str; 5] =
+        ["incomplete_inventory", "no_canary", "too_many_orphans", "too_many_unknown", "api_went_back"];
 
     /// Whether a person can approve the plan despite this reason. Nobody can where the pass did not see what it
     /// has to judge.
@@ -79,8 +95,17 @@ impl Hold {
     pub fn is_approvable(&self) -> bool {
         match self {
             Self::IncompleteInventory { .. } | Self::NoCanary { .. } => false,
-            Self::TooManyOrphans { .. } | Self::ApiWentBack { .. } => true,
+            Self::TooManyOrphans { .. } | Self::TooManyUnknown { .. } | Self::ApiWentBack { .. } | Self::Earlier(_) => {
+                true
+            }
         }
+    }
+
+    /// Whether this reason doubts the API's memory, and so outlasts the pass: until no orphan is left, or a person
+    /// approves a plan.
+    #[must_use]
+    pub fn is_doubt(&self) -> bool {
+        matches!(self, Self::TooManyOrphans { .. } | Self::ApiWentBack { .. })
     }
 }
 
@@ -94,6 +119,13 @@ impl fmt::Display for Hold {
             Self::NoCanary { why } => write!(f, "the API cannot be trusted: {why}"),
             Self::TooManyOrphans { orphans, inventory, limit } => {
                 write!(f, "{orphans} of {inventory} objects are orphans, and the limit is {limit}")
+            }
+            Self::TooManyUnknown { orphans, unknown, limit } => write!(
+                f,
+                "{orphans} objects are orphans and {unknown} more may be, as the API did not speak about their resources; the limit is {limit}"
+            ),
+            Self::Earlier(doubt) => {
+                write!(f, "an earlier pass found that {doubt}; orphans are left, and no plan was approved since")
             }
             Self::ApiWentBack { count, example } => write!(
                 f,
@@ -134,19 +166,24 @@ impl fmt::Display for Approval {
     }
 }
 
-/// Says why a pass must not delete more than its limits allow; `None` if it found few enough orphans.
+/// Says why a pass must not delete anything by itself; `None` if it found few enough orphans.
+///
+/// `unknown` are the objects whose API resource the API did not speak about, `inventory` all that could be orphans.
 #[must_use]
-pub fn too_many(limits: &Limits, orphans: u64, inventory: u64) -> Option<Hold> {
+pub fn too_many(limits: &Limits, orphans: u64, unknown: u64, inventory: u64) -> Option<Hold> {
     let limit = limits.of(inventory);
-    (orphans > limit).then_some(Hold::TooManyOrphans { orphans, inventory, limit })
+    if orphans > limit {
+        return Some(Hold::TooManyOrphans { orphans, inventory, limit });
+    }
+    (orphans > 0 && orphans.saturating_add(unknown) > limit).then_some(Hold::TooManyUnknown { orphans, unknown, limit })
 }
 
 /// Decides whether a pass deletes its plan.
 #[must_use]
-pub fn release(plan: &SweepPlan, holds: Vec<Hold>, approval: Option<&Approval>, now: Timestamp) -> Release {
-    if holds.is_empty() {
+pub fn release(plan: &SweepPlan, approval: Option<&Approval>, now: Timestamp) -> Release {
+    if plan.holds().is_empty() {
         return Release::Go;
     }
     let is_approved = approval.is_some_and(|approval| approval.hash == plan.hash() && now < approval.expires);
-    if is_approved && holds.iter().all(Hold::is_approvable) { Release::Approved(holds) } else { Release::Held(holds) }
+    if is_approved && plan.holds().iter().all(Hold::is_approvable) { Release::Approved } else { Release::Held }
 }

@@ -1,22 +1,22 @@
 //! What one pass remembers for the next: since when each object's owner is known to be gone, and what spoke against
 //! the API's memory.
 //!
-//! In: the objects whose owner the API said not to exist, pass by pass. Out: for each, the time of the first
-//! such pass. Fails: never. The strikes are held in memory only, so after a restart they begin anew.
+//! In: the objects whose owner the API said not to exist, and the reasons to hold, pass by pass. Out: for each object, the
+//! time of the first such pass; and the reasons that still count. Fails: never. All of it is held in memory only, so
+//! after a restart it begins anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::census::Newer;
-use super::{Candidate, OwnerAnswer};
+use super::{Candidate, Hold, OwnerAnswer, SweepPlan};
 
 /// The strikes against objects, by UID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Strikes {
     by_uid: BTreeMap<String, Strike>,
-    /// By API resource, the evidence of [`newer`](Self::newer).
-    newer: BTreeMap<String, Newer>,
+    /// The reasons to distrust the API's memory that no person has settled.
+    doubts: Vec<Hold>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Strikes {
         self.by_uid.insert(uid, Strike { resource_id, since });
     }
 
-    /// Notes that the API said in this pass that the candidate's owner does not exist. Returns since when.
+    /// Notes that the API said before `now` that the candidate's owner does not exist. Returns since when it is gone.
     pub(super) fn strike(&mut self, candidate: &Candidate, now: Timestamp) -> Timestamp {
         self.drop_of_former_owner(candidate);
         let first = || Strike { resource_id: candidate.resource_id.clone(), since: now };
@@ -55,8 +55,8 @@ impl Strikes {
     /// names it; `judged` has the UID of every object that was judged.
     ///
     /// A resource that exists drops the strikes against its objects. An unknown answer keeps them, as it proves nothing.
-    /// An object that a complete inventory does not have is gone. [`newer`](Self::newer) forgets what this pass disproved.
-    pub fn end_pass(
+    /// An object that a complete inventory does not have is gone.
+    pub(super) fn end_pass(
         &mut self,
         answer: impl Fn(&str) -> Option<OwnerAnswer>,
         judged: &BTreeSet<String>,
@@ -68,22 +68,30 @@ impl Strikes {
             Some(OwnerAnswer::Gone) => judged.contains(uid) || !is_complete,
             None => !is_complete,
         });
-        self.newer.retain(|id, _| match answer(id) {
-            Some(OwnerAnswer::Exists(_)) => false,
-            Some(OwnerAnswer::Unknown | OwnerAnswer::Gone) => true,
-            None => !is_complete,
-        });
     }
 
-    /// Adds this pass's [`Census::newer_than_owner`](super::Census::newer_than_owner) to the evidence of earlier passes
-    /// that still stands, and returns all of it. Call it after [`end_pass`](Self::end_pass).
+    /// Returns the reasons of this pass, and those doubts of earlier passes that still count.
     ///
-    /// An API that went back in time did so for good: evidence must not lapse in the pass in which the one resource
-    /// that shows it does not answer.
-    #[must_use]
-    pub fn newer(&mut self, found: Vec<Newer>) -> Vec<Newer> {
-        self.newer.extend(found.into_iter().map(|newer| (newer.resource_id.clone(), newer)));
-        self.newer.values().cloned().collect()
+    /// A doubt does not end by itself: while a lost database is restored, its strikes grow old, and what is restored last
+    /// falls below the limits. It ends when no orphan is left and the pass was `certain`, or when a person approved a
+    /// plan ([`settle`](Self::settle)).
+    pub(super) fn hold(&mut self, found: Vec<Hold>, is_certain: bool) -> Vec<Hold> {
+        if is_certain && self.by_uid.is_empty() {
+            self.doubts.clear();
+        }
+        let is_new = |doubt: &Hold| found.iter().all(|hold| hold.label() != doubt.label());
+        let mut earlier: Vec<_> = self.doubts.drain(..).filter(is_new).collect();
+        self.doubts = found.iter().filter(|hold| hold.is_doubt()).chain(&earlier).cloned().collect();
+        let mut holds = found;
+        holds.extend(earlier.drain(..).map(|doubt| Hold::Earlier(Box::new(doubt))));
+        holds
+    }
+
+    /// Ends the doubts, because a person approved this plan despite them. What the plan does not name begins anew.
+    pub fn settle(&mut self, plan: &SweepPlan) {
+        let planned: BTreeSet<_> = plan.objects().iter().map(|candidate| &candidate.uid).collect();
+        self.by_uid.retain(|uid, _| planned.contains(uid));
+        self.doubts.clear();
     }
 
     /// Since when the owner of this object is known to be gone; `None` without a strike.

@@ -8,10 +8,11 @@ use super::*;
 use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::keys;
-use jiff::Timestamp;
 
 mod candidate;
 mod census;
+mod contents;
+mod judgement;
 mod kinds;
 mod plan;
 mod properties;
@@ -33,6 +34,11 @@ const MIN_AGE: u64 = 600;
 /// The time `seconds` after the creation of every object.
 fn at(seconds: u64) -> Timestamp {
     "2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap() + Duration::from_secs(seconds)
+}
+
+/// A pass whose questions and answers took no time.
+fn asked(seconds: u64) -> Asked {
+    Asked { from: at(seconds), until: at(seconds) }
 }
 
 static UUID: LazyLock<Regex> =
@@ -77,6 +83,11 @@ fn named(name: &str, uid: &str) -> Candidate {
     candidate.object.name = name.to_owned();
     candidate.uid = uid.to_owned();
     candidate
+}
+
+/// A plan that nothing speaks against.
+fn plan(objects: Vec<Candidate>) -> SweepPlan {
+    SweepPlan::new(objects, Vec::new())
 }
 
 fn kind(api_version: &str, kind: &str) -> GroupVersionKind {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Candidate, OwnerAnswer, Policy, Strikes};
+use super::{Asked, Candidate, OwnerAnswer, Policy, Strikes};
 use crate::proof::Signer;
 
 /// What becomes of one object in this pass, if the pass is released.
@@ -55,7 +55,7 @@ keeps! {
     Forged, "forged", "its ownership proof is missing or not valid";
     ClusterScoped, "cluster_scoped", "its kind is cluster-scoped, and `kinds.cluster_scoped` does not allow it";
     TooYoung, "too_young", "it is younger than `min_age`";
-    NotEmpty, "not_empty", "it contains labelled objects, which go first, or objects that were not listed";
+    NotEmpty, "not_empty", "labelled objects would be deleted with it: they live in it, or name it as their owner";
     Grace, "grace", "its API resource has not been gone for `grace` yet";
     Replaced, "replaced", "another object has its name by now";
     Changed, "changed", "its adapter, API resource or generation was another one when it was read again";
@@ -70,16 +70,16 @@ impl fmt::Display for Keep {
 /// Judges one object.
 ///
 /// An object whose owner is gone, and which nothing else claims, gets a strike, or keeps the one it has. Any other
-/// object loses its strike, except that an unknown answer about the same owner proves nothing. `contains_others` says
-/// whether labelled objects live in the candidate ([`Census::contains`](super::Census::contains)).
+/// object loses its strike, except that an unknown answer about the same owner proves nothing. `takes_others` says
+/// whether labelled objects would go with the candidate ([`Contents::go_with`](super::Contents::go_with)).
 #[must_use]
 pub fn judge(
     candidate: &Candidate,
     owner: OwnerAnswer,
-    contains_others: bool,
+    takes_others: bool,
     strikes: &mut Strikes,
     policy: &Policy,
-    now: Timestamp,
+    asked: Asked,
 ) -> Verdict {
     if let Err(keep) = identified(candidate, policy) {
         strikes.drop_of(candidate);
@@ -100,15 +100,15 @@ pub fn judge(
         strikes.drop_of(candidate);
         return Verdict::Keep(keep);
     }
-    let since = strikes.strike(candidate, now);
-    if !candidate.created.is_some_and(|created| has_passed(created, policy.min_age, now)) {
+    let since = strikes.strike(candidate, asked.until);
+    if !candidate.created.is_some_and(|created| has_passed(created, policy.min_age, asked.from)) {
         return Verdict::Keep(Keep::TooYoung);
     }
-    if contains_others {
+    if takes_others {
         return Verdict::Keep(Keep::NotEmpty);
     }
     // Without a grace, the first strike still is not the second.
-    if since == now || !has_passed(since, policy.grace, now) {
+    if since == asked.until || !has_passed(since, policy.grace, asked.from) {
         return Verdict::Keep(Keep::Grace);
     }
     Verdict::Delete
@@ -169,7 +169,7 @@ pub(super) fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Ke
     if candidate.is_terminating {
         return Err(Keep::Terminating);
     }
-    if candidate.has_owner {
+    if !candidate.owners.is_empty() {
         return Err(Keep::HasOwner);
     }
     let proof = candidate.proof.as_deref().unwrap_or_default();

@@ -46,7 +46,7 @@ fn policy() -> Policy {
 }
 
 fn plan(objects: &[Value]) -> SweepPlan {
-    SweepPlan::new(objects.iter().map(|object| Candidate::of(object, Destination::ThisCluster)).collect())
+    SweepPlan::new(objects.iter().map(|object| Candidate::of(object, Destination::ThisCluster)).collect(), Vec::new())
 }
 
 /// Runs a pass over these objects; returns the outcomes, and the lines of the audit file.

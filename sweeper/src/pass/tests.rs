@@ -44,10 +44,10 @@ async fn each_log_line_of_a_pass_has_the_term() {
         let (sweeper, claim) = (sweeper(&settings), Claim::of(TERM));
         let mut strikes = Strikes::default();
         for _ in 0..2 {
-            sweeper.pass(&mut strikes, &claim, None).await;
+            sweeper.pass(&mut strikes, &claim, || None).await;
         }
         claim.over().cancel();
-        sweeper.pass(&mut strikes, &claim, None).await;
+        sweeper.pass(&mut strikes, &claim, || None).await;
     }
     drop(guard);
     let lines = lines.lock().unwrap();

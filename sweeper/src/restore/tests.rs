@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::*;
 use crate::audit::{FORMAT, Identity};
-use crate::objects::Labelled;
 
 fn record(name: &str, uid: &str, action: Action) -> Line {
     Line::Record(Box::new(Record {
@@ -178,12 +177,7 @@ impl Objects for Fake {
         unreachable!("a restore discovers no kinds")
     }
 
-    async fn list(
-        &self,
-        _: &ServedKind,
-        _: Labelled<'_>,
-        _: &mut dyn FnMut(lifecycle_core::sweep::Candidate),
-    ) -> Result<(), Error> {
+    async fn list(&self, _: &ServedKind, _: &mut dyn FnMut(lifecycle_core::sweep::Candidate)) -> Result<(), Error> {
         unreachable!("a restore lists nothing")
     }
 

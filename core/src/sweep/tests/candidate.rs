@@ -20,7 +20,7 @@ fn candidate_is_read_from_metadata() {
         generation: Generation(3),
         created: Some(at(0)),
         is_terminating: false,
-        has_owner: false,
+        owners: Vec::new(),
         is_disowned: false,
         proof: Some("2f0c".to_owned()),
     };
@@ -90,7 +90,7 @@ fn verdict_of(object: &Value) -> Verdict {
     let candidate = Candidate::of(object, Destination::ThisCluster);
     let mut strikes = Strikes::default();
     strikes.restore(candidate.uid.clone(), candidate.resource_id.clone(), at(0));
-    judge(&candidate, OwnerAnswer::Gone, false, &mut strikes, &policy(), at(GRACE))
+    judge(&candidate, OwnerAnswer::Gone, false, &mut strikes, &policy(), asked(GRACE))
 }
 
 #[test]

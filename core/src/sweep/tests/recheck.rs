@@ -32,7 +32,7 @@ fn recheck_keeps_an_object_that_differs_from_the_judged_one() {
 fn recheck_keeps_an_object_that_something_claims_by_now() {
     let cases: [(&str, Change, Keep); 2] = [
         ("terminating", |it| it.is_terminating = true, Keep::Terminating),
-        ("owned", |it| it.has_owner = true, Keep::HasOwner),
+        ("owned", |it| it.owners = vec!["owner".to_owned()], Keep::HasOwner),
     ];
     for (name, change, expected) in cases {
         let mut live = candidate();

@@ -7,11 +7,12 @@ fn newer() -> Newer {
     Newer { resource_id: ID.to_owned(), owner: Generation(2), object: candidate().object, generation: Generation(3) }
 }
 
-fn holds() -> [Hold; 4] {
+fn holds() -> [Hold; 5] {
     [
         Hold::IncompleteInventory { unread: vec!["Job: forbidden".to_owned(), "Secret: timeout".to_owned()] },
         Hold::NoCanary { why: "it has no resource at all".to_owned() },
         Hold::TooManyOrphans { orphans: 7, inventory: 10, limit: 5 },
+        Hold::TooManyUnknown { orphans: 3, unknown: 4, limit: 5 },
         Hold::ApiWentBack { count: 2, example: newer() },
     ]
 }
@@ -34,60 +35,71 @@ fn lower_limit_holds_a_pass() {
     for (name, objects, percent, inventory, limit) in cases {
         let limits = Limits { objects, percent };
         assert_eq!(limits.of(inventory), limit, "{name}");
-        assert_eq!(too_many(&limits, limit, inventory), None, "{name}");
+        assert_eq!(too_many(&limits, limit, 0, inventory), None, "{name}");
         let orphans = limit + 1;
         let hold = Hold::TooManyOrphans { orphans, inventory, limit };
-        assert_eq!(too_many(&limits, orphans, inventory), Some(hold), "{name}");
+        assert_eq!(too_many(&limits, orphans, 0, inventory), Some(hold), "{name}");
     }
 }
 
 #[test]
+fn unknown_resources_count_beside_an_orphan() {
+    // Orphans, unknown, whether that holds a pass; the limit is 5 of 10.
+    let limits = Limits { objects: 5, percent: 100 };
+    for (orphans, unknown, is_held) in
+        [(0, 10, false), (1, 4, false), (1, 5, true), (5, 0, false), (5, 1, true), (1, u64::MAX, true)]
+    {
+        let hold = Hold::TooManyUnknown { orphans, unknown, limit: 5 };
+        assert_eq!(too_many(&limits, orphans, unknown, 10), is_held.then_some(hold), "{orphans} and {unknown}");
+    }
+    assert_eq!(too_many(&limits, 6, 1, 10).map(|hold| hold.label()), Some("too_many_orphans"));
+}
+
+#[test]
 fn pass_without_holds_goes_without_approval() {
-    let plan = SweepPlan::new(vec![candidate()]);
-    assert_eq!(release(&plan, Vec::new(), None, at(0)), Release::Go);
+    assert_eq!(release(&plan(vec![candidate()]), None, at(0)), Release::Go);
 }
 
 #[test]
 fn approval_releases_exactly_its_plan_until_it_expires() {
-    let plan = SweepPlan::new(vec![named("a", "u1"), named("b", "u2")]);
-    let [_, _, too_many, went_back] = holds();
-    let holds = vec![too_many, went_back];
+    let [_, _, too_many, _, went_back] = holds();
+    let holds = vec![too_many.clone(), went_back];
+    let plan = |objects: &[Candidate], holds: &[Hold]| SweepPlan::new(objects.to_vec(), holds.to_vec());
+    let both = [named("a", "u1"), named("b", "u2")];
+    let held = plan(&both, &holds);
     let approved = |hash: &str, now| {
         let approval = Approval { hash: hash.to_owned(), expires: at(100) };
-        release(&plan, holds.clone(), Some(&approval), at(now)) == Release::Approved(holds.clone())
+        release(&held, Some(&approval), at(now)) == Release::Approved
     };
-    assert!(approved(plan.hash(), 0) && approved(plan.hash(), 99));
-    assert!(!approved(plan.hash(), 100), "at its expiry");
-    assert!(!approved(plan.hash(), 101), "after its expiry");
+    assert!(approved(held.hash(), 0) && approved(held.hash(), 99));
+    assert!(!approved(held.hash(), 100), "at its expiry");
+    assert!(!approved(held.hash(), 101), "after its expiry");
     for (name, objects) in [
         ("a part of the plan", vec![named("a", "u1")]),
         ("a longer plan", vec![named("a", "u1"), named("b", "u2"), named("c", "u3")]),
         ("a plan with a recreated namesake", vec![named("a", "u1"), named("b", "u3")]),
         ("an empty plan", Vec::new()),
     ] {
-        assert!(!approved(SweepPlan::new(objects).hash(), 0), "{name}");
+        assert!(!approved(plan(&objects, &holds).hash(), 0), "{name}");
     }
-    for hash in ["", &plan.hash()[..31], &plan.hash().to_uppercase(), &format!("{} ", plan.hash())] {
+    assert!(!approved(plan(&both, &[too_many]).hash(), 0), "the same list, when less spoke against it");
+    for hash in ["", &held.hash()[..31], &held.hash().to_uppercase(), &format!("{} ", held.hash())] {
         assert!(!approved(hash, 0), "`{hash}`");
     }
-    assert_eq!(release(&plan, holds.clone(), None, at(0)), Release::Held(holds.clone()));
+    assert_eq!(release(&held, None, at(0)), Release::Held);
 }
 
 #[test]
 fn approval_does_not_release_what_the_pass_did_not_see() {
-    let plan = SweepPlan::new(vec![candidate()]);
-    let approval = Approval { hash: plan.hash().to_owned(), expires: at(100) };
-    for (hold, is_approvable) in holds().into_iter().zip([false, false, true, true]) {
+    let [_, _, other, ..] = holds();
+    let earlier = Hold::Earlier(Box::new(other.clone()));
+    for (hold, is_approvable) in holds().into_iter().chain([earlier]).zip([false, false, true, true, true, true]) {
         assert_eq!(hold.is_approvable(), is_approvable, "{hold}");
-        let alone = release(&plan, vec![hold.clone()], Some(&approval), at(0));
-        let [_, _, other, _] = holds();
-        let both = release(&plan, vec![other.clone(), hold.clone()], Some(&approval), at(0));
-        if is_approvable {
-            assert_eq!(alone, Release::Approved(vec![hold.clone()]));
-            assert_eq!(both, Release::Approved(vec![other, hold]));
-        } else {
-            assert_eq!(alone, Release::Held(vec![hold.clone()]));
-            assert_eq!(both, Release::Held(vec![other, hold]));
+        for holds in [vec![hold.clone()], vec![other.clone(), hold.clone()], vec![hold.clone(), other.clone()]] {
+            let plan = SweepPlan::new(vec![candidate()], holds);
+            let approval = Approval { hash: plan.hash().to_owned(), expires: at(100) };
+            let expected = if is_approvable { Release::Approved } else { Release::Held };
+            assert_eq!(release(&plan, Some(&approval), at(0)), expected, "{:?}", plan.holds());
         }
     }
 }
@@ -112,10 +124,20 @@ fn holds_are_printed_with_their_figures() {
             "2 list(s) of objects could not be read, the first: Job: forbidden".to_owned(),
             "the API cannot be trusted: it has no resource at all".to_owned(),
             "7 of 10 objects are orphans, and the limit is 5".to_owned(),
+            "3 objects are orphans and 4 more may be, as the API did not speak about their resources; the limit is 5"
+                .to_owned(),
             format!(
                 "2 API resource(s) are older than their objects, as after a restored backup; {ID} has generation 2, \
                  and ConfigMap team/settings was made for generation 3"
             ),
         ]
     );
+    let [_, _, doubt, ..] = holds();
+    let earlier = Hold::Earlier(Box::new(doubt.clone()));
+    assert_eq!(earlier.label(), doubt.label());
+    assert_eq!(
+        earlier.to_string(),
+        format!("an earlier pass found that {doubt}; orphans are left, and no plan was approved since")
+    );
+    assert_eq!(holds().map(|hold| hold.is_doubt()), [false, false, true, false, true]);
 }

@@ -7,7 +7,7 @@ const UNKNOWN: OwnerAnswer = OwnerAnswer::Unknown;
 
 /// One pass over one object, as a caller does it that judges the objects of every API resource.
 fn pass(strikes: &mut Strikes, candidate: &Candidate, answer: OwnerAnswer, now: Timestamp) -> Verdict {
-    let verdict = judge(candidate, answer, false, strikes, &policy(), now);
+    let verdict = judge(candidate, answer, false, strikes, &policy(), Asked { from: now, until: now });
     strikes.end_pass(
         |id| (id == candidate.resource_id).then_some(answer),
         &BTreeSet::from([candidate.uid.clone()]),
@@ -36,7 +36,7 @@ fn object_goes_at_the_second_strike_when_the_grace_is_over() {
 fn first_strike_is_not_the_second_without_a_grace() {
     let policy = Policy { grace: Duration::ZERO, ..policy() };
     let mut strikes = Strikes::default();
-    let mut judged = |time| judge(&candidate(), GONE, false, &mut strikes, &policy, at(time));
+    let mut judged = |time| judge(&candidate(), GONE, false, &mut strikes, &policy, asked(time));
     assert_eq!(judged(GRACE), Verdict::Keep(Keep::Grace));
     assert_eq!(judged(GRACE), Verdict::Keep(Keep::Grace), "twice in the same pass");
     assert_eq!(judged(GRACE + 1), Verdict::Delete);
@@ -55,8 +55,8 @@ fn strike_ends_when_the_owner_comes_back() {
 #[test]
 fn strike_ends_when_the_owner_comes_back_in_a_pass_that_never_ends() {
     let mut strikes = Strikes::default();
-    let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), at(GRACE));
-    let _ = judge(&candidate(), EXISTS, false, &mut strikes, &policy(), at(GRACE + 1));
+    let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), asked(GRACE));
+    let _ = judge(&candidate(), EXISTS, false, &mut strikes, &policy(), asked(GRACE + 1));
     assert_eq!(strikes, Strikes::default());
 }
 
@@ -81,11 +81,11 @@ fn relabelled_object_begins_anew() {
     let relabelled = Candidate { resource_id: OTHER_ID.to_owned(), ..candidate() };
     for answer in [GONE, EXISTS, UNKNOWN] {
         let mut strikes = Strikes::default();
-        let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), at(GRACE));
-        let verdict = judge(&relabelled, answer, false, &mut strikes, &policy(), at(9 * GRACE));
+        let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), asked(GRACE));
+        let verdict = judge(&relabelled, answer, false, &mut strikes, &policy(), asked(9 * GRACE));
         assert_ne!(verdict, Verdict::Delete, "{answer:?}");
         assert_eq!(strikes.oldest(), (answer == GONE).then_some(at(9 * GRACE)), "{answer:?}");
-        let back = judge(&candidate(), GONE, false, &mut strikes, &policy(), at(10 * GRACE));
+        let back = judge(&candidate(), GONE, false, &mut strikes, &policy(), asked(10 * GRACE));
         assert_eq!(back, Verdict::Keep(Keep::Grace), "{answer:?} about the owner in between");
     }
 }
@@ -106,14 +106,14 @@ fn object_that_something_claimed_in_between_begins_anew() {
         ("disowned", |it| it.is_disowned = true),
         ("an odd id", |it| it.resource_id = "my-cluster".to_owned()),
         ("terminating", |it| it.is_terminating = true),
-        ("another owner", |it| it.has_owner = true),
+        ("another owner", |it| it.owners = vec!["owner".to_owned()]),
     ];
     for (name, claim) in claims {
         let mut strikes = Strikes::default();
-        let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), at(GRACE));
+        let _ = judge(&candidate(), GONE, false, &mut strikes, &policy(), asked(GRACE));
         let mut claimed = candidate();
         claim(&mut claimed);
-        let _ = judge(&claimed, GONE, false, &mut strikes, &policy(), at(2 * GRACE));
+        let _ = judge(&claimed, GONE, false, &mut strikes, &policy(), asked(2 * GRACE));
         assert_eq!(strikes.count(), 0, "{name}");
     }
 }
@@ -121,7 +121,7 @@ fn object_that_something_claimed_in_between_begins_anew() {
 #[test]
 fn young_or_full_object_has_a_strike_while_it_waits() {
     let mut strikes = Strikes::default();
-    let mut judged = |contains, time| judge(&candidate(), GONE, contains, &mut strikes, &policy(), at(time));
+    let mut judged = |contains, time| judge(&candidate(), GONE, contains, &mut strikes, &policy(), asked(time));
     assert_eq!(judged(true, 0), Verdict::Keep(Keep::TooYoung));
     assert_eq!(judged(true, GRACE), Verdict::Keep(Keep::NotEmpty));
     assert_eq!(judged(false, GRACE), Verdict::Delete);

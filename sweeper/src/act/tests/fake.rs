@@ -9,7 +9,7 @@ use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::objects::{Labelled, Objects};
+use crate::objects::Objects;
 
 /// What happens at one call, instead of it or before it.
 pub(super) enum At {
@@ -89,7 +89,7 @@ impl Objects for Fake {
         unreachable!("a deletion discovers no kinds")
     }
 
-    async fn list(&self, _: &ServedKind, _: Labelled<'_>, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, _: &ServedKind, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         unreachable!("a deletion lists nothing")
     }
 

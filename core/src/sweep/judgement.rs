@@ -1,0 +1,111 @@
+//! The judgement of all objects of a pass.
+//!
+//! In: a [`Reading`], and the strikes of earlier passes. Out: a [`Judgement`], and the strikes for the next pass. Fails:
+//! never; a reading that is not complete, or not to be trusted, holds the pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::release::too_many;
+use super::verdict::identified;
+use super::{Asked, Candidate, Census, Contents, Hold, Keep, OwnerAnswer, Policy, Strikes, SweepPlan, Verdict, judge};
+use crate::id::GroupVersionKind;
+
+/// What a pass read.
+#[derive(Debug)]
+pub struct Reading<'a, A> {
+    /// All labelled objects, before the API was asked.
+    pub census: &'a Census,
+    /// What the API said about a resource that the census names.
+    pub answer: A,
+    /// When the API was asked.
+    pub asked: Asked,
+    /// Why the answers prove nothing, if they do not.
+    pub distrust: Option<String>,
+    /// The objects whose API resource is gone, as they were after the API was asked.
+    pub candidates: Vec<Candidate>,
+    /// What would go with them.
+    pub contents: &'a Contents,
+    /// The errors of kinds and groups that could not be read.
+    pub unread: Vec<String>,
+}
+
+/// The verdicts of a pass.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The objects whose API resource is gone, and their verdicts.
+    pub orphans: Vec<(Candidate, Verdict)>,
+    /// How many objects of each kind are kept, by reason; the orphans among them too.
+    pub kept: BTreeMap<(GroupVersionKind, Keep), u64>,
+    /// The reasons to delete nothing.
+    pub holds: Vec<Hold>,
+}
+
+impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
+    /// Judges the objects, and brings the strikes up to date.
+    #[must_use]
+    pub fn judge(self, strikes: &mut Strikes, policy: &Policy) -> Judgement {
+        let Self { census, answer, asked, distrust, candidates, contents, unread } = self;
+        let (is_trusted, is_complete) = (distrust.is_none(), unread.is_empty());
+        let answer = |id: &str| if is_trusted { answer(id) } else { OwnerAnswer::Unknown };
+        let mut kept = census.kept(answer);
+        let mut orphans = Vec::new();
+        // Answers that prove nothing give no strike, and take none away.
+        if is_trusted {
+            let mut judged = BTreeSet::new();
+            for candidate in candidates {
+                let takes_others = contents.go_with(&candidate);
+                let verdict = judge(&candidate, answer(&candidate.resource_id), takes_others, strikes, policy, asked);
+                judged.insert(candidate.uid.clone());
+                // The census has counted what is kept for its labels alone.
+                if identified(&candidate, policy).is_err() {
+                    continue;
+                }
+                if let Verdict::Keep(keep) = verdict {
+                    *kept.entry((candidate.object.kind.clone(), keep)).or_default() += 1;
+                }
+                orphans.push((candidate, verdict));
+            }
+            strikes.end_pass(|id| census.names(id).then(|| answer(id)), &judged, is_complete);
+        }
+
+        let mut holds = Vec::new();
+        let mut is_certain = false;
+        if let Some(why) = distrust {
+            holds.push(Hold::NoCanary { why });
+        } else {
+            let unknown = census.unknown(answer);
+            is_certain = is_complete && unknown.is_none();
+            let unknown = unknown.unwrap_or_default();
+            holds.extend(too_many(&policy.limits, strikes.count(), unknown, census.sweepable()));
+            let newer = census.newer_than_owner(answer);
+            let count = newer.len() as u64;
+            holds.extend(newer.into_iter().next().map(|example| Hold::ApiWentBack { count, example }));
+        }
+        if !is_complete {
+            holds.push(Hold::IncompleteInventory { unread });
+        }
+        let holds = strikes.hold(holds, is_certain);
+        Judgement { orphans, kept, holds }
+    }
+}
+
+impl Judgement {
+    /// The plan to delete what is due.
+    #[must_use]
+    pub fn plan(&self) -> SweepPlan {
+        let due = self.orphans.iter().filter(|(_, verdict)| *verdict == Verdict::Delete);
+        SweepPlan::new(due.map(|(candidate, _)| candidate.clone()).collect(), self.holds.clone())
+    }
+
+    /// What a pass after the grace would find, if the API then says the same.
+    #[must_use]
+    pub fn after_grace(mut self) -> Self {
+        for (_, verdict) in &mut self.orphans {
+            if *verdict == Verdict::Keep(Keep::Grace) {
+                *verdict = Verdict::Delete;
+            }
+        }
+        self.kept.retain(|(_, keep), _| *keep != Keep::Grace);
+        self
+    }
+}

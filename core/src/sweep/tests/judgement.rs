@@ -1,0 +1,209 @@
+//! What a pass concludes from its reading as a whole, and what it remembers.
+
+use super::*;
+use crate::id::Generation;
+
+const LIVES: OwnerAnswer = OwnerAnswer::Exists(Generation(3));
+const GONE: OwnerAnswer = OwnerAnswer::Gone;
+const UNKNOWN: OwnerAnswer = OwnerAnswer::Unknown;
+
+/// A world of objects, each of its own API resource, of which the first never goes.
+struct World {
+    strikes: Strikes,
+    policy: Policy,
+    candidates: Vec<Candidate>,
+    unread: Vec<String>,
+    distrust: Option<String>,
+}
+
+fn id(index: usize) -> String {
+    format!("0198c0de-0000-7000-8000-{index:012}")
+}
+
+impl World {
+    /// With a limit of so many orphans.
+    fn new(objects: usize, limit: u64) -> Self {
+        let candidate =
+            |index| Candidate { resource_id: id(index), ..named(&format!("o{index}"), &format!("u{index}")) };
+        Self {
+            strikes: Strikes::default(),
+            policy: Policy { limits: Limits { objects: limit, percent: 100 }, ..policy() },
+            candidates: (0..objects).map(candidate).collect(),
+            unread: Vec::new(),
+            distrust: None,
+        }
+    }
+
+    /// A pass in which the API answers so about the resources from the first on, and `LIVES` about the others.
+    fn pass(&mut self, answers: &[OwnerAnswer], hours: u64) -> Judgement {
+        let answer = |asked: &str| {
+            let index = (0..answers.len()).find(|index| id(*index) == asked);
+            index.map_or(LIVES, |index| answers[index])
+        };
+        let mut census = Census::of([kind("v1", "ConfigMap")]);
+        self.candidates.iter().for_each(|candidate| census.add(0, candidate, &self.policy));
+        let gone = self.candidates.iter().filter(|candidate| answer(&candidate.resource_id) == GONE);
+        let reading = Reading {
+            census: &census,
+            answer,
+            asked: asked(hours * GRACE),
+            distrust: self.distrust.clone(),
+            candidates: gone.cloned().collect(),
+            contents: &Contents::default(),
+            unread: self.unread.clone(),
+        };
+        reading.judge(&mut self.strikes, &self.policy)
+    }
+
+    /// The names of what a pass would delete, and the labels of what speaks against it.
+    fn plan(&mut self, answers: &[OwnerAnswer], hours: u64) -> (Vec<String>, Vec<&'static str>) {
+        let plan = self.pass(answers, hours).plan();
+        let names = plan.objects().iter().map(|object| object.object.name.clone()).collect();
+        (names, plan.holds().iter().map(Hold::label).collect())
+    }
+}
+
+fn expected(names: &[&str], holds: &[&'static str]) -> (Vec<String>, Vec<&'static str>) {
+    (names.iter().map(|name| (*name).to_owned()).collect(), holds.to_vec())
+}
+
+#[test]
+fn doubt_outlasts_a_database_that_is_restored_step_by_step() {
+    let mut world = World::new(5, 2);
+    assert_eq!(world.plan(&[GONE, GONE, GONE], 1), expected(&[], &["too_many_orphans"]));
+    assert_eq!(world.plan(&[GONE, GONE], 2), expected(&["o0", "o1"], &["too_many_orphans"]), "below the limit");
+    assert!(matches!(world.pass(&[GONE], 3).holds[..], [Hold::Earlier(_)]));
+    assert_eq!(world.plan(&[LIVES], 4), expected(&[], &[]), "all is back");
+    assert_eq!(world.plan(&[GONE], 5), expected(&[], &[]));
+    assert_eq!(world.plan(&[GONE], 6), expected(&["o0"], &[]));
+}
+
+/// Makes a pass less than certain.
+type Disturb = fn(&mut World);
+
+#[test]
+fn doubt_stays_while_a_pass_cannot_show_that_all_is_back() {
+    let disturbances: [(&str, Disturb, &[OwnerAnswer]); 3] = [
+        ("an unknown answer", |_| {}, &[LIVES, UNKNOWN]),
+        ("an incomplete inventory", |world| world.unread.push("Job: forbidden".to_owned()), &[LIVES]),
+        ("answers without trust", |world| world.distrust = Some("a proxy".to_owned()), &[LIVES]),
+    ];
+    for (name, disturb, answers) in disturbances {
+        let mut world = World::new(3, 0);
+        assert_eq!(world.plan(&[GONE], 1).1, ["too_many_orphans"]);
+        disturb(&mut world);
+        assert!(world.plan(answers, 2).1.contains(&"too_many_orphans"), "{name}");
+        (world.unread, world.distrust) = (Vec::new(), None);
+        assert_eq!(world.plan(&[GONE], 3).1, ["too_many_orphans"], "{name}");
+        world.policy.limits.objects = 9;
+        assert_eq!(world.plan(&[GONE], 4).1, ["too_many_orphans"], "{name}");
+        world.plan(&[LIVES], 5);
+        assert_eq!(world.plan(&[LIVES], 6).1, Vec::<&str>::new(), "{name}");
+    }
+}
+
+#[test]
+fn evidence_that_the_api_went_back_outlasts_the_generation_that_catches_up() {
+    let mut world = World::new(3, 9);
+    world.plan(&[GONE], 1);
+    let older = OwnerAnswer::Exists(Generation(2));
+    assert_eq!(world.plan(&[GONE, older], 2), expected(&["o0"], &["api_went_back"]));
+    assert_eq!(world.plan(&[GONE, LIVES], 3), expected(&["o0"], &["api_went_back"]));
+    let judgement = world.pass(&[GONE, UNKNOWN], 4);
+    assert!(matches!(&judgement.holds[..], [Hold::Earlier(doubt)] if doubt.label() == "api_went_back"));
+}
+
+#[test]
+fn newer_doubt_replaces_the_older_one_of_its_kind() {
+    let mut world = World::new(5, 1);
+    world.plan(&[GONE, GONE], 1);
+    let older = OwnerAnswer::Exists(Generation(2));
+    let holds = world.pass(&[GONE, GONE, GONE, older], 2).holds;
+    assert!(
+        matches!(&holds[..], [Hold::TooManyOrphans { orphans: 3, .. }, Hold::ApiWentBack { count: 1, .. }]),
+        "{holds:?}"
+    );
+    let holds = world.pass(&[GONE], 3).holds;
+    let said: Vec<_> = holds.iter().map(ToString::to_string).collect();
+    assert!(said[0].starts_with("an earlier pass found that 3 of 5 objects are orphans"), "{said:?}");
+    assert_eq!(holds.iter().map(Hold::label).collect::<Vec<_>>(), ["too_many_orphans", "api_went_back"]);
+}
+
+#[test]
+fn approved_plan_settles_the_doubt_and_the_rest_begins_anew() {
+    let mut world = World::new(5, 1);
+    world.plan(&[GONE, GONE], 1);
+    world.candidates.push(Candidate { resource_id: id(0), ..named("later", "u9") });
+    let held = world.pass(&[GONE, GONE], 2).plan();
+    assert_eq!(held.objects().len(), 2, "the later object still waits for its grace");
+    world.strikes.settle(&held);
+    assert_eq!((world.strikes.count(), world.strikes.oldest()), (2, Some(at(GRACE))));
+    world.candidates.retain(|candidate| candidate.uid == "u9");
+    assert_eq!(world.plan(&[GONE], 3), expected(&[], &[]));
+    assert_eq!(world.plan(&[GONE], 4), expected(&["later"], &[]));
+}
+
+#[test]
+fn objects_of_unknown_resources_hold_a_pass_with_an_orphan_but_raise_no_doubt() {
+    let mut world = World::new(4, 2);
+    world.plan(&[GONE], 1);
+    assert_eq!(world.plan(&[GONE, UNKNOWN, UNKNOWN], 2), expected(&["o0"], &["too_many_unknown"]));
+    assert_eq!(world.plan(&[GONE, UNKNOWN, LIVES], 3), expected(&["o0"], &[]));
+    assert_eq!(world.plan(&[LIVES, UNKNOWN, UNKNOWN, UNKNOWN], 4), expected(&[], &[]));
+}
+
+#[test]
+fn reading_that_proves_nothing_gives_no_strike_and_takes_none() {
+    let mut world = World::new(2, 9);
+    world.plan(&[GONE], 1);
+    let before = world.strikes.clone();
+    world.distrust = Some("it has no resource at all".to_owned());
+    assert_eq!(world.plan(&[LIVES, GONE], 2), expected(&[], &["no_canary"]));
+    assert_eq!(world.strikes, before);
+}
+
+#[test]
+fn incomplete_inventory_keeps_the_strikes_of_what_it_lacks() {
+    let mut world = World::new(2, 9);
+    world.plan(&[GONE], 1);
+    let lacking = world.candidates.remove(0);
+    world.unread.push("ConfigMap: timeout".to_owned());
+    assert_eq!(world.plan(&[GONE], 2), expected(&[], &["incomplete_inventory"]));
+    world.candidates.push(lacking);
+    world.unread.clear();
+    assert_eq!(world.plan(&[GONE], 3), expected(&["o0"], &[]));
+}
+
+#[test]
+fn grace_is_the_time_from_an_answer_to_the_next_question() {
+    let mut strikes = Strikes::default();
+    let mut verdict = |from, until| {
+        let asked = Asked { from: at(from), until: at(until) };
+        judge(&candidate(), GONE, false, &mut strikes, &policy(), asked)
+    };
+    assert_eq!(verdict(MIN_AGE, MIN_AGE + 60), Verdict::Keep(Keep::Grace));
+    assert_eq!(verdict(MIN_AGE + GRACE + 59, 3 * GRACE), Verdict::Keep(Keep::Grace), "asked a second too early");
+    assert_eq!(verdict(MIN_AGE + GRACE + 60, 3 * GRACE), Verdict::Delete);
+}
+
+#[test]
+fn judgement_counts_each_kept_object_once_and_lists_only_orphans() {
+    let mut world = World::new(3, 9);
+    world.candidates.push(Candidate { adapter: "other".to_owned(), resource_id: id(0), ..named("foreign", "u8") });
+    world.candidates.push(Candidate { is_terminating: true, resource_id: id(0), ..named("ending", "u9") });
+    let judgement = world.pass(&[GONE, UNKNOWN], 1);
+    let kept = |keep| judgement.kept[&(kind("v1", "ConfigMap"), keep)];
+    for keep in [Keep::ForeignAdapter, Keep::Terminating, Keep::Grace, Keep::OwnerUnknown, Keep::OwnerExists] {
+        assert_eq!(kept(keep), 1, "{keep}");
+    }
+    let orphans = |judgement: &Judgement| {
+        let verdicts = judgement.orphans.iter().map(|(candidate, verdict)| (candidate.object.name.clone(), *verdict));
+        verdicts.collect::<Vec<_>>()
+    };
+    let ending = ("ending".to_owned(), Verdict::Keep(Keep::Terminating));
+    assert_eq!(orphans(&judgement), [("o0".to_owned(), Verdict::Keep(Keep::Grace)), ending.clone()]);
+    let later = judgement.after_grace();
+    assert_eq!(orphans(&later), [("o0".to_owned(), Verdict::Delete), ending]);
+    assert!(!later.kept.contains_key(&(kind("v1", "ConfigMap"), Keep::Grace)));
+    assert_eq!(later.plan().objects().len(), 1);
+}
