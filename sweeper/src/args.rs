@@ -17,6 +17,9 @@ use crate::config::settings::{FILE, SWEEPER};
 use crate::restore::Selection;
 use crate::rights::Account;
 
+const FIRST_STEPS: &str = "\
+Begin with `sweeper demo`, then `sweeper plan --config sweeper.yaml`: neither changes anything.";
+
 const CODES_OF_PLAN: &str = "\
 Exit codes:
   0  a sweep would delete nothing
@@ -35,7 +38,7 @@ const CONFIGURED: [&str; 7] = ["run", "sweep", "plan", "approve", "restore", "rb
 
 /// Deletes the Kubernetes objects whose API resource was force-deleted.
 #[derive(Parser)]
-#[command(name = "sweeper", version = THIS.number, arg_required_else_help = true)]
+#[command(name = "sweeper", version = THIS.number, arg_required_else_help = true, after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
     invocation: Invocation,

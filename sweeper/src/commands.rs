@@ -45,14 +45,15 @@ const HELD: u8 = 3;
 /// Returns the reason why the command failed.
 pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let load = || load(flags, environment);
+    let load = || Ok::<_, anyhow::Error>(load(flags, environment)?.0);
     // Passes run on the main thread; the election has the worker, so that no parsing of lists delays a renewal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.context("failed to start")?.block_on(async {
         match invocation {
             Invocation::Run => {
-                let stop = shutdown::listen().context("failed to listen for signals")?;
-                run::run(load()?, stop).await?;
+                let (config, warnings) = self::load(flags, environment)?;
+                log_diagnostics(&warnings);
+                run::run(config, shutdown::listen().context("failed to listen for signals")?).await?;
                 tracing::info!("Stopped");
                 Ok(ExitCode::SUCCESS)
             }
@@ -76,12 +77,17 @@ fn read(flags: &Flags, environment: &Environment) -> Result<(Config, Diagnostics
     config::load(FILE.resolve(flags, environment).as_deref(), environment, flags)
 }
 
-fn load(flags: &Flags, environment: &Environment) -> anyhow::Result<Config> {
-    let (config, diagnostics) = read(flags, environment)
-        .map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
+/// Loads the configuration, and starts the log. Only `run` logs the warnings that `check` prints.
+fn load(flags: &Flags, environment: &Environment) -> anyhow::Result<(Config, Diagnostics)> {
+    let (config, warnings) = read(flags, environment).map_err(|diagnostics| {
+        let hint = match FILE.resolve(flags, environment) {
+            Some(_) => String::new(),
+            None => format!("; no configuration file was given: set --{} or {}", FILE.flag, FILE.variable),
+        };
+        anyhow::anyhow!("the configuration is wrong{hint}\n{diagnostics}")
+    })?;
     let _ = logging::subscriber(config.log, &Identity::of("sweeper")).try_init();
-    log_diagnostics(&diagnostics);
-    Ok(config)
+    Ok((config, warnings))
 }
 
 fn check(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {

@@ -137,13 +137,15 @@ pub fn text(survey: &Survey, would: bool) -> String {
             *objects -= 1;
         }
     }
-    for (keep, objects) in kept.into_iter().filter(|(_, objects)| *objects > 0) {
-        let _ = write!(text, "\nkeep {objects}: {keep}");
+    let kept = kept.into_iter().filter(|(_, objects)| *objects > 0);
+    let kept = kept.map(|(keep, objects)| format!("keep {objects}: {keep}\n"));
+    let unknown = survey.unknown.iter();
+    let unknown = unknown.map(|(reason, count)| format!("{count} answer(s) of the API proved nothing: {reason}\n"));
+    let notes: String = kept.chain(unknown).collect();
+    if !notes.is_empty() {
+        text.push('\n');
+        text.push_str(&notes);
     }
-    for (reason, answers) in &survey.unknown {
-        let _ = write!(text, "\n{answers} answer(s) of the API proved nothing: {reason}");
-    }
-    text.push('\n');
     text.push_str(&ending(survey, would));
     text
 }

@@ -1,0 +1,30 @@
+//! What the program says to a person whose command cannot work: one error, and its cure.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::process::Command;
+
+/// Runs the program without any variable, and returns its exit code and what it wrote to standard error.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sweeper")).args(arguments).env_clear().output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn missing_configuration_is_an_error_that_names_the_flag() {
+    let (code, error) = run(&["plan"]);
+    let hint = "no configuration file was given: set --config or HYPERFLEET_SWEEPER_CONFIG";
+    assert!(code == Some(1) && error.contains(hint) && error.contains("adapters: is required"), "{error}");
+}
+
+#[test]
+fn command_does_not_log_what_check_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("sweeper.yaml");
+    fs::write(&config, "adapters: [a]\napi: {base_url: 'http://127.0.0.1:1'}\n").unwrap();
+    let config = config.to_str().unwrap();
+    let (code, error) = run(&["plan", "--config", config]);
+    assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
+    assert!(error.starts_with("Error: failed to connect to Kubernetes; outside a pod, set --kubeconfig"), "{error}");
+}
