@@ -145,8 +145,7 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
         "{plan:?} is no plan: copy the 32 hexadecimal digits that the leader logs"
     );
     let object = config.lease.object()?;
-    let cluster =
-        Cluster::new(connect::kubernetes(&config.kubernetes).await?, "hyperfleet-sweeper", Settings::default());
+    let cluster = Cluster::new(connect::kubernetes(config).await?, "hyperfleet-sweeper", Settings::default());
     let lease = cluster.get(&object).await?.with_context(|| format!("there is no {object}: does a sweeper run?"))?;
     let approval = Approval { hash: plan.to_owned(), expires: Timestamp::now() + lasts };
     let patch = json!({ "metadata": { "annotations": { keys::SWEEP_APPROVAL: approval.to_string() } } });

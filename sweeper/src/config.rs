@@ -43,12 +43,16 @@ pub struct Config {
     pub deletions_at_once: NonZeroUsize,
     /// The HyperFleet API.
     pub api: ApiConfig,
-    /// The client of the Kubernetes API.
-    pub kubernetes: KubernetesConfig,
+    /// The kubeconfig file; without it, the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// The most requests to Kubernetes in one second.
+    pub kubernetes_rate: u32,
     /// The Lease of the leader.
     pub lease: leader::Settings,
-    /// The record of deletions.
-    pub audit: AuditConfig,
+    /// The file of the records of deletions; standard output without one.
+    pub audit_file: Option<PathBuf>,
+    /// Whether the records contain the data of Secrets.
+    pub audit_secrets: bool,
     /// Level, format and stream of the log.
     pub log: LogSettings,
     /// The address of probes.
@@ -70,24 +74,6 @@ pub struct ApiConfig {
     pub token_file: Option<PathBuf>,
     /// The most requests in one second.
     pub requests_per_second: u32,
-}
-
-/// The client of the Kubernetes API.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KubernetesConfig {
-    /// The kubeconfig file; without it, the service account of the pod.
-    pub kubeconfig: Option<PathBuf>,
-    /// The most requests in one second.
-    pub requests_per_second: u32,
-}
-
-/// The record of deletions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// The file; standard output without one.
-    pub file: Option<PathBuf>,
-    /// Whether the record contains the data of Secrets.
-    pub secrets: bool,
 }
 
 /// Reads and loads the configuration file; without a path it loads flags and variables alone.

@@ -11,7 +11,7 @@ use lifecycle_kube::{Cluster, Settings};
 use lifecycle_service::version::THIS;
 
 use crate::audit::Audit;
-use crate::config::{ApiConfig, Config, KubernetesConfig};
+use crate::config::{ApiConfig, Config};
 use crate::http_api::{HttpApi, Limits};
 use crate::kube_objects::KubeObjects;
 use crate::metrics::Metrics;
@@ -38,9 +38,9 @@ const TOKEN_CACHE: Duration = Duration::from_secs(30);
 ///
 /// A client cannot be built, or the audit file cannot be opened.
 pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
-    let audit = match &config.audit.file {
-        Some(file) => Audit::to_file(file, config.audit.secrets)?,
-        None => Audit::to_stdout(config.audit.secrets),
+    let audit = match &config.audit_file {
+        Some(file) => Audit::to_file(file, config.audit_secrets)?,
+        None => Audit::to_stdout(config.audit_secrets),
     };
     let metrics = Metrics::new(&THIS, config.policy.grace, config.dry_run);
     let (objects, api) = (objects(&config).await?, api(&config.api)?);
@@ -53,14 +53,14 @@ pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
 ///
 /// There is neither a kubeconfig nor a service account.
 pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
-    let rate = config.kubernetes.requests_per_second;
+    let rate = config.kubernetes_rate;
     let settings = Settings {
         rate_limit: Some((f64::from(rate), rate)),
         // A CRD may be removed and installed again between two passes.
         look_again_after: Duration::ZERO,
         ..Settings::default()
     };
-    Ok(KubeObjects::new(Cluster::new(kubernetes(&config.kubernetes).await?, FIELD_MANAGER, settings)))
+    Ok(KubeObjects::new(Cluster::new(kubernetes(config).await?, FIELD_MANAGER, settings)))
 }
 
 /// Builds a client of the API server.
@@ -68,7 +68,7 @@ pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
 /// # Errors
 ///
 /// There is neither a kubeconfig nor a service account.
-pub async fn kubernetes(config: &KubernetesConfig) -> anyhow::Result<lifecycle_kube::Client> {
+pub async fn kubernetes(config: &Config) -> anyhow::Result<lifecycle_kube::Client> {
     let agent = format!("hyperfleet-sweeper/{}", THIS.number);
     lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent)
         .await

@@ -121,15 +121,6 @@ fn rank(kind: &GroupVersionKind) -> usize {
     FIRST.iter().position(is_kind).unwrap_or(FIRST.len())
 }
 
-/// What became of one object.
-enum Ending {
-    Created { note: &'static str },
-    Exists,
-    StillTerminating,
-    DataOmitted,
-    Failed(String),
-}
-
 /// Restores objects.
 pub struct Restorer<'a, O, W> {
     /// The cluster.
@@ -149,12 +140,9 @@ impl<O: Objects, W: Write> Restorer<'_, O, W> {
     pub async fn restore(&mut self, deleted: &Deleted) -> io::Result<bool> {
         let mut is_complete = self.begin(deleted)?;
         for recorded in &deleted.objects {
-            let ending = if is_without_data(recorded) { Ending::DataOmitted } else { self.create(recorded).await };
-            is_complete &= match &ending {
-                Ending::Created { .. } | Ending::Exists => true,
-                Ending::StillTerminating | Ending::DataOmitted | Ending::Failed(_) => false,
-            };
-            self.report(&recorded.object, &ending)?;
+            let created = self.create(recorded).await;
+            is_complete &= created.is_ok();
+            self.report(recorded, created)?;
         }
         Ok(is_complete)
     }
@@ -168,9 +156,9 @@ impl<O: Objects, W: Write> Restorer<'_, O, W> {
     pub fn print(&mut self, deleted: &Deleted, out: &mut impl Write) -> io::Result<bool> {
         let mut is_complete = self.begin(deleted)?;
         for recorded in &deleted.objects {
-            if is_without_data(recorded) {
+            if let Err(why) = check_data(recorded) {
                 is_complete = false;
-                self.report(&recorded.object, &Ending::DataOmitted)?;
+                self.report(recorded, Err(why))?;
                 continue;
             }
             serde_json::to_writer_pretty(&mut *out, &manifest::creatable(&recorded.manifest, self.keep_stamps))?;
@@ -197,42 +185,33 @@ impl<O: Objects, W: Write> Restorer<'_, O, W> {
         Ok(true)
     }
 
-    /// Creates one object if its name is free. The answer to a creation does not tell: the API server refuses a Service
-    /// that exists because its address is taken.
-    async fn create(&self, recorded: &Recorded) -> Ending {
-        match self.objects.read(&recorded.object).await {
-            Ok(Some(live)) if live.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null()) => {
-                return Ending::StillTerminating;
-            }
-            Ok(Some(_)) => return Ending::Exists,
-            Ok(None) => {}
-            Err(error) => return Ending::Failed(error.message),
+    /// Creates one object if its name is free; says what became of it. The answer to a creation does not tell: the API
+    /// server refuses a Service that exists because its address is taken.
+    async fn create(&self, recorded: &Recorded) -> Result<String, String> {
+        check_data(recorded)?;
+        let object = &recorded.object;
+        if let Some(live) = self.objects.read(object).await.map_err(|error| error.message)? {
+            return match live.pointer("/metadata/deletionTimestamp") {
+                None | Some(Value::Null) => Ok(format!("exists {object}: left alone")),
+                Some(_) => Err("it is still being deleted; restore it once it is gone".to_owned()),
+            };
         }
-        match self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await {
-            Ok(_) => Ending::Created { note: note(&recorded.object.kind) },
-            Err(error) => Ending::Failed(error.message),
-        }
+        let created = self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await;
+        created.map(|_| format!("created {object}{}", note(&object.kind))).map_err(|error| error.message)
     }
 
-    fn report(&mut self, object: &ObjectRef, ending: &Ending) -> io::Result<()> {
-        match ending {
-            Ending::Created { note } => writeln!(self.lines, "created {object}{note}"),
-            Ending::Exists => writeln!(self.lines, "exists {object}: left alone"),
-            Ending::StillTerminating => {
-                writeln!(self.lines, "failed {object}: it is still being deleted; restore it once it is gone")
-            }
-            Ending::DataOmitted => writeln!(
-                self.lines,
-                "failed {object}: its data were not recorded, as `audit.secrets` was not set when it was deleted"
-            ),
-            Ending::Failed(why) => writeln!(self.lines, "failed {object}: {why}"),
-        }
+    fn report(&mut self, recorded: &Recorded, result: Result<String, String>) -> io::Result<()> {
+        let line = result.unwrap_or_else(|why| format!("failed {}: {why}", recorded.object));
+        writeln!(self.lines, "{line}")
     }
 }
 
-/// Whether the record lacks a Secret's data. An empty Secret would look restored, and break its readers later.
-fn is_without_data(recorded: &Recorded) -> bool {
-    recorded.omitted.iter().any(|field| field == "data" || field == "stringData")
+/// Refuses a Secret whose data the record lacks. An empty Secret would look restored, and break its readers later.
+fn check_data(recorded: &Recorded) -> Result<(), String> {
+    if recorded.omitted.iter().any(|field| field == "data" || field == "stringData") {
+        return Err("its data were not recorded, as `audit.secrets` was not set when it was deleted".to_owned());
+    }
+    Ok(())
 }
 
 /// What else there is to know about a restored object of this kind.

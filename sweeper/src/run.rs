@@ -164,6 +164,6 @@ fn approval(leadership: &Leadership) -> Option<Approval> {
 async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {
     let identity = identity(&Identity::of("sweeper").hostname);
     // A connection of its own: no list or deletion can delay a renewal.
-    let client = connect::kubernetes(&config.kubernetes).await?;
+    let client = connect::kubernetes(config).await?;
     Ok(Elector::new(client, config.lease.clone(), identity)?)
 }

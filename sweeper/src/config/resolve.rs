@@ -14,7 +14,7 @@ use lifecycle_service::settings::{health_listen, log, metrics_listen};
 use regex::Regex;
 
 use super::spec::{KindsSpec, LeaseSpec, SweeperSpec};
-use super::{ApiConfig, AuditConfig, Config, KubernetesConfig};
+use super::{ApiConfig, Config};
 use crate::inventory::KindFilter;
 use crate::leader;
 
@@ -88,10 +88,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         token_file: path(spec.api.token_file.as_deref()),
         requests_per_second: rate(r, "api.requests_per_second", spec.api.requests_per_second),
     };
-    let kubernetes = KubernetesConfig {
-        kubeconfig: path(spec.kubernetes.kubeconfig.as_deref()),
-        requests_per_second: rate(r, "kubernetes.requests_per_second", spec.kubernetes.requests_per_second),
-    };
+    let kubernetes_rate = rate(r, "kubernetes.requests_per_second", spec.kubernetes.requests_per_second);
     let deletions_at_once = r.within(
         "limits.deletions_at_once",
         spec.limits.deletions_at_once,
@@ -112,9 +109,11 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         interval,
         deletions_at_once,
         api,
-        kubernetes,
+        kubeconfig: path(spec.kubernetes.kubeconfig.as_deref()),
+        kubernetes_rate,
         lease,
-        audit: AuditConfig { file: path(spec.audit.file.as_deref()), secrets: spec.audit.secrets.unwrap_or_default() },
+        audit_file: path(spec.audit.file.as_deref()),
+        audit_secrets: spec.audit.secrets.unwrap_or_default(),
         log,
         health_listen,
         metrics_listen,
