@@ -125,3 +125,29 @@ async fn api_restored_from_a_backup_is_held_until_it_has_caught_up() -> Result<(
     sweeper.await_passes(2).await?;
     world.assert_names(&["one", "other"]).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_that_is_restored_step_by_step_loses_no_object() -> Result<()> {
+    let world = World::new().await?;
+    let [first, second] = two_living(&world).await?;
+    world.living("third").await?;
+    world.living("untouched").await?;
+    let sweeper = breaker(&world)?.run()?;
+    sweeper.await_passes(1).await?;
+    for id in [&first, &second] {
+        world.api.remove(&format!("clusters/{id}"));
+    }
+    held_plan(&sweeper, 2).await?;
+    // The only orphan that is left would be within the limits.
+    world.api.put_cluster(&first, 1);
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"delete\"} 1").await?;
+    let pass = sweeper.await_passes(2).await?;
+    assert_eq!((&pass["due"], &pass["result"]), (&json!(1), &json!("held")), "{pass}");
+    world.assert_names(&["one", "other", "third", "untouched"]).await?;
+
+    world.api.put_cluster(&second, 1);
+    sweeper.await_metric("held{reason=\"too_many_orphans\"} 0").await?;
+    world.assert_names(&["one", "other", "third", "untouched"]).await?;
+    world.force_delete(&first).await?;
+    world.await_names(&["other", "third", "untouched"]).await
+}

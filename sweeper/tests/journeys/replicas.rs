@@ -192,6 +192,21 @@ async fn leader_that_is_cut_off_sends_nothing_after_its_term() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn leader_that_loses_its_lease_ends_no_more_than_one_call() -> Result<()> {
+    at_each_moment(async |moment| {
+        let scene = Scene::new(moment, 2, 1).await?;
+        scene.world.usurp_lease().await?;
+        scene.leader.await_message(ENDED).await?;
+        scene.gate.release();
+        scene.ends_well().await?;
+        let calls = scene.leader.calls();
+        ensure!(calls.len() == moment.call || scene.leader.terms()?.len() > 1, "{calls:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn paused_leader_sends_nothing_when_it_wakes_up_after_its_term() -> Result<()> {
     at_each_moment(async |moment| {
         let scene = Scene::new(moment, 2, 1).await?;

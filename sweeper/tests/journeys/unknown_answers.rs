@@ -128,14 +128,32 @@ async fn broken_search_deletes_nothing_that_lives() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn api_that_answers_nothing_right_keeps_every_object() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    world.orphan("orphan").await?;
+    let is_any = |_: &Request| true;
+    let _sweeper = during_each(&world, is_any, async |pass| {
+        ensure!(pass["orphans"] == 0 && pass["inventory"] == 2, "no answer is a strike");
+        world.assert_names(&["living", "orphan"]).await
+    })
+    .await?;
+    world.api.heal();
+    world.await_names(&["living"]).await
+}
+
+/// The three requests by which a pass tests the API: the list of one resource, that resource, and one that nobody made.
+fn canaries() -> [fn(&Request) -> bool; 3] {
+    [
+        |request| request.path.ends_with("/resources") && !is_search(request),
+        |request| request.path.ends_with(CANARY),
+        |request| request.path.contains("/resources/") && !request.path.ends_with(CANARY) && !is_lookup(request),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn api_that_fails_a_canary_deletes_nothing() -> Result<()> {
-    let is_list = |request: &Request| request.path.ends_with("/resources") && !is_search(request);
-    let is_existing = |request: &Request| request.path.ends_with(CANARY);
-    let is_made_up = |request: &Request| {
-        request.path.contains("/resources/") && !request.path.ends_with(CANARY) && !is_lookup(request)
-    };
-    let positions: [fn(&Request) -> bool; 3] = [is_list, is_existing, is_made_up];
-    try_join_all(positions.map(async |chosen| {
+    try_join_all(canaries().map(async |chosen| {
         let world = World::new().await?;
         world.living("living").await?;
         world.orphan("orphan").await?;
@@ -155,23 +173,24 @@ async fn api_that_fails_a_canary_deletes_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn api_that_fails_after_its_answers_deletes_nothing() -> Result<()> {
-    let world = World::new().await?;
-    world.living("living").await?;
-    world.orphan("orphan").await?;
-    // Each pass lists one resource before the API's answers, and one after them: the second list fails.
-    let lists = AtomicUsize::new(0);
-    let is_second = move |request: &Request| {
-        let is_list = request.path.ends_with("/resources") && !is_search(request);
-        is_list && lists.fetch_add(1, Ordering::SeqCst) % 2 == 1
-    };
-    world.api.inject(When::any().and(is_second), Fault::Status(403));
-    let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
-    sweeper.await_hold("no_canary").await?;
-    let pass = sweeper.await_passes(3).await?;
-    ensure!(pass["orphans"] == 0 && pass["due"] == 0, "{pass}");
-    world.assert_names(&["living", "orphan"]).await?;
-    world.api.heal();
-    world.await_names(&["living"]).await
+    try_join_all(canaries().map(async |chosen| {
+        let world = World::new().await?;
+        world.living("living").await?;
+        world.orphan("orphan").await?;
+        // Each pass makes this request before it asks for resources, and again after the answers, which then fails.
+        let requests = AtomicUsize::new(0);
+        let is_second = move |request: &Request| chosen(request) && requests.fetch_add(1, Ordering::SeqCst) % 2 == 1;
+        world.api.inject(When::any().and(is_second), Fault::Status(403));
+        let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
+        sweeper.await_hold("no_canary").await?;
+        let pass = sweeper.await_passes(3).await?;
+        ensure!(pass["orphans"] == 0 && pass["due"] == 0, "{pass}");
+        world.assert_names(&["living", "orphan"]).await?;
+        world.api.heal();
+        world.await_names(&["living"]).await
+    }))
+    .await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

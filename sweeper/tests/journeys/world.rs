@@ -76,6 +76,13 @@ impl World {
         Ok(self.leases().await?.get(LEASE).await?)
     }
 
+    /// Writes another holder into the Lease, as a person or a broken program may.
+    pub(crate) async fn usurp_lease(&self) -> Result<()> {
+        let patch = json!({ "spec": { "holderIdentity": "somebody" } });
+        self.leases().await?.patch(LEASE, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
     /// Waits until a sweeper has sent this many requests about the Lease from now on.
     pub(crate) async fn await_lease_requests(&self, wanted: usize) -> Result<()> {
         let requests = When::any().and(is_about_the_lease);
