@@ -1,8 +1,9 @@
 //! User journeys: the real sweeper program with a real API server and the fake of the HyperFleet API.
 //!
-//! Each file is one thing that a user does or that happens to the sweeper; `program` and `world` are shared. Every test
+//! Each file is one thing that a user does or that happens to the sweeper; `island`, `program` and `world` are shared. Every test
 //! has its own namespace, adapter, API and Lease, so that all tests can run at the same time.
 
+mod island;
 mod program;
 mod world;
 

@@ -22,12 +22,25 @@ const PRINTED_LINES: usize = 200;
 
 /// The configuration of a sweeper to start.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup(pub(crate) Value);
+pub(crate) struct Setup {
+    config: Value,
+    /// A command that runs the program, such as `ip netns exec island`; empty for none.
+    under: Vec<String>,
+}
 
 impl Setup {
+    pub(crate) fn new(config: Value) -> Self {
+        Self { config, under: Vec::new() }
+    }
+
+    /// Runs the program by another command, given by its path and arguments.
+    pub(crate) fn under(self, command: &[&str]) -> Self {
+        Self { under: command.iter().map(|&word| word.to_owned()).collect(), ..self }
+    }
+
     /// Sets a key of the configuration, such as `limits.percent`.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        let place = key.split('.').fold(&mut self.0, |place, key| &mut place[key]);
+        let place = key.split('.').fold(&mut self.config, |place, key| &mut place[key]);
         *place = value.into();
         self
     }
@@ -60,9 +73,11 @@ impl Setup {
         let files = TempDir::new()?;
         // JSON is valid YAML, so no YAML serializer is needed.
         let config = files.path().join("sweeper.yaml");
-        fs::write(&config, self.0.to_string())?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sweeper"));
-        command.args(arguments).arg("--config").arg(config);
+        fs::write(&config, self.config.to_string())?;
+        let program = env!("CARGO_BIN_EXE_sweeper");
+        let mut words = self.under.iter().map(String::as_str).chain([program]);
+        let mut command = Command::new(words.next().unwrap_or(program));
+        command.args(words).args(arguments).arg("--config").arg(config);
         command.env_clear().current_dir(files.path()).stdin(Stdio::null()).kill_on_drop(true);
         Ok((command, files))
     }

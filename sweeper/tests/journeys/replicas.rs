@@ -14,6 +14,7 @@ use lifecycle_e2e::fault::{Fault, Gate, Proxy, Request, When};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::island::Island;
 use crate::program::Sweeper;
 use crate::world::World;
 
@@ -48,12 +49,16 @@ struct Replica {
 }
 
 impl Replica {
-    fn start(world: &World, name: &str, kubernetes: Proxy) -> Result<Self> {
+    async fn start(world: &World, name: &str, kubernetes: Proxy, island: Option<&Island>) -> Result<Self> {
         let audit = world.audit().with_file_name(name);
         let setup = world.sweeper()?.with("kubernetes.kubeconfig", json!(kubernetes.access()?.kubeconfig));
         let setup = setup.with("audit.file", json!(audit)).with("limits.deletions_at_once", 1);
         let setup = setup.with("interval", "500ms");
-        let sweeper = setup.with("lease.duration", "6s").with("lease.renew_deadline", "4s").run()?;
+        let setup = setup.with("lease.duration", "6s").with("lease.renew_deadline", "4s");
+        let sweeper = match island {
+            Some(island) => island.inhabit(world, &kubernetes, setup).await?.run()?,
+            None => setup.run()?,
+        };
         Ok(Self { sweeper, kubernetes, audit, namespace: world.namespace.name().to_owned() })
     }
 
@@ -108,6 +113,10 @@ struct Scene {
 
 impl Scene {
     async fn new(moment: Moment, orphans: usize, followers: usize) -> Result<Self> {
+        Self::with_leader_on(None, moment, orphans, followers).await
+    }
+
+    async fn with_leader_on(island: Option<&Island>, moment: Moment, orphans: usize, followers: usize) -> Result<Self> {
         let world = World::new().await?;
         world.living("living").await?;
         let living = world.objects.get("living").await?.metadata.uid;
@@ -119,12 +128,12 @@ impl Scene {
         let namespace = world.namespace.name().to_owned();
         let call = When::any().and(move |request| is_deleting(&namespace, request)).nth(moment.call);
         let gate = if moment.is_carried_out { kubernetes.hold_answer(call) } else { kubernetes.hold(call) };
-        let leader = Replica::start(&world, "leader", kubernetes)?;
+        let leader = Replica::start(&world, "leader", kubernetes, island).await?;
         leader.await_message(BEGAN).await?;
         let mut others = Vec::new();
         for number in 0..followers {
             let kubernetes = world.control_plane.proxy().await?;
-            others.push(Replica::start(&world, &format!("follower-{number}"), kubernetes)?);
+            others.push(Replica::start(&world, &format!("follower-{number}"), kubernetes, None).await?);
         }
         timeout(PATIENCE, gate.reached()).await.context("the call was never made")?;
         Ok(Self { world, leader, gate, followers: others, orphans, living })
@@ -245,5 +254,29 @@ async fn late_deletion_of_a_paused_leader_spares_what_changed_since() -> Result<
     let is_end = |entry: &Value| entry["outcome"] == "changed" || entry["outcome"] == "uncertain";
     scene.leader.sweeper.await_log("the end of its attempt", is_end).await?;
     ensure!(scene.world.objects.get(name).await?.metadata.uid == object.metadata.uid, "it was made anew");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leader_behind_a_cut_link_deletes_nothing_after_its_term() -> Result<()> {
+    let Some(island) = Island::new().await else { return Ok(()) };
+    let deletion = Moment { call: 3, is_carried_out: true };
+    let scene = Scene::with_leader_on(Some(&island), deletion, MANY, 1).await?;
+    let (leader, follower) = (&scene.leader, &scene.followers[0]);
+    island.cut().await?;
+    scene.gate.release();
+    let ended = leader.await_message(ENDED).await?;
+    let began = follower.await_message(BEGAN).await?;
+    ensure!(ended < began, "two leaders: the first until {ended}, the second from {began}");
+    scene.ends_well().await?;
+
+    island.heal().await?;
+    leader.await_message("Another replica holds the Lease").await?;
+    scene.world.orphan(&scene.orphans[0]).await?;
+    scene.ends_well().await?;
+    // The kernel may deliver now what the leader sent into the cut link: reads that got no answer.
+    let mut calls = leader.calls();
+    calls.retain(|call| call.method != "GET" && call.arrived >= began);
+    ensure!(calls.is_empty(), "{calls:?}");
     Ok(())
 }

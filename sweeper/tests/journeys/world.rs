@@ -92,7 +92,7 @@ impl World {
 
     /// A sweeper of this world's adapter that deletes `ConfigMaps` after a second, and has no limit in percent.
     pub(crate) fn sweeper(&self) -> Result<Setup> {
-        Ok(Setup(json!({
+        Ok(Setup::new(json!({
             "adapters": [self.adapter],
             "dry_run": false,
             "interval": "200ms",
