@@ -5,14 +5,13 @@
 //! Gauges describe the last pass of a leader; a replica that does not lead has none of them, so that `max` and `sum` over
 //! replicas both say what the leader found.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::sweep::{Hold, Keep, Verdict};
+use lifecycle_core::sweep::{Hold, Verdict};
 use lifecycle_service::metrics::{self, Exposition, write};
 use lifecycle_service::version::Version;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -227,17 +226,14 @@ impl Metrics {
         for (kind, objects) in &survey.kinds {
             self.inventory.get_or_create(&KindOnly { kind: label(kind) }).inc_by(signed(*objects));
         }
-        let mut counts: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+        let candidates = |kind: &GroupVersionKind, verdict: Verdict| {
+            self.candidates.get_or_create_owned(&KindVerdict { kind: label(kind), verdict: verdict.label() })
+        };
         for ((kind, keep), objects) in &survey.kept {
-            *counts.entry((label(kind), keep.label())).or_default() += objects;
+            candidates(kind, Verdict::Keep(*keep)).inc_by(signed(*objects));
         }
         for (candidate, verdict) in &survey.orphans {
-            if *verdict == Verdict::Delete {
-                *counts.entry((label(&candidate.object.kind), "delete")).or_default() += 1;
-            }
-        }
-        for ((kind, verdict), objects) in counts {
-            self.candidates.get_or_create(&KindVerdict { kind, verdict }).set(signed(objects));
+            candidates(&candidate.object.kind, *verdict).inc();
         }
         for reason in Hold::LABELS {
             let is_held = survey.plan.holds().iter().any(|hold| hold.label() == reason);
@@ -277,9 +273,4 @@ fn label(kind: &GroupVersionKind) -> String {
 
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// Every verdict that [`Metrics`] can name, for the tests of the documentation.
-pub fn verdicts() -> impl Iterator<Item = &'static str> {
-    std::iter::once("delete").chain(Keep::ALL.iter().map(|keep| keep.label()))
 }

@@ -14,19 +14,13 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::survey::Survey;
 
-/// What a plan says about an object that goes.
-const DELETE: &str = "delete";
-
 /// For how long a plan counts as a first look: a strike means the more, the closer the two looks are to each other.
 const FIRST_LOOK_COUNTS: SignedDuration = SignedDuration::from_hours(24);
 
 /// Describes a survey that asked the API at `time`.
 #[must_use]
 pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
-    let mut kept = BTreeMap::<_, u64>::new();
-    for ((_, keep), objects) in &survey.kept {
-        *kept.entry(keep.label()).or_default() += objects;
-    }
+    let kept: BTreeMap<_, _> = kept(survey).into_iter().map(|(keep, objects)| (keep.label(), objects)).collect();
     let objects = survey.orphans.iter().map(|(candidate, verdict)| {
         let object = &candidate.object;
         json!({
@@ -37,10 +31,7 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
             "uid": candidate.uid,
             "adapter": candidate.adapter,
             "resource_id": candidate.resource_id,
-            "verdict": match verdict {
-                Verdict::Delete => DELETE,
-                Verdict::Keep(keep) => keep.label(),
-            },
+            "verdict": verdict.label(),
         })
     });
     json!({
@@ -105,7 +96,7 @@ pub fn first_strikes(text: &str, config: &Config, now: Timestamp) -> Result<Stri
     }
     let mut strikes = Strikes::default();
     // What something claims has no strike in a pass either.
-    for object in look.objects.into_iter().filter(|object| object.verdict == DELETE) {
+    for object in look.objects.into_iter().filter(|object| object.verdict == Verdict::Delete.label()) {
         strikes.restore(object.uid, object.resource_id, look.time);
     }
     Ok(strikes)
@@ -126,19 +117,7 @@ pub fn text(survey: &Survey, would: bool) -> String {
         text.push('\n');
         table(&mut text, ["", "OBJECT", "ADAPTER", "API RESOURCE", "WHY"], &rows);
     }
-    let mut kept: BTreeMap<Keep, u64> = BTreeMap::new();
-    for ((_, keep), objects) in &survey.kept {
-        *kept.entry(*keep).or_default() += objects;
-    }
-    for (_, verdict) in &survey.orphans {
-        if let Verdict::Keep(keep) = verdict
-            && let Some(objects) = kept.get_mut(keep)
-        {
-            *objects -= 1;
-        }
-    }
-    let kept = kept.into_iter().filter(|(_, objects)| *objects > 0);
-    let kept = kept.map(|(keep, objects)| format!("keep {objects}: {keep}\n"));
+    let kept = kept(survey).into_iter().map(|(keep, objects)| format!("keep {objects}: {keep}\n"));
     let unknown = survey.unknown.iter();
     let unknown = unknown.map(|(reason, count)| format!("{count} answer(s) of the API proved nothing: {reason}\n"));
     let notes: String = kept.chain(unknown).collect();
@@ -150,9 +129,18 @@ pub fn text(survey: &Survey, would: bool) -> String {
     text
 }
 
+/// How many objects beside the orphans are kept, by reason.
+fn kept(survey: &Survey) -> BTreeMap<Keep, u64> {
+    let mut kept = BTreeMap::new();
+    for ((_, keep), objects) in &survey.kept {
+        *kept.entry(*keep).or_default() += objects;
+    }
+    kept
+}
+
 fn row((candidate, verdict): &(Candidate, Verdict)) -> [String; 5] {
     let (action, why) = match verdict {
-        Verdict::Delete => (DELETE, "its API resource is gone"),
+        Verdict::Delete => ("delete", "its API resource is gone"),
         Verdict::Keep(keep) => ("keep", keep.sentence()),
     };
     let owner = candidate.resource_id.clone();

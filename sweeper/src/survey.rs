@@ -32,7 +32,7 @@ pub struct Survey {
     pub owners: u64,
     /// The objects whose API resource is gone, and their verdicts.
     pub orphans: Vec<(Candidate, Verdict)>,
-    /// How many objects of each kind are kept, by reason; the orphans among them too.
+    /// How many other objects of each kind are kept, by reason.
     pub kept: BTreeMap<(GroupVersionKind, Keep), u64>,
     /// How many answers of the API proved nothing, by reason.
     pub unknown: BTreeMap<&'static str, u64>,

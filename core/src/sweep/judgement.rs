@@ -34,7 +34,7 @@ pub struct Reading<'a, A> {
 pub struct Judgement {
     /// The objects whose API resource is gone, and their verdicts.
     pub orphans: Vec<(Candidate, Verdict)>,
-    /// How many objects of each kind are kept, by reason; the orphans among them too.
+    /// How many other objects of each kind are kept, by reason.
     pub kept: BTreeMap<(GroupVersionKind, Keep), u64>,
     /// The reasons to delete nothing.
     pub holds: Vec<Hold>,
@@ -47,7 +47,7 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
         let Self { census, answer, asked, distrust, candidates, contents, unread } = self;
         let (is_trusted, is_complete) = (distrust.is_none(), unread.is_empty());
         let answer = |id: &str| if is_trusted { answer(id) } else { OwnerAnswer::Unknown };
-        let mut kept = census.kept(answer);
+        let kept = census.kept(answer);
         let mut orphans = Vec::new();
         // Answers that prove nothing give no strike, and take none away.
         if is_trusted {
@@ -57,13 +57,9 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
                 let verdict = judge(&candidate, answer(&candidate.resource_id), takes_others, strikes, policy, asked);
                 judged.insert(candidate.uid.clone());
                 // The census has counted what is kept for its labels alone.
-                if identified(&candidate, policy).is_err() {
-                    continue;
+                if identified(&candidate, policy).is_ok() {
+                    orphans.push((candidate, verdict));
                 }
-                if let Verdict::Keep(keep) = verdict {
-                    *kept.entry((candidate.object.kind.clone(), keep)).or_default() += 1;
-                }
-                orphans.push((candidate, verdict));
             }
             strikes.end_pass(|id| census.names(id).then(|| answer(id)), &judged, is_complete);
         }
@@ -105,7 +101,6 @@ impl Judgement {
                 *verdict = Verdict::Delete;
             }
         }
-        self.kept.retain(|(_, keep), _| *keep != Keep::Grace);
         self
     }
 }

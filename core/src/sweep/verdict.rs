@@ -17,6 +17,17 @@ pub enum Verdict {
     Keep(Keep),
 }
 
+impl Verdict {
+    /// The verdict as the value of a metric label: `delete`, or the label of the reason to keep the object.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Keep(keep) => keep.label(),
+        }
+    }
+}
+
 macro_rules! keeps {
     ($($variant:ident, $label:literal, $sentence:literal;)*) => {
         /// Why the sweeper keeps an object. The first reason that applies, in this order.
