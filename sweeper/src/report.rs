@@ -48,7 +48,7 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
     })
 }
 
-/// What a sweep reads of a plan as [`json`].
+/// What a sweep reads of a plan as [`json()`].
 #[derive(Deserialize)]
 struct FirstLook {
     time: Timestamp,
@@ -65,7 +65,7 @@ struct Planned {
     verdict: String,
 }
 
-/// Reads the [`json`] of a plan as the first strike against each object that it would delete.
+/// Reads the [`json()`] of a plan as the first strike against each object that it would delete.
 ///
 /// # Errors
 ///
