@@ -28,7 +28,7 @@ use crate::config::settings::FILE;
 use crate::config::{self, Config, Environment, Flags};
 use crate::metrics::PassResult;
 use crate::objects::Objects as _;
-use crate::restore::{Deleted, Restorer, Selection};
+use crate::restore::{self, Deleted, Selection};
 use crate::rights::{Account, admission, rbac};
 use crate::survey::survey;
 use crate::{connect, report, run, scenario};
@@ -171,10 +171,12 @@ async fn restore(
     let name = file.display();
     let lines = BufReader::new(File::open(file).with_context(|| format!("failed to open {name}"))?);
     let deleted = Deleted::of(audit::read(lines), selection).with_context(|| format!("failed to read {name}"))?;
-    let objects = connect::objects(config).await?;
-    let mut restorer = Restorer { objects: &objects, keep_stamps, lines: std::io::stderr() };
-    let is_complete =
-        if print { restorer.print(&deleted, &mut std::io::stdout())? } else { restorer.restore(&deleted).await? };
+    let lines = &mut std::io::stderr();
+    let is_complete = if print {
+        restore::print(&deleted, keep_stamps, &mut std::io::stdout(), lines)?
+    } else {
+        restore::restore(&connect::objects(config).await?, &deleted, keep_stamps, lines).await?
+    };
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

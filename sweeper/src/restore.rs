@@ -121,89 +121,83 @@ fn rank(kind: &GroupVersionKind) -> usize {
     FIRST.iter().position(is_kind).unwrap_or(FIRST.len())
 }
 
-/// Restores objects.
-pub struct Restorer<'a, O, W> {
-    /// The cluster.
-    pub objects: &'a O,
-    /// Whether the objects keep the labels and annotations of their adapter.
-    pub keep_stamps: bool,
-    /// Takes the line of each object.
-    pub lines: W,
+/// Creates the objects, one after the other, and writes a line about each. Returns whether each of them exists now.
+/// With `keep_stamps`, they keep the labels and annotations of their adapter.
+///
+/// # Errors
+///
+/// A line cannot be written.
+pub async fn restore(
+    objects: &impl Objects,
+    deleted: &Deleted,
+    keep_stamps: bool,
+    lines: &mut impl Write,
+) -> io::Result<bool> {
+    let mut is_complete = begin(deleted, keep_stamps, lines)?;
+    for recorded in &deleted.objects {
+        let created = create(objects, recorded, keep_stamps).await;
+        is_complete &= created.is_ok();
+        report(recorded, created, lines)?;
+    }
+    Ok(is_complete)
 }
 
-impl<O: Objects, W: Write> Restorer<'_, O, W> {
-    /// Creates the objects, one after the other. Returns whether each of them exists now.
-    ///
-    /// # Errors
-    ///
-    /// A line cannot be written.
-    pub async fn restore(&mut self, deleted: &Deleted) -> io::Result<bool> {
-        let mut is_complete = self.begin(deleted)?;
-        for recorded in &deleted.objects {
-            let created = self.create(recorded).await;
-            is_complete &= created.is_ok();
-            self.report(recorded, created)?;
+/// Writes the manifests to `out`, as one JSON document each, and creates nothing. Returns whether each object can be
+/// created from its record.
+///
+/// # Errors
+///
+/// A manifest or a line cannot be written.
+pub fn print(deleted: &Deleted, keep_stamps: bool, out: &mut impl Write, lines: &mut impl Write) -> io::Result<bool> {
+    let mut is_complete = begin(deleted, keep_stamps, lines)?;
+    for recorded in &deleted.objects {
+        if let Err(why) = check_data(recorded) {
+            is_complete = false;
+            report(recorded, Err(why), lines)?;
+            continue;
         }
-        Ok(is_complete)
+        serde_json::to_writer_pretty(&mut *out, &manifest::creatable(&recorded.manifest, keep_stamps))?;
+        writeln!(out)?;
     }
+    Ok(is_complete)
+}
 
-    /// Writes the manifests to `out`, as one JSON document each, and creates nothing. Returns whether each object can be
-    /// created from its record.
-    ///
-    /// # Errors
-    ///
-    /// A manifest or a line cannot be written.
-    pub fn print(&mut self, deleted: &Deleted, out: &mut impl Write) -> io::Result<bool> {
-        let mut is_complete = self.begin(deleted)?;
-        for recorded in &deleted.objects {
-            if let Err(why) = check_data(recorded) {
-                is_complete = false;
-                self.report(recorded, Err(why))?;
-                continue;
-            }
-            serde_json::to_writer_pretty(&mut *out, &manifest::creatable(&recorded.manifest, self.keep_stamps))?;
-            writeln!(out)?;
-        }
-        Ok(is_complete)
+fn begin(deleted: &Deleted, keep_stamps: bool, lines: &mut impl Write) -> io::Result<bool> {
+    for (number, why) in &deleted.unreadable {
+        writeln!(lines, "warning: line {number} is no whole record: {why}")?;
     }
+    if deleted.objects.is_empty() {
+        writeln!(lines, "no record of a deleted object matches")?;
+        return Ok(false);
+    }
+    if keep_stamps {
+        writeln!(
+            lines,
+            "warning: the objects keep the labels of their adapter, so the sweeper deletes them again once `grace` \
+             has passed, unless their API resource exists by then"
+        )?;
+    }
+    Ok(true)
+}
 
-    fn begin(&mut self, deleted: &Deleted) -> io::Result<bool> {
-        for (number, why) in &deleted.unreadable {
-            writeln!(self.lines, "warning: line {number} is no whole record: {why}")?;
-        }
-        if deleted.objects.is_empty() {
-            writeln!(self.lines, "no record of a deleted object matches")?;
-            return Ok(false);
-        }
-        if self.keep_stamps {
-            writeln!(
-                self.lines,
-                "warning: the objects keep the labels of their adapter, so the sweeper deletes them again once `grace` \
-                 has passed, unless their API resource exists by then"
-            )?;
-        }
-        Ok(true)
+/// Creates one object if its name is free; says what became of it. The answer to a creation does not tell: the API
+/// server refuses a Service that exists because its address is taken.
+async fn create(objects: &impl Objects, recorded: &Recorded, keep_stamps: bool) -> Result<String, String> {
+    check_data(recorded)?;
+    let object = &recorded.object;
+    if let Some(live) = objects.read(object).await.map_err(|error| error.message)? {
+        return match live.pointer("/metadata/deletionTimestamp") {
+            None | Some(Value::Null) => Ok(format!("exists {object}: left alone")),
+            Some(_) => Err("it is still being deleted; restore it once it is gone".to_owned()),
+        };
     }
+    let created = objects.create(&manifest::creatable(&recorded.manifest, keep_stamps)).await;
+    created.map(|_| format!("created {object}{}", note(&object.kind))).map_err(|error| error.message)
+}
 
-    /// Creates one object if its name is free; says what became of it. The answer to a creation does not tell: the API
-    /// server refuses a Service that exists because its address is taken.
-    async fn create(&self, recorded: &Recorded) -> Result<String, String> {
-        check_data(recorded)?;
-        let object = &recorded.object;
-        if let Some(live) = self.objects.read(object).await.map_err(|error| error.message)? {
-            return match live.pointer("/metadata/deletionTimestamp") {
-                None | Some(Value::Null) => Ok(format!("exists {object}: left alone")),
-                Some(_) => Err("it is still being deleted; restore it once it is gone".to_owned()),
-            };
-        }
-        let created = self.objects.create(&manifest::creatable(&recorded.manifest, self.keep_stamps)).await;
-        created.map(|_| format!("created {object}{}", note(&object.kind))).map_err(|error| error.message)
-    }
-
-    fn report(&mut self, recorded: &Recorded, result: Result<String, String>) -> io::Result<()> {
-        let line = result.unwrap_or_else(|why| format!("failed {}: {why}", recorded.object));
-        writeln!(self.lines, "{line}")
-    }
+fn report(recorded: &Recorded, result: Result<String, String>, lines: &mut impl Write) -> io::Result<()> {
+    let line = result.unwrap_or_else(|why| format!("failed {}: {why}", recorded.object));
+    writeln!(lines, "{line}")
 }
 
 /// Refuses a Secret whose data the record lacks. An empty Secret would look restored, and break its readers later.

@@ -13,7 +13,7 @@ use hyperfleet_sweeper::audit::{self, Action, Audit, Line, Record};
 use hyperfleet_sweeper::kube_objects::KubeObjects;
 use hyperfleet_sweeper::leader::TermOver;
 use hyperfleet_sweeper::objects::Objects as _;
-use hyperfleet_sweeper::restore::{Deleted, Restorer, Selection};
+use hyperfleet_sweeper::restore::{self, Deleted, Selection};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::ListParams;
@@ -131,9 +131,9 @@ impl World {
     /// Restores everything; returns whether all exist, and what was printed.
     async fn restore(&self) -> Result<(bool, String)> {
         let deleted = Deleted::of(self.lines()?, &Selection::default())?;
-        let mut restorer = Restorer { objects: &self.direct, keep_stamps: false, lines: Vec::new() };
-        let is_complete = restorer.restore(&deleted).await?;
-        Ok((is_complete, String::from_utf8(restorer.lines)?))
+        let mut lines = Vec::new();
+        let is_complete = restore::restore(&self.direct, &deleted, false, &mut lines).await?;
+        Ok((is_complete, String::from_utf8(lines)?))
     }
 
     /// The Event about the object with this UID.

@@ -28,3 +28,13 @@ fn command_does_not_log_what_check_prints() {
     assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
     assert!(error.starts_with("Error: failed to connect to Kubernetes; outside a pod, set --kubeconfig"), "{error}");
 }
+
+#[test]
+fn manifests_are_printed_without_a_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let [config, audit] = ["sweeper.yaml", "audit.jsonl"].map(|name| folder.path().join(name));
+    fs::write(&config, "adapters: [a]\napi: {base_url: 'http://127.0.0.1:1'}\n").unwrap();
+    fs::write(&audit, "").unwrap();
+    let (code, error) = run(&["restore", "--print", audit.to_str().unwrap(), "--config", config.to_str().unwrap()]);
+    assert_eq!((code, error.as_str()), (Some(1), "no record of a deleted object matches\n"));
+}

@@ -198,11 +198,11 @@ impl Objects for Fake {
 }
 
 /// Restores the objects of these lines; returns whether all exist, and what was printed.
-async fn restore(fake: &Fake, lines: &[Line], keep_stamps: bool) -> (bool, String) {
+async fn restored(fake: &Fake, lines: &[Line], keep_stamps: bool) -> (bool, String) {
     let deleted = Deleted::of(lines.iter().cloned().map(Ok), &Selection::default()).unwrap();
-    let mut restorer = Restorer { objects: fake, keep_stamps, lines: Vec::new() };
-    let is_complete = restorer.restore(&deleted).await.unwrap();
-    (is_complete, String::from_utf8(restorer.lines).unwrap())
+    let mut printed = Vec::new();
+    let is_complete = restore(fake, &deleted, keep_stamps, &mut printed).await.unwrap();
+    (is_complete, String::from_utf8(printed).unwrap())
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn each_object_has_a_line_and_failures_count() {
         (Some(ErrorKind::Forbidden), None, false, "failed ConfigMap team/a: refused\n"),
     ];
     for (answer, live, is_complete, line) in cases {
-        assert_eq!(restore(&Fake { answer, live }, &[delete("a", "1")], false).await, (is_complete, line.to_owned()));
+        assert_eq!(restored(&Fake { answer, live }, &[delete("a", "1")], false).await, (is_complete, line.to_owned()));
     }
 }
 
@@ -230,7 +230,7 @@ async fn secret_without_its_data_is_not_created() {
     let fake = Fake { answer: None, live: None };
     let omitted = vec!["metadata.managedFields".to_owned(), "data".to_owned()];
     let lines = [record("a", "1", Action::Delete { manifest: json!({}), omitted })];
-    let (is_complete, text) = restore(&fake, &lines, false).await;
+    let (is_complete, text) = restored(&fake, &lines, false).await;
     assert!(!is_complete && text.contains("its data were not recorded"), "{text}");
 }
 
@@ -238,27 +238,25 @@ async fn secret_without_its_data_is_not_created() {
 async fn restore_warns_about_stamps_torn_lines_and_an_empty_selection() {
     let fake = Fake { answer: None, live: None };
     let torn = Line::Unreadable { number: 2, why: "torn".to_owned() };
-    let (is_complete, text) = restore(&fake, &[delete("a", "1"), torn.clone()], true).await;
+    let (is_complete, text) = restored(&fake, &[delete("a", "1"), torn.clone()], true).await;
     assert!(is_complete, "a torn record belongs to an object that was not deleted");
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "warning: line 2 is no whole record: torn");
     assert!(lines[1].contains("the sweeper deletes them again once `grace` has passed"), "{text}");
     assert_eq!(lines[2..], ["created ConfigMap team/a"]);
 
-    let (is_complete, text) = restore(&fake, &[result("a", "1", true)], true).await;
+    let (is_complete, text) = restored(&fake, &[result("a", "1", true)], true).await;
     assert_eq!((is_complete, text.as_str()), (false, "no record of a deleted object matches\n"));
 }
 
 #[test]
 fn dry_run_prints_manifests_and_creates_nothing() {
-    let fake = Fake { answer: Some(ErrorKind::Invalid), live: None };
     let secret = record("b", "2", Action::Delete { manifest: json!({}), omitted: vec!["data".to_owned()] });
     let lines = [delete("a", "1"), secret].map(Ok);
     let deleted = Deleted::of(lines.into_iter(), &Selection::default()).unwrap();
-    let mut restorer = Restorer { objects: &fake, keep_stamps: false, lines: Vec::new() };
-    let mut out = Vec::new();
-    assert!(!restorer.print(&deleted, &mut out).unwrap(), "the Secret cannot be created");
+    let (mut out, mut said) = (Vec::new(), Vec::new());
+    assert!(!print(&deleted, false, &mut out, &mut said).unwrap(), "the Secret cannot be created");
     let printed: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(printed["metadata"], json!({ "name": "a", "namespace": "team" }));
-    assert!(String::from_utf8(restorer.lines).unwrap().starts_with("failed ConfigMap team/b"));
+    assert!(String::from_utf8(said).unwrap().starts_with("failed ConfigMap team/b"));
 }
