@@ -122,3 +122,23 @@ fn file_that_cannot_be_opened_is_named() {
     let error = Audit::to_file(Path::new("/nowhere/audit"), false).err().unwrap();
     assert_eq!(error.to_string(), "failed to write the audit record to /nowhere/audit");
 }
+
+/// Tells of each line whether it must outlast a crash of the machine.
+struct Synced(mpsc::Sender<bool>);
+
+impl Sink for Synced {
+    fn append(&mut self, _: &[u8], is_synced: bool) -> io::Result<()> {
+        self.0.send(is_synced).map_err(io::Error::other)
+    }
+}
+
+#[tokio::test]
+async fn record_before_a_deletion_must_reach_the_disk() {
+    let (sender, synced) = mpsc::channel();
+    let audit = Audit::new("test".to_owned(), Synced(sender), false);
+    let ended = Action::Result { outcome: "deleted".into(), may_be_deleted: true, message: "gone".into() };
+    for record in [delete(), record(ended)] {
+        audit.write(&record).await.unwrap();
+    }
+    assert_eq!(synced.try_iter().collect::<Vec<_>>(), [true, false]);
+}
