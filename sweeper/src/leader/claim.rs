@@ -165,3 +165,29 @@ impl Claim {
 #[must_use = "the call must end before the permit is dropped"]
 #[derive(Debug)]
 pub struct Permit(#[expect(dead_code, reason = "the permit is held, and not read")] TaskTrackerToken);
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn over(claim: &Claim) -> Option<(u32, End)> {
+        claim.permit().err().map(|over| (over.term, over.end))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn permit_ends_with_the_deadline_even_if_the_loop_is_late() {
+        let claim = Claim::of(7);
+        assert_eq!(over(&claim), None);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(over(&claim), Some((7, End::Deadline)));
+        assert!(!claim.over().is_cancelled(), "the loop has not ended the term");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn claim_gets_no_permit_in_a_later_term() {
+        let former = Claim { states: Claim::of(8).states, ..Claim::of(7) };
+        assert_eq!(over(&former), Some((7, End::Deadline)));
+    }
+}
