@@ -104,6 +104,17 @@ pub enum OwnerAnswer {
     Unknown,
 }
 
+impl OwnerAnswer {
+    /// The answer, if only one that the resource exists is to be believed.
+    #[must_use]
+    fn or_unknown(self) -> Self {
+        match self {
+            Self::Exists(_) => self,
+            Self::Gone | Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// When a pass asked the API. A resource that two passes found gone was gone for at least the time from the last answer of
 /// the first to the first question of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
+use lifecycle_core::keys;
 use lifecycle_core::sweep::verdict::identified;
 use lifecycle_core::sweep::{Candidate, Census, Contents, KindPattern, Policy};
 use lifecycle_kube::{ServedKind, UnreadGroup};
@@ -70,7 +71,8 @@ impl Inventory {
         let kinds: Vec<_> = discovery.kinds.into_iter().filter(|served| filter.selects(served)).collect();
 
         let mut census = Census::of(kinds.iter().map(|served| served.kind.clone()));
-        unread.extend(list(objects, &kinds, |kind, candidate| census.add(kind, &candidate, policy)).await);
+        unread
+            .extend(list(objects, &kinds, keys::ADAPTER, |kind, candidate| census.add(kind, &candidate, policy)).await);
         Self { census, unread, kinds }
     }
 
@@ -92,7 +94,10 @@ impl Inventory {
                 candidates.push(candidate);
             }
         };
-        self.unread.extend(list(objects, &self.kinds, each).await);
+        self.unread.extend(list(objects, &self.kinds, keys::ADAPTER, each).await);
+        // Disowned objects have no adapter any more, and must survive.
+        let each = |kind: usize, candidate: Candidate| contents.add(kind, &candidate, false);
+        self.unread.extend(list(objects, &self.kinds, keys::DISOWNED, each).await);
         Found { contents, candidates }
     }
 }
@@ -106,11 +111,17 @@ pub struct Found {
     pub contents: Contents,
 }
 
-/// Passes the labelled objects of each kind to `each`, with the kind's index; returns the errors.
-async fn list(objects: &impl Objects, kinds: &[ServedKind], each: impl FnMut(usize, Candidate)) -> Vec<String> {
+/// Passes the objects of each kind that have a label to `each`, with the kind's index; returns the errors.
+async fn list(
+    objects: &impl Objects,
+    kinds: &[ServedKind],
+    label: &str,
+    each: impl FnMut(usize, Candidate),
+) -> Vec<String> {
     let each = RefCell::new(each);
-    let lists = stream::iter(kinds.iter().enumerate())
-        .map(async |(index, served)| objects.list(served, &mut |candidate| each.borrow_mut()(index, candidate)).await);
+    let lists = stream::iter(kinds.iter().enumerate()).map(async |(index, served)| {
+        objects.list(served, label, &mut |candidate| each.borrow_mut()(index, candidate)).await
+    });
     let results: Vec<_> = lists.buffered(KINDS_AT_ONCE).collect().await;
     results.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect()
 }

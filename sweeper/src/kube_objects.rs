@@ -4,7 +4,6 @@
 //! alone. Fails: with the error of the request. No request is sent twice.
 
 use lifecycle_core::destination::Destination;
-use lifecycle_core::keys;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_core::task::PropagationPolicy;
@@ -32,9 +31,8 @@ impl Objects for KubeObjects {
         self.cluster.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
-        let selector = Selector::Exists(keys::ADAPTER);
-        let mut pages = self.cluster.list(&kind.kind, None, selector, Form::MetadataOnly)?;
+    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        let mut pages = self.cluster.list(&kind.kind, None, Selector::Exists(label), Form::MetadataOnly)?;
         while let Some(page) = pages.next().await? {
             for object in page {
                 each(Candidate::of(&object, Destination::ThisCluster));

@@ -17,13 +17,13 @@ pub trait Objects {
     /// The kinds cannot be listed. A group that cannot be read is not an error: see [`Discovery::unread`].
     async fn discover(&self) -> Result<Discovery, Error>;
 
-    /// Passes the objects of a kind that have the label `hyperfleet.io/adapter`, whatever its value, in all namespaces, to
-    /// `each`; holds one page at a time.
+    /// Passes the objects of a kind that have this label, whatever its value, in all namespaces, to `each`; holds one page
+    /// at a time.
     ///
     /// # Errors
     ///
     /// A page could not be read. `each` may have seen objects of earlier pages.
-    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error>;
+    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error>;
 
     /// Reads one object with all its fields; `None` if it does not exist.
     ///

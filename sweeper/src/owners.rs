@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, stream};
 use lifecycle_api_client::Lookup;
 use lifecycle_core::id::Generation;
-use lifecycle_core::sweep::OwnerAnswer;
+use lifecycle_core::sweep::{Hold, OwnerAnswer};
 use serde_json::Value;
 
 use crate::api::{Api, SEARCH_SIZE};
@@ -65,11 +65,6 @@ impl Answers {
     pub fn of(&self, id: &str) -> OwnerAnswer {
         self.by_id.get(id).copied().unwrap_or(OwnerAnswer::Unknown)
     }
-
-    /// The resources that do not exist.
-    pub fn gone(&self) -> impl Iterator<Item = &str> {
-        self.by_id.iter().filter(|(_, answer)| **answer == OwnerAnswer::Gone).map(|(id, _)| id.as_str())
-    }
 }
 
 fn read(lookup: &Lookup) -> Result<OwnerAnswer, &'static str> {
@@ -86,24 +81,26 @@ fn read(lookup: &Lookup) -> Result<OwnerAnswer, &'static str> {
 /// Tests the API's answers to two questions whose answers are known: it must have a resource that it lists, and must not
 /// have one with an id that was just made up.
 ///
-/// # Errors
-///
-/// An answer is wrong: the base URL leads to something else than the API, or the API has lost its data. Says which.
-pub async fn check_canaries(api: &impl Api) -> Result<(), String> {
-    let listed = api.any().await.map_err(|error| format!("the list of its resources failed: {error}"))?;
-    let Some(listed) = listed else {
-        return Err("it has no resource at all, so nothing shows that it is the API of these objects".to_owned());
+/// Returns what is wrong: the base URL leads to something else than the API, or the API has lost its data.
+pub async fn check_canaries(api: &impl Api) -> Option<Hold> {
+    let wrong = |why: String| Some(Hold::NoCanary { why });
+    let listed = match api.any().await {
+        Ok(Some(listed)) => listed,
+        Ok(None) => return Some(Hold::NoResources),
+        Err(error) => return wrong(format!("the list of its resources failed: {error}")),
     };
     match api.look_up(&listed).await {
         Lookup::Found(_) => {}
-        Lookup::NotFound => return Err(format!("it lists the resource {listed}, and then says that there is none")),
-        Lookup::Unknown(unknown) => return Err(format!("its answer about the existing resource {listed}: {unknown}")),
+        Lookup::NotFound => return wrong(format!("it lists the resource {listed}, and then says that there is none")),
+        Lookup::Unknown(unknown) => {
+            return wrong(format!("its answer about the existing resource {listed}: {unknown}"));
+        }
     }
     let made_up = random_id();
     match api.look_up(&made_up).await {
-        Lookup::NotFound => Ok(()),
-        Lookup::Found(_) => Err(format!("it says that the made-up resource {made_up} exists")),
-        Lookup::Unknown(unknown) => Err(format!("its answer about the made-up resource {made_up}: {unknown}")),
+        Lookup::NotFound => None,
+        Lookup::Found(_) => wrong(format!("it says that the made-up resource {made_up} exists")),
+        Lookup::Unknown(unknown) => wrong(format!("its answer about the made-up resource {made_up}: {unknown}")),
     }
 }
 

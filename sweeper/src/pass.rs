@@ -84,11 +84,8 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
-        if let Some(survey) = &survey
-            && survey.release == Release::Approved
-            && !self.config.dry_run
-        {
-            strikes.settle(&survey.plan);
+        if let Some(survey) = survey.as_ref().filter(|_| !self.config.dry_run) {
+            strikes.end_doubts(&survey.plan, survey.release);
         }
         Passed { survey, result }
     }
@@ -150,8 +147,7 @@ fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
     for hold in holds {
         tracing::error!(reason = hold.label(), due, "Nothing is deleted: {hold}");
     }
-    let can_be_approved = due > 0 || holds.iter().all(|hold| matches!(hold, Hold::Earlier(_)));
-    if result == PassResult::Held && can_be_approved && holds.iter().all(Hold::is_approvable) {
+    if result == PassResult::Held && due > 0 && holds.iter().all(Hold::is_approvable) {
         tracing::error!(plan, due, "To delete these objects all the same: sweeper approve {plan}");
     }
 }

@@ -123,9 +123,7 @@ async fn play_pass(
         for attempt in deleter.delete_all(&found.plan, strikes).collect::<Vec<_>>().await {
             let _ = writeln!(out, "{}: {}", attempt.object.object, attempt.outcome);
         }
-        if found.release == Release::Approved {
-            strikes.settle(&found.plan);
-        }
+        strikes.end_doubts(&found.plan, found.release);
     }
     None
 }

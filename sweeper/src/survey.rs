@@ -56,8 +56,8 @@ pub async fn survey(
     let mut inventory = Inventory::take(objects, filter, policy).await;
     let from = now();
     let (answers, mut distrust) = match check_canaries(api).await {
-        Ok(()) => (Answers::ask(api, &inventory.census.owners().collect::<Vec<_>>()).await, None),
-        Err(why) => (Answers::default(), Some(why)),
+        None => (Answers::ask(api, &inventory.census.owners().collect::<Vec<_>>()).await, None),
+        distrust => (Answers::default(), distrust),
     };
     if let Some(error) = &answers.failed_search {
         tracing::warn!(error, "A search of the API failed; its resources were asked for one by one");
@@ -67,7 +67,7 @@ pub async fn survey(
     let is_gone = |id: &str| answers.of(id) == OwnerAnswer::Gone;
     let found = if inventory.census.owners().any(is_gone) {
         let found = inventory.look_again(objects, policy, is_gone).await;
-        distrust = check_canaries(api).await.err();
+        distrust = check_canaries(api).await;
         found
     } else {
         Found::default()

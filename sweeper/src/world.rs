@@ -87,10 +87,10 @@ impl Objects for World {
         Ok(Discovery { kinds, unread: Vec::new() })
     }
 
-    async fn list(&self, kind: &ServedKind, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         for object in &self.state().objects {
             let candidate = Candidate::of(object, Destination::ThisCluster);
-            if is_same_kind(&candidate.object.kind, &kind.kind) && !candidate.adapter.is_empty() {
+            if is_same_kind(&candidate.object.kind, &kind.kind) && object["metadata"]["labels"].get(label).is_some() {
                 each(candidate);
             }
         }

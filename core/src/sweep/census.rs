@@ -106,12 +106,10 @@ impl Census {
         self.owners.contains_key(owner)
     }
 
-    /// How many objects would be orphans if the resources that the API did not speak about were gone as well; `None` if it
-    /// spoke about all.
+    /// How many objects are orphans, or would be, if these API resources are gone.
     #[must_use]
-    pub fn unknown(&self, answer: impl Fn(&str) -> OwnerAnswer) -> Option<u64> {
-        let unknown = self.owners.iter().filter(|(id, _)| answer(id) == OwnerAnswer::Unknown);
-        unknown.map(|(_, owner)| owner.sweepable).reduce(|sum, objects| sum + objects)
+    pub fn sweepable_of(&self, is_gone: impl Fn(&str) -> bool) -> u64 {
+        self.owners.iter().filter(|(id, _)| is_gone(id)).map(|(_, owner)| owner.sweepable).sum()
     }
 
     /// The API resources that are older than an object of theirs.

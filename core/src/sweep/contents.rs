@@ -1,12 +1,12 @@
 //! What Kubernetes would delete along with an object.
 //!
-//! In: every labelled object, one after the other, after the API was asked. Out: whether a deletion would reach labelled
-//! objects beyond the one it names. Fails: never. Keeps names of namespaces and UIDs, and no object.
+//! In: every labelled or disowned object, one after the other, after the API was asked. Out: whether a deletion would
+//! reach objects that must stay, and how many go with it. Fails: never. Keeps names of namespaces and UIDs, and no object.
 //!
-//! An object that an orphan owns is deleted with it, whatever API resource it names itself. So is what lives in a
-//! namespace, and each object of a custom kind whose definition goes.
+//! What an orphan owns is deleted with it, whatever its labels say. So is what lives in a namespace, and each object of a
+//! custom kind whose definition goes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Candidate;
 
@@ -16,8 +16,17 @@ pub struct Contents {
     /// The kinds by the name of their `CustomResourceDefinition`, and whether each has labelled objects.
     kinds: Vec<(String, bool)>,
     namespaces: BTreeSet<String>,
-    /// The UIDs that labelled objects name as their owner, other than objects whose API resource is gone too.
-    owners: BTreeSet<String>,
+    /// By the UID of an owner, the objects that name it.
+    owners: BTreeMap<String, Owned>,
+}
+
+/// The objects that one object owns.
+#[derive(Debug, Clone, Default)]
+struct Owned {
+    /// The API resources of those that may go, as theirs is gone.
+    orphans: BTreeMap<String, u64>,
+    /// Whether one of them must stay.
+    others: bool,
 }
 
 impl Contents {
@@ -27,7 +36,7 @@ impl Contents {
     }
 
     /// Adds an object of the kind with this index. `is_orphan` says that its API resource is gone: then it may go with
-    /// the object that owns it.
+    /// an owner that is an orphan of the same API resource.
     pub fn add(&mut self, kind: usize, candidate: &Candidate, is_orphan: bool) {
         if let Some((_, has_objects)) = self.kinds.get_mut(kind) {
             *has_objects = true;
@@ -35,15 +44,20 @@ impl Contents {
         if let Some(namespace) = candidate.object.namespace.as_ref().filter(|name| !self.namespaces.contains(*name)) {
             self.namespaces.insert(namespace.clone());
         }
-        if !is_orphan {
-            self.owners.extend(candidate.owners.iter().cloned());
+        for owner in &candidate.owners {
+            let owned = self.owners.entry(owner.clone()).or_default();
+            if is_orphan {
+                *owned.orphans.entry(candidate.resource_id.clone()).or_default() += 1;
+            } else {
+                owned.others = true;
+            }
         }
     }
 
-    /// Whether a deletion of this object deletes labelled objects too, of any adapter. A custom kind that was not listed
+    /// Whether a deletion of this object deletes others that must stay, of any adapter. A custom kind that was not listed
     /// may have objects.
     #[must_use]
-    pub fn go_with(&self, candidate: &Candidate) -> bool {
+    pub fn must_outlive(&self, candidate: &Candidate) -> bool {
         let name = &candidate.object.name;
         let is_full = match (candidate.object.kind.group.as_str(), candidate.object.kind.kind.as_str()) {
             // OpenShift serves each Namespace as a Project, too.
@@ -54,6 +68,14 @@ impl Contents {
             }
             _ => false,
         };
-        is_full || self.owners.contains(&candidate.uid)
+        let is_other = |owned: &Owned| owned.others || owned.orphans.keys().any(|id| *id != candidate.resource_id);
+        is_full || self.owners.get(&candidate.uid).is_some_and(is_other)
+    }
+
+    /// How many objects name this one as their owner, and are orphans of the same API resource.
+    #[must_use]
+    pub fn owned_by(&self, candidate: &Candidate) -> u64 {
+        let owned = self.owners.get(&candidate.uid);
+        owned.and_then(|owned| owned.orphans.get(&candidate.resource_id)).copied().unwrap_or_default()
     }
 }

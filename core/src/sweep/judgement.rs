@@ -19,8 +19,8 @@ pub struct Reading<'a, A> {
     pub answer: A,
     /// When the API was asked.
     pub asked: Asked,
-    /// Why the answers prove nothing, if they do not.
-    pub distrust: Option<String>,
+    /// Why no answer proves that a resource is gone, if none does.
+    pub distrust: Option<Hold>,
     /// The objects whose API resource is gone, as they were after the API was asked.
     pub candidates: Vec<Candidate>,
     /// What would go with them.
@@ -44,42 +44,45 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
     /// Judges the objects, and brings the strikes up to date.
     #[must_use]
     pub fn judge(self, strikes: &mut Strikes, policy: &Policy) -> Judgement {
-        let Self { census, answer, asked, distrust, candidates, contents, unread } = self;
+        let Self { census, answer: said, asked, distrust, candidates, contents, unread } = self;
         let (is_trusted, is_complete) = (distrust.is_none(), unread.is_empty());
-        let answer = |id: &str| if is_trusted { answer(id) } else { OwnerAnswer::Unknown };
+        // An answer that a resource exists is safe to believe.
+        let answer = |id: &str| if is_trusted { said(id) } else { said(id).or_unknown() };
         let kept = census.kept(answer);
-        let mut orphans = Vec::new();
-        // Answers that prove nothing give no strike, and take none away.
-        if is_trusted {
-            let mut judged = BTreeSet::new();
-            for candidate in candidates {
-                let takes_others = contents.go_with(&candidate);
-                let verdict = judge(&candidate, answer(&candidate.resource_id), takes_others, strikes, policy, asked);
-                judged.insert(candidate.uid.clone());
-                // The census has counted what is kept for its labels alone.
-                if identified(&candidate, policy).is_ok() {
-                    orphans.push((candidate, verdict));
-                }
+        let (mut orphans, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), 0);
+        for candidate in candidates {
+            let takes_others = contents.must_outlive(&candidate);
+            let verdict = judge(&candidate, answer(&candidate.resource_id), takes_others, strikes, policy, asked);
+            judged.insert(candidate.uid.clone());
+            // The census has counted what is kept for its labels alone, or for an answer that proves nothing.
+            if !is_trusted || identified(&candidate, policy).is_err() {
+                continue;
             }
-            strikes.end_pass(|id| census.names(id).then(|| answer(id)), &judged, is_complete);
+            if strikes.since(&candidate).is_some() {
+                owned += contents.owned_by(&candidate);
+            }
+            orphans.push((candidate, verdict));
         }
+        strikes.end_pass(|id| census.names(id).then(|| answer(id)), &judged, is_complete);
 
-        let mut holds = Vec::new();
-        let mut is_certain = false;
-        if let Some(why) = distrust {
-            holds.push(Hold::NoCanary { why });
-        } else {
-            let unknown = census.unknown(answer);
-            is_certain = is_complete && unknown.is_none();
-            let unknown = unknown.unwrap_or_default();
-            holds.extend(too_many(&policy.limits, strikes.count(), unknown, census.sweepable()));
-            let newer = census.newer_than_owner(answer);
-            let count = newer.len() as u64;
-            holds.extend(newer.into_iter().next().map(|example| Hold::ApiWentBack { count, example }));
-        }
+        let mut holds: Vec<_> = distrust.into_iter().collect();
         if !is_complete {
             holds.push(Hold::IncompleteInventory { unread });
         }
+        // What answers that prove nothing deny is reason enough for a doubt.
+        let denied = census.sweepable_of(|id| said(id) == OwnerAnswer::Gone);
+        let is_unknown = |id: &str| answer(id) == OwnerAnswer::Unknown;
+        let struck = strikes.resources();
+        let unknown = census.sweepable_of(|id| is_unknown(id) && !struck.contains(id));
+        let many = too_many(&policy.limits, denied.max(strikes.count() + owned), unknown, census.sweepable());
+        if let Some(Hold::TooManyUnknown { .. }) = many {
+            strikes.begin_anew(asked.until);
+        }
+        holds.extend(many);
+        let newer = census.newer_than_owner(&said);
+        let count = newer.len() as u64;
+        holds.extend(newer.into_iter().next().map(|example| Hold::ApiWentBack { count, example }));
+        let is_certain = is_trusted && is_complete && !census.owners().any(is_unknown);
         let holds = strikes.hold(holds, is_certain);
         Judgement { orphans, kept, holds }
     }

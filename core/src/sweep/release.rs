@@ -41,6 +41,8 @@ pub enum Hold {
         /// What is wrong with the answer.
         why: String,
     },
+    /// The API has no resource at all: it lost them, or it is not the API of these objects.
+    NoResources,
     /// More orphans than the limits allow.
     TooManyOrphans {
         /// How many objects are orphans, as far as known.
@@ -78,6 +80,7 @@ impl Hold {
         match self {
             Self::IncompleteInventory { .. } => "incomplete_inventory",
             Self::NoCanary { .. } => "no_canary",
+            Self::NoResources => "no_resources",
             Self::TooManyOrphans { .. } => "too_many_orphans",
             Self::TooManyUnknown { .. } => "too_many_unknown",
             Self::ApiWentBack { .. } => "api_went_back",
@@ -86,18 +89,19 @@ impl Hold {
     }
 
     /// The labels of all reasons.
-    pub const LABELS: [&str; 5] =
-        ["incomplete_inventory", "no_canary", "too_many_orphans", "too_many_unknown", "api_went_back"];
+    pub const LABELS: [&str; 6] =
+        ["incomplete_inventory", "no_canary", "no_resources", "too_many_orphans", "too_many_unknown", "api_went_back"];
 
     /// Whether a person can approve the plan despite this reason. Nobody can where the pass did not see what it
     /// has to judge.
     #[must_use]
     pub fn is_approvable(&self) -> bool {
         match self {
-            Self::IncompleteInventory { .. } | Self::NoCanary { .. } => false,
-            Self::TooManyOrphans { .. } | Self::TooManyUnknown { .. } | Self::ApiWentBack { .. } | Self::Earlier(_) => {
-                true
-            }
+            Self::IncompleteInventory { .. }
+            | Self::NoCanary { .. }
+            | Self::NoResources
+            | Self::TooManyUnknown { .. } => false,
+            Self::TooManyOrphans { .. } | Self::ApiWentBack { .. } | Self::Earlier(_) => true,
         }
     }
 
@@ -105,7 +109,7 @@ impl Hold {
     /// approves a plan.
     #[must_use]
     pub fn is_doubt(&self) -> bool {
-        matches!(self, Self::TooManyOrphans { .. } | Self::ApiWentBack { .. })
+        matches!(self, Self::NoResources | Self::TooManyOrphans { .. } | Self::ApiWentBack { .. })
     }
 }
 
@@ -117,6 +121,9 @@ impl fmt::Display for Hold {
                 write!(f, "{} list(s) of objects could not be read, the first: {first}", unread.len())
             }
             Self::NoCanary { why } => write!(f, "the API cannot be trusted: {why}"),
+            Self::NoResources => {
+                f.write_str("the API has no resource at all, so nothing shows that it is the API of these objects")
+            }
             Self::TooManyOrphans { orphans, inventory, limit } => {
                 write!(f, "{orphans} of {inventory} objects are orphans, and the limit is {limit}")
             }
@@ -184,6 +191,8 @@ pub fn release(plan: &SweepPlan, approval: Option<&Approval>, now: Timestamp) ->
     if plan.holds().is_empty() {
         return Release::Go;
     }
-    let is_approved = approval.is_some_and(|approval| approval.hash == plan.hash() && now < approval.expires);
+    // Every empty plan has the same name, so an approval of one would count for others.
+    let is_approved = !plan.objects().is_empty()
+        && approval.is_some_and(|approval| approval.hash == plan.hash() && now < approval.expires);
     if is_approved && plan.holds().iter().all(Hold::is_approvable) { Release::Approved } else { Release::Held }
 }

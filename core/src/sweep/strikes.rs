@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Candidate, Hold, OwnerAnswer, SweepPlan};
+use super::{Candidate, Hold, OwnerAnswer, Release, SweepPlan};
 
 /// The strikes against objects, by UID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Strikes {
     by_uid: BTreeMap<String, Strike>,
-    /// The reasons to distrust the API's memory that no person has settled.
+    /// The reasons to distrust the API's memory that no person has ended.
     doubts: Vec<Hold>,
 }
 
@@ -74,7 +74,7 @@ impl Strikes {
     ///
     /// A doubt does not end by itself: while a lost database is restored, its strikes grow old, and what is restored last
     /// falls below the limits. It ends when no orphan is left and the pass was `certain`, or when a person approved a
-    /// plan ([`settle`](Self::settle)).
+    /// plan ([`end_doubts`](Self::end_doubts)).
     pub(super) fn hold(&mut self, found: Vec<Hold>, is_certain: bool) -> Vec<Hold> {
         if is_certain && self.by_uid.is_empty() {
             self.doubts.clear();
@@ -87,11 +87,27 @@ impl Strikes {
         holds
     }
 
-    /// Ends the doubts, because a person approved this plan despite them. What the plan does not name begins anew.
-    pub fn settle(&mut self, plan: &SweepPlan) {
+    /// Ends the doubts if a person approved this plan despite them. What the plan does not name begins anew; the doubts
+    /// that arose in the same pass still count for it, as the person cannot have seen it.
+    pub fn end_doubts(&mut self, plan: &SweepPlan, release: Release) {
+        if release != Release::Approved {
+            return;
+        }
         let planned: BTreeSet<_> = plan.objects().iter().map(|candidate| &candidate.uid).collect();
+        let before = self.by_uid.len();
         self.by_uid.retain(|uid, _| planned.contains(uid));
-        self.doubts.clear();
+        let is_new = |doubt: &Hold| self.by_uid.len() < before && plan.holds().contains(doubt);
+        self.doubts.retain(is_new);
+    }
+
+    /// Lets every grace begin anew.
+    pub(super) fn begin_anew(&mut self, now: Timestamp) {
+        self.by_uid.values_mut().for_each(|strike| strike.since = now);
+    }
+
+    /// The API resources of the objects with a strike.
+    pub(super) fn resources(&self) -> BTreeSet<&str> {
+        self.by_uid.values().map(|strike| strike.resource_id.as_str()).collect()
     }
 
     /// Since when the owner of this object is known to be gone; `None` without a strike.

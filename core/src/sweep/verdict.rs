@@ -66,7 +66,7 @@ keeps! {
     Forged, "forged", "its ownership proof is missing or not valid";
     ClusterScoped, "cluster_scoped", "its kind is cluster-scoped, and `kinds.cluster_scoped` does not allow it";
     TooYoung, "too_young", "it is younger than `min_age`";
-    NotEmpty, "not_empty", "labelled objects would be deleted with it: they live in it, or name it as their owner";
+    NotEmpty, "not_empty", "objects that must stay would be deleted with it: they live in it, or name it as their owner";
     Grace, "grace", "its API resource has not been gone for `grace` yet";
     Replaced, "replaced", "another object has its name by now";
     Changed, "changed", "its adapter, API resource or generation was another one when it was read again";
@@ -82,7 +82,7 @@ impl fmt::Display for Keep {
 ///
 /// An object whose owner is gone, and which nothing else claims, gets a strike, or keeps the one it has. Any other
 /// object loses its strike, except that an unknown answer about the same owner proves nothing. `takes_others` says
-/// whether labelled objects would go with the candidate ([`Contents::go_with`](super::Contents::go_with)).
+/// whether objects that must stay would go with the candidate ([`Contents::must_outlive`](super::Contents::must_outlive)).
 #[must_use]
 pub fn judge(
     candidate: &Candidate,

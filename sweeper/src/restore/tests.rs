@@ -177,7 +177,12 @@ impl Objects for Fake {
         unreachable!("a restore discovers no kinds")
     }
 
-    async fn list(&self, _: &ServedKind, _: &mut dyn FnMut(lifecycle_core::sweep::Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        _: &ServedKind,
+        _: &str,
+        _: &mut dyn FnMut(lifecycle_core::sweep::Candidate),
+    ) -> Result<(), Error> {
         unreachable!("a restore lists nothing")
     }
 

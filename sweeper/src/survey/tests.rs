@@ -120,9 +120,14 @@ fn api_without_resources_cannot_be_trusted() {
     setup.live(&[]);
     let survey = setup.at(60, None);
     assert!(survey.plan.objects().is_empty());
-    assert!(matches!(survey.plan.holds(), [Hold::NoCanary { .. }]), "{:?}", survey.plan.holds());
+    assert_eq!(survey.plan.holds(), [Hold::NoResources]);
     setup.live(&[1]);
-    assert_eq!(names(&setup.at(61, None).plan), ["of-2"], "the untrusted pass left the strikes alone");
+    let after = setup.at(61, None);
+    assert_eq!(
+        (names(&after.plan), after.release),
+        (vec!["of-2"], Release::Held),
+        "the strike stands, and so does the doubt"
+    );
 }
 
 #[test]
@@ -213,15 +218,26 @@ fn orphan_that_a_living_resources_object_names_as_owner_stays() {
 }
 
 #[test]
-fn namespace_stays_while_a_labelled_object_lives_in_it() {
-    let mut setup = Setup::new(&[1], &[1, 2]);
-    setup.config.policy.cluster_scoped = vec!["core/Namespace".parse().unwrap()];
-    setup.world.add(json!({
-        "apiVersion": "v1", "kind": "Namespace",
-        "metadata": { "name": "team", "labels": { "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(2) } },
-    }));
-    setup.at(0, None);
-    assert_eq!(verdicts(&setup.at(30, None))["team"], Verdict::Keep(Keep::NotEmpty));
+fn namespace_stays_while_a_labelled_or_disowned_object_lives_in_it() {
+    let disowned = json!({ "hyperfleet.io/disowned": id(2) });
+    let foreign = json!({ "hyperfleet.io/adapter": "other", "hyperfleet.io/resource-id": id(9) });
+    for (labels, expected) in [
+        (disowned, Verdict::Keep(Keep::NotEmpty)),
+        (foreign, Verdict::Keep(Keep::NotEmpty)),
+        (json!({ "app": "shop" }), Verdict::Delete),
+    ] {
+        let mut setup = Setup::new(&[1], &[1]);
+        setup.config.policy.cluster_scoped = vec!["core/Namespace".parse().unwrap()];
+        let of_2 = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(2) });
+        for (kind, namespace, name, labels) in
+            [("Namespace", None, "team-b", &of_2), ("ConfigMap", Some("team-b"), "content", &labels)]
+        {
+            let metadata = json!({ "namespace": namespace, "name": name, "labels": labels });
+            setup.world.add(json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata }));
+        }
+        setup.at(0, None);
+        assert_eq!(verdicts(&setup.at(30, None))["team-b"], expected, "{labels}");
+    }
 }
 
 #[test]

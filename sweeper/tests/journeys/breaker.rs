@@ -89,7 +89,7 @@ async fn api_without_any_resource_cannot_be_approved() -> Result<()> {
         world.api.remove(&format!("clusters/{id}"));
     }
     let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
-    sweeper.await_hold("no_canary").await?;
+    sweeper.await_hold("no_resources").await?;
     let pass = sweeper.await_passes(2).await?;
     assert_eq!((&pass["orphans"], &pass["due"]), (&json!(0), &json!(0)), "{pass}");
     ensure!(sweeper.entries(|entry| entry["plan"].is_string()).is_empty(), "no plan is offered for approval");

@@ -103,15 +103,12 @@ fn foreign_or_disowned_objects_show_nothing_about_the_api() {
 }
 
 #[test]
-fn objects_of_unknown_resources_could_be_orphans() {
+fn sweepable_objects_are_counted_by_their_resource() {
     let claimed = Candidate { is_terminating: true, ..of(ID, 1) };
     let census = census(&[of(ID, 1), of(ID, 2), claimed, of(OTHER_ID, 1), of("my-cluster", 1)]);
-    let unknown = |answers: [OwnerAnswer; 2]| census.unknown(|id| answers[usize::from(id == OTHER_ID)]);
-    assert_eq!(unknown([exists(2), GONE]), None);
-    assert_eq!(unknown([UNKNOWN, GONE]), Some(2), "what something else claims goes in no case");
-    assert_eq!(unknown([UNKNOWN, UNKNOWN]), Some(3));
-    let claimed = self::census(&[Candidate { is_terminating: true, ..of(ID, 1) }]);
-    assert_eq!(claimed.unknown(|_| UNKNOWN), Some(0), "unknown all the same");
+    assert_eq!(census.sweepable_of(|_| false), 0);
+    assert_eq!(census.sweepable_of(|id| id == ID), 2, "what something else claims goes in no case");
+    assert_eq!(census.sweepable_of(|_| true), census.sweepable());
 }
 
 #[test]

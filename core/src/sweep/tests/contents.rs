@@ -28,12 +28,12 @@ fn labelled_objects_of_any_adapter_go_with_their_namespace() {
         ("itself", vec![team.clone()], false),
     ] {
         let contents = contents(&candidates);
-        assert_eq!(contents.go_with(&team), expected, "{name}");
+        assert_eq!(contents.must_outlive(&team), expected, "{name}");
         let project = cluster_scoped("project.openshift.io/v1", "Project", "team");
-        assert_eq!(contents.go_with(&project), expected, "{name}: a Project is the Namespace by another name");
-        assert!(!contents.go_with(&cluster_scoped("v1", "Namespace", "other")), "{name}");
-        assert!(!contents.go_with(&cluster_scoped("v1", "Node", "team")), "{name}");
-        assert!(!contents.go_with(&cluster_scoped("x.io/v1", "Namespace", "team")), "{name}");
+        assert_eq!(contents.must_outlive(&project), expected, "{name}: a Project is the Namespace by another name");
+        assert!(!contents.must_outlive(&cluster_scoped("v1", "Namespace", "other")), "{name}");
+        assert!(!contents.must_outlive(&cluster_scoped("v1", "Node", "team")), "{name}");
+        assert!(!contents.must_outlive(&cluster_scoped("x.io/v1", "Namespace", "team")), "{name}");
     }
 }
 
@@ -49,21 +49,38 @@ fn objects_of_a_custom_kind_go_with_its_definition() {
         ("a kind of another group", "gadgets.y.io", true),
     ];
     for (name, definition_name, expected) in cases {
-        assert_eq!(contents.go_with(&definition(definition_name)), expected, "{name}");
+        assert_eq!(contents.must_outlive(&definition(definition_name)), expected, "{name}");
     }
-    assert!(!contents.go_with(&cluster_scoped("x.io/v1", "CustomResourceDefinition", "widgets.x.io")));
-    assert!(!contents.go_with(&cluster_scoped("apiextensions.k8s.io/v1", "Other", "widgets.x.io")));
+    assert!(!contents.must_outlive(&cluster_scoped("x.io/v1", "CustomResourceDefinition", "widgets.x.io")));
+    assert!(!contents.must_outlive(&cluster_scoped("apiextensions.k8s.io/v1", "Other", "widgets.x.io")));
 }
 
 #[test]
-fn object_goes_with_any_of_its_owners_unless_it_is_an_orphan_too() {
-    let owned = Candidate { owners: vec!["u1".to_owned(), "u2".to_owned()], ..named("owned", "u3") };
-    for (is_orphan, expected) in [(false, true), (true, false)] {
+fn owner_takes_only_orphans_of_its_own_resource_along() {
+    let owned = |uid: &str, id: &str| Candidate {
+        owners: vec!["u1".to_owned(), "u2".to_owned()],
+        resource_id: id.to_owned(),
+        ..named("owned", uid)
+    };
+    let cases = [
+        ("an orphan of the same resource", owned("u3", ID), true, false),
+        ("an orphan of another resource has a grace of its own", owned("u3", OTHER_ID), true, true),
+        ("an object of the same resource that is no orphan", owned("u3", ID), false, true),
+    ];
+    for (name, object, is_orphan, stays) in cases {
         let mut contents = Contents::of(["configmaps.".to_owned()]);
-        contents.add(0, &owned, is_orphan);
+        contents.add(0, &object, is_orphan);
         for uid in ["u1", "u2"] {
-            assert_eq!(contents.go_with(&named("owner", uid)), expected, "{uid}");
+            assert_eq!(contents.must_outlive(&named("owner", uid)), stays, "{name}: {uid}");
         }
-        assert!(!contents.go_with(&owned));
+        assert!(!contents.must_outlive(&object), "{name}");
     }
+}
+
+#[test]
+fn owned_orphans_are_counted_by_their_owner() {
+    let owned = |uid: &str| Candidate { owners: vec!["u1".to_owned()], ..named("owned", uid) };
+    let contents = contents(&[owned("u2"), owned("u3"), Candidate { resource_id: OTHER_ID.to_owned(), ..owned("u4") }]);
+    assert_eq!(contents.owned_by(&named("owner", "u1")), 2);
+    assert_eq!(contents.owned_by(&named("owner", "u2")), 0);
 }

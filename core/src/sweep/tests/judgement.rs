@@ -13,7 +13,8 @@ struct World {
     policy: Policy,
     candidates: Vec<Candidate>,
     unread: Vec<String>,
-    distrust: Option<String>,
+    distrust: Option<Hold>,
+    contents: Contents,
 }
 
 fn id(index: usize) -> String {
@@ -31,6 +32,7 @@ impl World {
             candidates: (0..objects).map(candidate).collect(),
             unread: Vec::new(),
             distrust: None,
+            contents: Contents::of(["configmaps.".to_owned()]),
         }
     }
 
@@ -49,7 +51,7 @@ impl World {
             asked: asked(hours * GRACE),
             distrust: self.distrust.clone(),
             candidates: gone.cloned().collect(),
-            contents: &Contents::default(),
+            contents: &self.contents,
             unread: self.unread.clone(),
         };
         reading.judge(&mut self.strikes, &self.policy)
@@ -61,6 +63,10 @@ impl World {
         let names = plan.objects().iter().map(|object| object.object.name.clone()).collect();
         (names, plan.holds().iter().map(Hold::label).collect())
     }
+}
+
+fn canary() -> Hold {
+    Hold::NoCanary { why: "a proxy answers".to_owned() }
 }
 
 fn expected(names: &[&str], holds: &[&'static str]) -> (Vec<String>, Vec<&'static str>) {
@@ -86,7 +92,7 @@ fn doubt_stays_while_a_pass_cannot_show_that_all_is_back() {
     let disturbances: [(&str, Disturb, &[OwnerAnswer]); 3] = [
         ("an unknown answer", |_| {}, &[LIVES, UNKNOWN]),
         ("an incomplete inventory", |world| world.unread.push("Job: forbidden".to_owned()), &[LIVES]),
-        ("answers without trust", |world| world.distrust = Some("a proxy".to_owned()), &[LIVES]),
+        ("answers without trust", |world| world.distrust = Some(canary()), &[LIVES]),
     ];
     for (name, disturb, answers) in disturbances {
         let mut world = World::new(3, 0);
@@ -130,36 +136,105 @@ fn newer_doubt_replaces_the_older_one_of_its_kind() {
 }
 
 #[test]
-fn approved_plan_settles_the_doubt_and_the_rest_begins_anew() {
+fn approved_plan_ends_the_doubt_and_the_rest_begins_anew() {
     let mut world = World::new(5, 1);
     world.plan(&[GONE, GONE], 1);
+    world.policy.limits.objects = 5;
     world.candidates.push(Candidate { resource_id: id(0), ..named("later", "u9") });
     let held = world.pass(&[GONE, GONE], 2).plan();
     assert_eq!(held.objects().len(), 2, "the later object still waits for its grace");
-    world.strikes.settle(&held);
-    assert_eq!((world.strikes.count(), world.strikes.oldest()), (2, Some(at(GRACE))));
+    for (release, count) in [(Release::Held, 3), (Release::Go, 3), (Release::Approved, 2)] {
+        world.strikes.end_doubts(&held, release);
+        assert_eq!((world.strikes.count(), world.strikes.oldest()), (count, Some(at(GRACE))), "{release:?}");
+    }
     world.candidates.retain(|candidate| candidate.uid == "u9");
     assert_eq!(world.plan(&[GONE], 3), expected(&[], &[]));
     assert_eq!(world.plan(&[GONE], 4), expected(&["later"], &[]));
 }
 
 #[test]
-fn objects_of_unknown_resources_hold_a_pass_with_an_orphan_but_raise_no_doubt() {
-    let mut world = World::new(4, 2);
-    world.plan(&[GONE], 1);
-    assert_eq!(world.plan(&[GONE, UNKNOWN, UNKNOWN], 2), expected(&["o0"], &["too_many_unknown"]));
-    assert_eq!(world.plan(&[GONE, UNKNOWN, LIVES], 3), expected(&["o0"], &[]));
-    assert_eq!(world.plan(&[LIVES, UNKNOWN, UNKNOWN, UNKNOWN], 4), expected(&[], &[]));
+fn approval_does_not_end_a_doubt_about_what_it_does_not_name() {
+    let mut world = World::new(6, 1);
+    world.plan(&[GONE, GONE], 1);
+    // The person saw two orphans, and the same pass finds four.
+    let held = world.pass(&[GONE, GONE, GONE, GONE], 2).plan();
+    assert_eq!(held.objects().len(), 2);
+    world.strikes.end_doubts(&held, Release::Approved);
+    world.candidates.drain(..2);
+    assert_eq!(world.plan(&[LIVES, LIVES, GONE], 3), expected(&[], &["too_many_orphans"]), "below the limit");
+
+    // Nothing but the plan is left.
+    let mut world = World::new(4, 1);
+    world.plan(&[GONE, GONE], 1);
+    let held = world.pass(&[GONE, GONE], 2).plan();
+    world.strikes.end_doubts(&held, Release::Approved);
+    world.candidates.drain(..1);
+    assert_eq!(world.plan(&[LIVES, GONE], 3), expected(&["o1"], &[]), "one could not be deleted");
 }
 
 #[test]
-fn reading_that_proves_nothing_gives_no_strike_and_takes_none() {
-    let mut world = World::new(2, 9);
+fn objects_of_unknown_resources_let_every_grace_begin_anew() {
+    let mut world = World::new(4, 2);
     world.plan(&[GONE], 1);
-    let before = world.strikes.clone();
-    world.distrust = Some("it has no resource at all".to_owned());
-    assert_eq!(world.plan(&[LIVES, GONE], 2), expected(&[], &["no_canary"]));
-    assert_eq!(world.strikes, before);
+    assert_eq!(world.plan(&[GONE, UNKNOWN, UNKNOWN], 2), expected(&["o0"], &["too_many_unknown"]));
+    assert_eq!(world.plan(&[GONE, UNKNOWN, LIVES], 2), expected(&[], &[]));
+    assert_eq!(world.plan(&[GONE, UNKNOWN, LIVES], 3), expected(&["o0"], &[]));
+    assert_eq!(world.plan(&[UNKNOWN, UNKNOWN, LIVES], 4), expected(&[], &[]), "an orphan counts once");
+    assert_eq!(world.plan(&[LIVES, UNKNOWN, UNKNOWN, UNKNOWN], 5), expected(&[], &[]));
+}
+
+#[test]
+fn reading_that_proves_nothing_gives_no_strike_and_only_a_living_resource_takes_one() {
+    let mut world = World::new(3, 9);
+    world.plan(&[GONE, GONE], 1);
+    world.distrust = Some(canary());
+    assert_eq!(world.plan(&[LIVES, GONE, GONE], 2), expected(&[], &["no_canary"]));
+    world.distrust = None;
+    assert_eq!(world.plan(&[GONE, GONE, GONE], 3), expected(&["o1"], &[]));
+}
+
+#[test]
+fn answers_that_prove_nothing_can_raise_a_doubt() {
+    let mut world = World::new(4, 1);
+    world.distrust = Some(canary());
+    world.plan(&[GONE, GONE], 1);
+    world.distrust = None;
+    world.plan(&[GONE], 2);
+    assert_eq!(world.plan(&[GONE], 3), expected(&["o0"], &["too_many_orphans"]));
+
+    let mut world = World::new(4, 9);
+    world.plan(&[GONE], 1);
+    world.distrust = Some(canary());
+    world.plan(&[GONE, OwnerAnswer::Exists(Generation(2))], 2);
+    world.distrust = None;
+    assert_eq!(world.plan(&[GONE], 3), expected(&["o0"], &["api_went_back"]));
+}
+
+#[test]
+fn api_without_any_resource_is_doubted_until_all_is_back() {
+    let mut world = World::new(4, 9);
+    world.plan(&[GONE], 1);
+    world.distrust = Some(Hold::NoResources);
+    world.plan(&[UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN], 2);
+    world.distrust = None;
+    assert_eq!(world.plan(&[GONE, GONE], 3), expected(&["o0"], &["no_resources"]));
+    world.plan(&[LIVES], 4);
+    world.plan(&[GONE], 5);
+    assert_eq!(world.plan(&[GONE], 6), expected(&["o0"], &[]));
+}
+
+#[test]
+fn what_orphans_own_counts_for_the_limit() {
+    let mut world = World::new(4, 2);
+    let owned = |uid: &str| Candidate { owners: vec!["u0".to_owned()], resource_id: id(0), ..named("owned", uid) };
+    for uid in ["u7", "u8"] {
+        world.contents.add(0, &owned(uid), true);
+    }
+    let holds = world.pass(&[GONE], 1).holds;
+    assert!(matches!(holds[..], [Hold::TooManyOrphans { orphans: 3, limit: 2, .. }]), "{holds:?}");
+    let mut world = World::new(4, 2);
+    world.contents.add(0, &owned("u7"), true);
+    assert_eq!(world.plan(&[GONE], 1), expected(&[], &[]));
 }
 
 #[test]

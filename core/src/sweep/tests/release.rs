@@ -7,10 +7,11 @@ fn newer() -> Newer {
     Newer { resource_id: ID.to_owned(), owner: Generation(2), object: candidate().object, generation: Generation(3) }
 }
 
-fn holds() -> [Hold; 5] {
+fn holds() -> [Hold; 6] {
     [
         Hold::IncompleteInventory { unread: vec!["Job: forbidden".to_owned(), "Secret: timeout".to_owned()] },
         Hold::NoCanary { why: "it has no resource at all".to_owned() },
+        Hold::NoResources,
         Hold::TooManyOrphans { orphans: 7, inventory: 10, limit: 5 },
         Hold::TooManyUnknown { orphans: 3, unknown: 4, limit: 5 },
         Hold::ApiWentBack { count: 2, example: newer() },
@@ -62,7 +63,7 @@ fn pass_without_holds_goes_without_approval() {
 
 #[test]
 fn approval_releases_exactly_its_plan_until_it_expires() {
-    let [_, _, too_many, _, went_back] = holds();
+    let [_, _, _, too_many, _, went_back] = holds();
     let holds = vec![too_many.clone(), went_back];
     let plan = |objects: &[Candidate], holds: &[Hold]| SweepPlan::new(objects.to_vec(), holds.to_vec());
     let both = [named("a", "u1"), named("b", "u2")];
@@ -90,10 +91,22 @@ fn approval_releases_exactly_its_plan_until_it_expires() {
 }
 
 #[test]
+fn empty_plan_cannot_be_approved() {
+    let [_, _, _, too_many, ..] = holds();
+    for hold in [too_many.clone(), Hold::Earlier(Box::new(too_many))] {
+        let plan = SweepPlan::new(Vec::new(), vec![hold]);
+        let approval = Approval { hash: plan.hash().to_owned(), expires: at(100) };
+        assert_eq!(release(&plan, Some(&approval), at(0)), Release::Held);
+    }
+}
+
+#[test]
 fn approval_does_not_release_what_the_pass_did_not_see() {
-    let [_, _, other, ..] = holds();
+    let [_, _, _, other, ..] = holds();
     let earlier = Hold::Earlier(Box::new(other.clone()));
-    for (hold, is_approvable) in holds().into_iter().chain([earlier]).zip([false, false, true, true, true, true]) {
+    for (hold, is_approvable) in
+        holds().into_iter().chain([earlier]).zip([false, false, false, true, false, true, true])
+    {
         assert_eq!(hold.is_approvable(), is_approvable, "{hold}");
         for holds in [vec![hold.clone()], vec![other.clone(), hold.clone()], vec![hold.clone(), other.clone()]] {
             let plan = SweepPlan::new(vec![candidate()], holds);
@@ -123,6 +136,7 @@ fn holds_are_printed_with_their_figures() {
         [
             "2 list(s) of objects could not be read, the first: Job: forbidden".to_owned(),
             "the API cannot be trusted: it has no resource at all".to_owned(),
+            "the API has no resource at all, so nothing shows that it is the API of these objects".to_owned(),
             "7 of 10 objects are orphans, and the limit is 5".to_owned(),
             "3 objects are orphans and 4 more may be, as the API did not speak about their resources; the limit is 5"
                 .to_owned(),
@@ -132,12 +146,12 @@ fn holds_are_printed_with_their_figures() {
             ),
         ]
     );
-    let [_, _, doubt, ..] = holds();
+    let [_, _, _, doubt, ..] = holds();
     let earlier = Hold::Earlier(Box::new(doubt.clone()));
     assert_eq!(earlier.label(), doubt.label());
     assert_eq!(
         earlier.to_string(),
         format!("an earlier pass found that {doubt}; orphans are left, and no plan was approved since")
     );
-    assert_eq!(holds().map(|hold| hold.is_doubt()), [false, false, true, false, true]);
+    assert_eq!(holds().map(|hold| hold.is_doubt()), [false, false, true, true, false, true]);
 }

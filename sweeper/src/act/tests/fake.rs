@@ -89,7 +89,7 @@ impl Objects for Fake {
         unreachable!("a deletion discovers no kinds")
     }
 
-    async fn list(&self, _: &ServedKind, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, _: &ServedKind, _: &str, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         unreachable!("a deletion lists nothing")
     }
 
