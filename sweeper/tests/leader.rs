@@ -205,6 +205,23 @@ async fn stopping_leader_hands_over_once_its_last_permit_is_dropped() -> Result<
 }
 
 #[tokio::test]
+async fn stop_ends_the_term_while_a_renewal_hangs() -> Result<()> {
+    let world = World::new().await?;
+    let proxy = world.control_plane.proxy().await?;
+    let replica = world.start_behind("a", &proxy).await?;
+    let claim = replica.claim().await?;
+    let gate = proxy.hold(requests("PATCH"));
+    timeout(PATIENCE, gate.reached_by(1)).await?;
+    let stopped = Instant::now();
+    replica.stop.cancel();
+    assert_eq!(end_of(&claim).await?, End::Stopped);
+    ensure!(stopped.elapsed() < Duration::from_secs(2), "the term lasted until the renewal was given up");
+    gate.release();
+    timeout(PATIENCE, replica.task).await??;
+    Ok(())
+}
+
+#[tokio::test]
 async fn only_one_of_two_concurrent_acquisitions_succeeds() -> Result<()> {
     let world = World::new().await?;
     let proxy = world.control_plane.proxy().await?;
