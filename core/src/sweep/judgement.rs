@@ -74,7 +74,8 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
         let is_unknown = |id: &str| answer(id) == OwnerAnswer::Unknown;
         let struck = strikes.resources();
         let unknown = census.sweepable_of(|id| is_unknown(id) && !struck.contains(id));
-        let many = too_many(&policy.limits, denied.max(strikes.count() + owned), unknown, census.sweepable());
+        let would_go = denied.max(strikes.count() + owned);
+        let many = too_many(&policy.limits, would_go, unknown, census.sweepable() + owned);
         if let Some(Hold::TooManyUnknown { .. }) = many {
             strikes.begin_anew(asked.until);
         }

@@ -47,7 +47,8 @@ pub enum Hold {
     TooManyOrphans {
         /// How many objects are orphans, as far as known.
         orphans: u64,
-        /// How many objects could be orphans ([`Census::sweepable`](super::Census::sweepable)).
+        /// How many objects could be orphans ([`Census::sweepable`](super::Census::sweepable)), and how many would go
+        /// along with one.
         inventory: u64,
         /// The most orphans with which a pass deletes anything.
         limit: u64,

@@ -12,6 +12,7 @@ mod dry_run;
 mod exit_codes;
 mod fences;
 mod force_delete;
+mod goes_along;
 mod inventory;
 mod replicas;
 mod unknown_answers;

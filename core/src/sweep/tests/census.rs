@@ -88,11 +88,12 @@ fn api_that_went_back_in_time_is_noticed() {
         assert_eq!(!found.is_empty(), is_newer, "{name}");
     }
     let newest = Candidate { generation: Generation(5), ..named("newest", "u2") };
-    let found = census(&[of(ID, 4), newest.clone(), named("same", "u3"), of(OTHER_ID, 9)])
+    let as_new = Candidate { generation: Generation(5), ..named("as-new", "u4") };
+    let found = census(&[of(ID, 4), newest.clone(), as_new, named("same", "u3"), of(OTHER_ID, 9)])
         .newer_than_owner(|id| exists(if id == ID { 2 } else { 9 }));
     let expected =
         Newer { resource_id: ID.to_owned(), owner: Generation(2), object: newest.object, generation: Generation(5) };
-    assert_eq!(found, [expected], "the newest object is the example");
+    assert_eq!(found, [expected], "the first of the newest objects is the example");
 }
 
 #[test]

@@ -235,6 +235,26 @@ fn what_orphans_own_counts_for_the_limit() {
     let mut world = World::new(4, 2);
     world.contents.add(0, &owned("u7"), true);
     assert_eq!(world.plan(&[GONE], 1), expected(&[], &[]));
+    let mut world = World::new(4, 0);
+    for uid in ["u7", "u8"] {
+        world.contents.add(0, &owned(uid), true);
+    }
+    world.candidates[0].is_terminating = true;
+    assert_eq!(world.plan(&[GONE], 1), expected(&[], &[]), "Kubernetes deletes it, and not the sweeper");
+}
+
+#[test]
+fn limit_in_percent_is_a_share_of_what_orphans_own_as_well() {
+    let world = |percent| {
+        let mut world = World::new(1, 9);
+        world.policy.limits.percent = percent;
+        let owned = Candidate { owners: vec!["u0".to_owned()], resource_id: id(0), ..named("owned", "u7") };
+        world.contents.add(0, &owned, true);
+        world
+    };
+    assert_eq!(world(100).plan(&[GONE], 1), expected(&[], &[]));
+    let holds = world(99).pass(&[GONE], 1).holds;
+    assert!(matches!(holds[..], [Hold::TooManyOrphans { orphans: 2, inventory: 2, limit: 1 }]), "{holds:?}");
 }
 
 #[test]

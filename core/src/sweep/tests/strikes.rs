@@ -33,6 +33,17 @@ fn object_goes_at_the_second_strike_when_the_grace_is_over() {
 }
 
 #[test]
+fn strike_tells_since_when_the_owner_of_an_object_is_gone() {
+    let mut strikes = Strikes::default();
+    assert_eq!(strikes.since(&candidate()), None);
+    let _ = pass(&mut strikes, &candidate(), GONE, at(GRACE));
+    let _ = pass(&mut strikes, &candidate(), GONE, at(GRACE + 1));
+    assert_eq!(strikes.since(&candidate()), Some(at(GRACE)));
+    assert_eq!(strikes.since(&named("other", "u2")), None);
+    assert_eq!(strikes.since(&Candidate { resource_id: OTHER_ID.to_owned(), ..candidate() }), None);
+}
+
+#[test]
 fn first_strike_is_not_the_second_without_a_grace() {
     let policy = Policy { grace: Duration::ZERO, ..policy() };
     let mut strikes = Strikes::default();

@@ -79,7 +79,8 @@ fn reasons_are_listed_in_the_order_of_their_precedence() {
     assert!(Keep::ALL.is_sorted());
     let labels: BTreeSet<_> = Keep::ALL.iter().map(|keep| keep.label()).collect();
     assert_eq!(labels.len(), Keep::ALL.len());
-    assert_eq!((Keep::OwnerUnknown.label(), Keep::Grace.label()), ("owner_unknown", "grace"));
+    assert_eq!((Keep::OwnerUnknown.label(), Verdict::Keep(Keep::Grace).label()), ("owner_unknown", "grace"));
+    assert_eq!(Verdict::Delete.label(), "delete");
     for keep in Keep::ALL {
         assert_eq!(keep.to_string(), keep.sentence());
     }
