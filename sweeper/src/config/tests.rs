@@ -4,6 +4,8 @@
 
 use std::io::Write as _;
 
+use lifecycle_core::sweep::KindPattern;
+
 use super::*;
 
 const LEAST: &str = "adapters: [a]\napi: {base_url: 'http://api:8000'}\n";
@@ -28,6 +30,45 @@ fn defaults_only_report_and_are_conservative() {
     for odd in ["cluster-a", "0197A000-0000-7000-8000-00000000000A", "x0197a000-0000-7000-8000-00000000000a", ""] {
         assert!(!config.policy.resource_id.is_match(odd), "{odd}");
     }
+}
+
+#[test]
+fn written_values_reach_what_uses_them() {
+    let config = loaded(
+        "adapters: [a, b]\ndry_run: false\ngrace: 7m\nmin_age: 8m\nresource_id_pattern: 'c-[0-9]+'\n\
+         kinds: {include: [Job, ClusterRole], exclude: [core/Secret], cluster_scoped: [ClusterRole]}\n\
+         limits: {objects: 3, percent: 4, deletions_at_once: 2}\n\
+         api: {base_url: 'http://api', version: v2, timeout: 9s, token_file: /token, requests_per_second: 11}\n\
+         lease: {namespace: n, name: l, duration: 30s, renew_deadline: 20s, retry: 3s}\n",
+    );
+    let policy = &config.policy;
+    assert_eq!(policy.adapters, ["a", "b"].map(str::to_owned).into());
+    assert_eq!((policy.grace.as_secs(), policy.min_age.as_secs()), (420, 480));
+    assert_eq!(policy.resource_id.as_str(), "^(?:c-[0-9]+)$");
+    let texts = |patterns: &[KindPattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert_eq!(texts(&policy.cluster_scoped), "ClusterRole");
+    assert_eq!(
+        (texts(&config.filter.include), texts(&config.filter.exclude)),
+        ("Job ClusterRole".to_owned(), "core/Secret".to_owned())
+    );
+    assert_eq!((policy.limits.objects, policy.limits.percent, config.deletions_at_once.get()), (3, 4, 2));
+    assert!(!config.dry_run);
+    let api = ApiConfig {
+        base_url: "http://api".to_owned(),
+        version: "v2".to_owned(),
+        timeout: Duration::from_secs(9),
+        token_file: Some("/token".into()),
+        requests_per_second: 11,
+    };
+    assert_eq!(config.api, api);
+    let lease = leader::Settings {
+        namespace: Some("n".to_owned()),
+        name: "l".to_owned(),
+        duration: Duration::from_secs(30),
+        renew_deadline: Duration::from_secs(20),
+        retry: Duration::from_secs(3),
+    };
+    assert_eq!(config.lease, lease);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::sweep::Candidate;
+use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
 use lifecycle_service::logging::{Identity, LogSettings, subscriber_into};
 use lifecycle_service::version::THIS;
 use serde_json::{Value, json};
@@ -58,4 +61,42 @@ async fn each_log_line_of_a_pass_has_the_term() {
     let expected =
         ["Pass ended", "Orphan", "the object was", "Nothing is deleted", "To delete these", "The term ended"];
     assert_eq!(kinds, expected.map(str::to_owned).into());
+}
+
+/// A cluster that never answers a read.
+struct Silent(World);
+
+impl Objects for Silent {
+    async fn discover(&self) -> Result<Discovery, Error> {
+        self.0.discover().await
+    }
+
+    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        self.0.list(kind, label, each).await
+    }
+
+    async fn read(&self, _: &ObjectRef) -> Result<Option<Value>, Error> {
+        std::future::pending().await
+    }
+
+    async fn create(&self, object: &Value) -> Result<Value, Error> {
+        self.0.create(object).await
+    }
+
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        self.0.delete(object, fence).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_call_is_given_up_before_another_replica_can_lead() {
+    let settings = "dry_run: false\nlimits: {percent: 100}\nlease: {duration: 20s, renew_deadline: 13s}\n";
+    let Sweeper { objects, api, config, audit, metrics, clock } = sweeper(settings);
+    let sweeper = Sweeper { objects: Silent(objects), api, config, audit, metrics, clock };
+    let (claim, mut strikes) = (Claim::of(TERM), Strikes::default());
+    assert_eq!(sweeper.pass(&mut strikes, &claim, || None).await.result, PassResult::Done);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    assert_eq!(sweeper.pass(&mut strikes, &claim, || None).await.result, PassResult::Failed);
+    assert_eq!(began.elapsed(), Duration::from_secs(7));
 }

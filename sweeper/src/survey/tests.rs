@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use futures::executor::block_on;
+use lifecycle_api_client::Lookup;
+use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Hold, Keep, Limits, Verdict};
 use proptest::prelude::*;
@@ -111,6 +114,53 @@ fn resource_that_comes_back_begins_anew() {
     setup.live(&[1]);
     assert!(names(&setup.at(40, None).plan).is_empty());
     assert_eq!(names(&setup.at(70, None).plan), ["of-2"]);
+}
+
+/// The API of a world, which gives one wrong answer to the questions by which a pass tests it.
+struct WrongOnce<'a> {
+    world: &'a World,
+    asked: Cell<usize>,
+    wrong: usize,
+}
+
+impl WrongOnce<'_> {
+    fn is_wrong(&self) -> bool {
+        self.asked.replace(self.asked.get() + 1) == self.wrong
+    }
+}
+
+impl Api for WrongOnce<'_> {
+    async fn look_up(&self, id: &str) -> Lookup {
+        // Resource 2 is the one that the pass itself looks up.
+        if id != self::id(2) && self.is_wrong() {
+            return Lookup::Unknown(Unknown::NoProblem);
+        }
+        self.world.look_up(id).await
+    }
+
+    async fn search(&self, ids: &[&str]) -> Result<BTreeMap<String, Generation>, String> {
+        self.world.search(ids).await
+    }
+
+    async fn any(&self) -> Result<Option<String>, String> {
+        if self.is_wrong() { Err("HTTP status 502".to_owned()) } else { self.world.any().await }
+    }
+}
+
+#[test]
+fn api_must_answer_each_canary_before_and_after_the_other_questions() {
+    // The list of one resource, that resource, and one that does not exist; then the same again.
+    for wrong in 0..=6 {
+        let mut setup = Setup::new(&[0, 1], &[1, 2]);
+        setup.at(0, None);
+        let api = WrongOnce { world: &setup.world, asked: Cell::new(0), wrong };
+        let now: Timestamp = "2026-02-01T13:00:00Z".parse().unwrap();
+        let policy = (&setup.config.policy, &setup.config.filter);
+        let found = block_on(survey(&setup.world, &api, policy, &mut setup.strikes, || None, || now));
+        let is_held = matches!(found.plan.holds(), [Hold::NoCanary { .. }]);
+        let expected = if wrong < 6 { (vec![], true) } else { (vec!["of-2"], false) };
+        assert_eq!((names(&found.plan), is_held), expected, "question {wrong}: {:?}", found.plan.holds());
+    }
 }
 
 #[test]

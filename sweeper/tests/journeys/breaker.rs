@@ -151,3 +151,19 @@ async fn database_that_is_restored_step_by_step_loses_no_object() -> Result<()> 
     world.force_delete(&first).await?;
     world.await_names(&["other", "third", "untouched"]).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raised_limit_lets_the_orphans_go() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    world.orphan("one").await?;
+    world.orphan("other").await?;
+    for (key, limit) in [("limits.objects", 1), ("limits.percent", 66)] {
+        let held = world.sweeper()?.with(key, limit).output(&["sweep"]).await?;
+        assert_eq!(held.status.code(), Some(3), "{key}: {held:?}");
+        world.assert_names(&["living", "one", "other"]).await?;
+    }
+    let raised = world.sweeper()?.with("limits.objects", 2).with("limits.percent", 67).output(&["sweep"]).await?;
+    assert_eq!(raised.status.code(), Some(0), "{raised:?}");
+    world.assert_names(&["living"]).await
+}

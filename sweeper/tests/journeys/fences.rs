@@ -1,6 +1,9 @@
 //! What changes between the judgement of an object and its deletion.
 
+use std::fs;
+
 use anyhow::{Context as _, Result, ensure};
+use lifecycle_core::proof::{Claim, Signer};
 use lifecycle_e2e::fault::Fault;
 use serde_json::json;
 
@@ -80,4 +83,44 @@ async fn deletion_whose_answer_is_lost_counts_as_uncertain() -> Result<()> {
     let last = world.records("object")?.pop().context("a record")?;
     assert_eq!(last["action"]["result"]["may_be_deleted"], true, "{last}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orphan_without_a_valid_proof_stays_and_is_counted() -> Result<()> {
+    let world = World::new().await?;
+    let (key, id) = ([7; 32], world.cluster(1));
+    let claim = |name| Claim {
+        adapter: &world.adapter,
+        resource_id: &id,
+        group: "",
+        kind: "ConfigMap",
+        namespace: world.namespace.name(),
+        name,
+    };
+    let proof = Signer::new(&key)?.sign(&claim("signed"));
+    let other_key = Signer::new(&[8; 32])?.sign(&claim("other-key"));
+    for (name, proof) in
+        [("signed", Some(&proof)), ("copied", Some(&proof)), ("other-key", Some(&other_key)), ("none", None)]
+    {
+        let mut manifest = world.config_map(name, &id);
+        if let Some(proof) = proof {
+            manifest["metadata"]["annotations"]["hyperfleet.io/ownership-proof"] = json!(proof);
+        }
+        world.create(manifest).await?;
+    }
+    world.force_delete(&id).await?;
+    let file = world.audit().with_file_name("key");
+    fs::write(&file, key)?;
+    let setup = world.sweeper()?.with("signing_key_files", json!([file]));
+    let plan = setup.output(&["plan"]).await?;
+    let rows = String::from_utf8(plan.stdout)?;
+    let forged = rows
+        .lines()
+        .filter(|row| row.starts_with("keep") && row.contains("its ownership proof is missing or not valid"));
+    ensure!(forged.count() == 3, "{rows}");
+    let sweeper = setup.run()?;
+    world.await_names(&["copied", "none", "other-key"]).await?;
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"forged\"} 3").await?;
+    sweeper.await_passes(2).await?;
+    world.assert_names(&["copied", "none", "other-key"]).await
 }

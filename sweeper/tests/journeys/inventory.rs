@@ -1,6 +1,7 @@
 //! Lists that are incomplete: a pass that did not see every object deletes none.
 
 use anyhow::{Context as _, Result, ensure};
+use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
@@ -11,14 +12,20 @@ use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::json;
 
+use crate::program::Setup;
 use crate::world::{World, lists};
 
 /// Checks that nothing is deleted while `fault` breaks the chosen lists, and that the orphan goes afterwards.
 async fn heals(world: &World, chosen: When, fault: Fault) -> Result<()> {
+    heals_with(world, world.sweeper()?, chosen, fault, "ConfigMap").await
+}
+
+/// Checks the same with another setup. The log names what could not be read.
+async fn heals_with(world: &World, setup: Setup, chosen: When, fault: Fault, unread: &str) -> Result<()> {
     world.kubernetes.inject(chosen, fault);
-    let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
+    let sweeper = setup.with("grace", "1ms").run()?;
     let hold = sweeper.await_hold("incomplete_inventory").await?;
-    ensure!(hold["message"].as_str().is_some_and(|text| text.contains("ConfigMap")), "{hold}");
+    ensure!(hold["message"].as_str().is_some_and(|text| text.contains(unread)), "{hold}");
     sweeper.await_passes(2).await?;
     ensure!(world.names().await?.contains("orphan"), "it went");
     sweeper.await_metric("held{reason=\"incomplete_inventory\"} 1").await?;
@@ -38,6 +45,22 @@ async fn kind_that_may_not_be_listed_holds_the_pass() -> Result<()> {
     world.orphan("orphan").await?;
     heals(&world, lists(), Fault::Status(403)).await?;
     world.assert_names(&["living"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn group_whose_kinds_cannot_be_read_holds_the_pass() -> Result<()> {
+    let cases = [("/apis/batch/v1", "the kinds of batch/v1"), ("/apis", "the groups under /apis")];
+    try_join_all(cases.map(async |(path, unread)| {
+        let world = World::new().await?;
+        world.living("living").await?;
+        world.orphan("orphan").await?;
+        // The orphan's own kind can be read, and the list of Jobs is not known to exist.
+        let setup = world.sweeper()?.with("kinds.include", json!(["core/ConfigMap", "batch/Job"]));
+        heals_with(&world, setup, When::method("GET").path(path), Fault::Status(503), unread).await?;
+        world.assert_names(&["living"]).await
+    }))
+    .await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod program;
 mod world;
 
 mod breaker;
+mod cluster_scoped;
 mod dry_run;
 mod exit_codes;
 mod fences;

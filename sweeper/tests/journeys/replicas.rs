@@ -75,11 +75,13 @@ impl Replica {
     /// Checks each deletion of this replica, and returns the terms that it led.
     fn terms(&self) -> Result<BTreeSet<u64>> {
         let began = self.sweeper.entries(|entry| entry["message"] == BEGAN);
+        let waits = self.sweeper.entries(|entry| entry["message"] == WAITS);
         for record in fs::read_to_string(&self.audit)?.lines() {
             let record: Value = serde_json::from_str(record)?;
             let began = began.iter().find(|entry| entry["term"] == record["term"]).context("a term of its own")?;
             let (began, gone) = (time(&began["timestamp"])?, time(&record["gone_since"])?);
             ensure!(began <= gone, "the replica that deletes has seen itself that the cluster is gone: {record}");
+            ensure!(waits.iter().any(|entry| entry["term"] == record["term"]), "the leader said that it looks twice");
             ensure!(time(&record["time"])?.duration_since(gone) >= GRACE, "before the grace: {record}");
         }
         for call in self.calls() {
@@ -90,6 +92,7 @@ impl Replica {
 }
 
 const BEGAN: &str = "Term began: this replica leads";
+const WAITS: &str = "No object is deleted before this term has lasted for the grace";
 const ENDED: &str = "Term ended";
 
 fn time(text: &Value) -> Result<Timestamp> {
@@ -213,6 +216,17 @@ async fn leader_that_loses_its_lease_ends_no_more_than_one_call() -> Result<()> 
         Ok(())
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leader_that_leads_again_begins_the_grace_anew() -> Result<()> {
+    let scene = Scene::new(Moment { call: 1, is_carried_out: false }, 2, 0).await?;
+    scene.world.usurp_lease().await?;
+    scene.leader.await_message(ENDED).await?;
+    scene.gate.release();
+    scene.ends_well().await?;
+    ensure!(scene.leader.terms()?.len() == 2, "{:?}", scene.leader.terms()?);
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

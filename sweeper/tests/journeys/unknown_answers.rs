@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
+use jiff::Timestamp;
+use lifecycle_e2e::api::FakeApi;
 use lifecycle_e2e::fault::{Fault, Request, When};
 use serde_json::{Value, json};
 
@@ -70,13 +72,13 @@ fn is_lookup(request: &Request) -> bool {
 /// between two of them in which the API is healthy. `check` gets a pass that began and ended during each.
 async fn during_each(
     world: &World,
-    chosen: impl Fn(&Request) -> bool + Copy + Send + Sync + 'static,
+    chosen: impl Fn(&Request) -> bool + Clone + Send + Sync + 'static,
     check: impl AsyncFn(&Value) -> Result<()>,
 ) -> Result<Sweeper> {
     let faults = unknown();
     let current = Arc::new(AtomicUsize::new(0));
     for (number, (_, fault)) in faults.iter().enumerate() {
-        let current = Arc::clone(&current);
+        let (current, chosen) = (Arc::clone(&current), chosen.clone());
         let is_current = move |request: &Request| current.load(Ordering::SeqCst) == number && chosen(request);
         world.api.inject(When::any().and(is_current), fault.clone());
     }
@@ -109,6 +111,30 @@ async fn unknown_answer_about_a_resource_keeps_its_objects() -> Result<()> {
     }
     world.api.heal();
     world.await_names(&["living"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_answer_at_the_second_look_keeps_the_object_and_its_strike() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    world.orphan("orphan").await?;
+    let looks = Arc::new(AtomicUsize::new(0));
+    let is_later = move |request: &Request| is_lookup(request) && looks.fetch_add(1, Ordering::SeqCst) > 0;
+    let sweeper = during_each(&world, is_later, async |pass| {
+        ensure!(pass["orphans"] == 0 && pass["owners"] == 2, "the answer proves nothing");
+        world.assert_names(&["living", "orphan"]).await
+    })
+    .await?;
+    let passes = sweeper.entries(|entry| entry["message"] == "Pass ended");
+    let [first, second] = [0, 1].map(|number| &passes[number]);
+    ensure!(first["orphans"] == 1 && second["orphans"] == 0, "{first} {second}");
+    world.api.heal();
+    world.await_names(&["living"]).await?;
+    let time =
+        |entry: &Value, key| Ok::<_, anyhow::Error>(entry[key].as_str().context("a time")?.parse::<Timestamp>()?);
+    let record = world.records("orphan")?.into_iter().next().context("a record")?;
+    ensure!(time(&record, "gone_since")? <= time(first, "timestamp")?, "the strike was dropped: {record}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,4 +230,34 @@ async fn resource_id_that_is_no_uuid_is_never_asked_for() -> Result<()> {
     world.assert_names(&["named"]).await?;
     ensure!(!world.api.lines().iter().any(|line| line.contains("my-cluster")), "{:?}", world.api.lines());
     sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"odd_resource_id\"} 1").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_base_url_keeps_every_object() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    world.orphan("orphan").await?;
+    for (key, value) in [("api.base_url", format!("{}/elsewhere", world.api.url())), ("api.version", "v2".to_owned())] {
+        let mut sweeper = world.sweeper()?.with("grace", "1ms").with(key, value).run()?;
+        sweeper.await_hold("no_canary").await?;
+        let pass = sweeper.await_passes(2).await?;
+        ensure!(pass["orphans"] == 0 && pass["inventory"] == 2, "{key}: {pass}");
+        world.assert_names(&["living", "orphan"]).await?;
+        sweeper.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_of_another_installation_is_held_by_the_default_limits() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    let other = FakeApi::start().await?;
+    other.put_cluster(CANARY, 1);
+    let setup = world.sweeper()?.with("grace", "1ms").with("limits", json!({}));
+    let sweeper = setup.with("api.base_url", other.url()).run()?;
+    sweeper.await_hold("too_many_orphans").await?;
+    let pass = sweeper.await_passes(2).await?;
+    ensure!(pass["due"] == 1 && pass["result"] == "held", "{pass}");
+    world.assert_names(&["living"]).await
 }
