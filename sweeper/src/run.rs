@@ -52,11 +52,11 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Sweeps in passes until the term is over.
+/// Sweeps in passes until the term is over. Each log line has the field `term`.
+#[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
 async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
     let grace = sweeper.config.policy.grace;
     tracing::info!(
-        term = claim.term(),
         grace_seconds = grace.as_secs_f64(),
         "No object is deleted before this term has lasted for the grace"
     );

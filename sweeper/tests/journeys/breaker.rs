@@ -167,3 +167,16 @@ async fn raised_limit_lets_the_orphans_go() -> Result<()> {
     assert_eq!(raised.status.code(), Some(0), "{raised:?}");
     world.assert_names(&["living"]).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_approval_is_logged_with_the_term_and_releases_nothing() -> Result<()> {
+    let world = World::new().await?;
+    world.orphan("orphan").await?;
+    world.patch_lease(&json!({ "metadata": { "annotations": { "hyperfleet.io/sweep-approval": "yes" } } })).await?;
+    let sweeper = world.sweeper()?.with("limits.objects", 0).with("grace", "1ms").run()?;
+    held_plan(&sweeper, 1).await?;
+    let warnings =
+        sweeper.entries(|entry| entry["message"].as_str().is_some_and(|text| text.contains("is no approval")));
+    ensure!(!warnings.is_empty() && warnings.iter().all(|warning| warning["term"] == 2), "{warnings:?}");
+    world.assert_names(&["orphan"]).await
+}

@@ -78,7 +78,11 @@ impl World {
 
     /// Writes another holder into the Lease, as a person or a broken program may.
     pub(crate) async fn usurp_lease(&self) -> Result<()> {
-        let patch = json!({ "spec": { "holderIdentity": "somebody" } });
+        self.patch_lease(&json!({ "spec": { "holderIdentity": "somebody" } })).await
+    }
+
+    /// Applies a merge patch to the sweepers' Lease.
+    pub(crate) async fn patch_lease(&self, patch: &Value) -> Result<()> {
         self.leases().await?.patch(LEASE, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
     }
