@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::FileName;
+use lifecycle_migrations as migrations;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::settings::log_diagnostics;
@@ -27,7 +28,7 @@ use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
 use crate::store::{Coverage, Silent, Store, StoreError, WithoutCondition, connect};
-use crate::{migrations, prepare, stuck_text};
+use crate::{prepare, stuck_text};
 
 /// How long a shutdown waits for running scrapes.
 const DRAIN: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@
 //!
 //! In: rows of the API's tables, and the configured kinds with their required adapters. Out: metrics at each scrape, and
 //! lists of stuck resources. Fails: if the database cannot be read, `/metrics` still answers, without the figures that
-//! are unknown. Only [`migrations`] and [`prepare`] write to the database, each in a command of its own.
+//! are unknown. Only [`lifecycle_migrations`] and [`prepare`] write to the database, each in a command of its own.
 
 pub mod args;
 pub mod causes;
@@ -19,7 +19,6 @@ pub mod diagnosis;
 mod exposition;
 pub mod figures;
 pub mod listing;
-pub mod migrations;
 pub mod prepare;
 pub mod samples;
 pub mod scrape;

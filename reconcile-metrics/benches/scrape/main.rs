@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use lifecycle_e2e::postgres::{Database, PrivateServer};
 use lifecycle_e2e::{PATIENCE, await_condition};
+use lifecycle_migrations as migrations;
 use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Flags};
-use reconcile_metrics::migrations;
 use reconcile_metrics::prepare;
 use reconcile_metrics::store::{PENDING, Store};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};

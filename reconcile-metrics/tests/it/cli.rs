@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use assert_cmd::Command;
-use reconcile_metrics::migrations;
+use lifecycle_migrations as migrations;
 use serde_json::Value;
 use sqlx::migrate::Migrator;
 

@@ -56,7 +56,7 @@ async fn exporter_finds_tables_that_are_created_later() {
     assert_eq!(samples.success(), 0.0);
     let errors = "hyperfleet_reconcile_metrics_scrape_errors_total{collector=\"snapshot\",reason=\"schema\"}";
     assert_eq!(samples.get(errors), 1.0);
-    reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+    lifecycle_migrations::apply(&mut world.connection).await.unwrap();
     assert_eq!(exporter.scrape().await.success(), 1.0);
 }
 
@@ -64,7 +64,7 @@ async fn exporter_finds_tables_that_are_created_later() {
 async fn database_schema_key_selects_a_schema_with_any_name() {
     let mut world = World::empty().await;
     world.sql("CREATE SCHEMA \"the \"\"fleet\"; SET search_path = \"the \"\"fleet\"").await;
-    reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+    lifecycle_migrations::apply(&mut world.connection).await.unwrap();
     world.resource("c1", "Cluster", Some("False"), "1 hour").await;
     let mut config = world.config(KINDS);
     config.database.schema = Some("the \"fleet".to_owned());

@@ -2,7 +2,7 @@
 
 use lifecycle_e2e::postgres::PrivateServer;
 use lifecycle_e2e::{PATIENCE, await_condition};
-use reconcile_metrics::migrations;
+use lifecycle_migrations as migrations;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::world::{Exporter, KINDS, config_of, resource, rewrite};

@@ -41,7 +41,7 @@ impl World {
     /// A database with the schema of `migrations/`, which includes the two indexes of `prepare`.
     pub(crate) async fn migrated() -> Self {
         let mut world = Self::empty().await;
-        reconcile_metrics::migrations::apply(&mut world.connection).await.unwrap();
+        lifecycle_migrations::apply(&mut world.connection).await.unwrap();
         world
     }
 

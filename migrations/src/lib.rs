@@ -1,8 +1,8 @@
-//! Applies the files of `migrations/`, which are compiled in, to the local API's database.
+//! Applies the SQL files of this folder, which are compiled in, to a database of our own.
 //!
 //! In: a connection of the tables' owner. Out: a database with the newest schema. Fails: if another program created the
 //! tables, if an applied migration differs from the compiled one, or if a statement fails. Each migration is one
-//! transaction. Only `reconcile-metrics migrate` runs them, never `serve`.
+//! transaction. The local API runs them, and `reconcile-metrics migrate`.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use sqlx::{PgConnection, SqlSafeStr as _};
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
-        ($version, $name, include_str!(concat!("../../migrations/", $version, "_", $name, ".up.sql")))
+        ($version, $name, include_str!(concat!("../", $version, "_", $name, ".up.sql")))
     };
 }
 
@@ -29,8 +29,8 @@ const NO_TRANSACTION: &str = "-- no-transaction";
 pub enum MigrationError {
     /// Another program created the tables.
     #[error(
-        "the database belongs to another program, which created its table `resources`; the exporter needs no migrations \
-         there, and `reconcile-metrics prepare` builds the indexes"
+        "the database belongs to another program, which created its table `resources`, so its tables stay as they are; \
+         `reconcile-metrics prepare` builds the indexes that the exporter needs"
     )]
     NotOurs,
     /// A statement of a migration failed, or the applied migrations differ from the compiled ones.
@@ -92,4 +92,27 @@ fn migrator() -> Migrator {
         Migration::new(version, description, MigrationType::ReversibleUp, sql.into_sql_str(), outside_transaction)
     });
     Migrator::with_migrations(migrations.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_compiled_in() {
+        let names = fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(|file| file.unwrap().file_name());
+        let names: BTreeSet<String> = names.map(|name| name.into_string().unwrap()).collect();
+        let written: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_suffix(".up.sql")).collect();
+        let compiled: BTreeSet<String> =
+            MIGRATIONS.iter().map(|(version, name, _)| format!("{version}_{name}")).collect();
+        assert_eq!(written, compiled.iter().map(String::as_str).collect());
+        for name in &compiled {
+            assert!(names.contains(&format!("{name}.down.sql")), "{name} cannot be reverted");
+        }
+    }
 }
