@@ -24,6 +24,7 @@ pub mod fault;
 pub mod kube;
 mod pki;
 pub mod postgres;
+pub mod process;
 pub mod rabbitmq;
 mod run;
 pub mod scripted;

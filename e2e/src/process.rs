@@ -1,0 +1,158 @@
+//! A program of this workspace as a process: starts it, reads its log, finds its addresses, sends it signals.
+//!
+//! In: a program's name, arguments, files and environment. Out: a [`Process`]. Fails: if the program is not built or
+//! cannot be started; later, if it does not log in time what a test waits for.
+//!
+//! Dropping a [`Process`] kills the program and prints its last log lines, which the test runner shows only if the test
+//! failed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::{PATIENCE, program};
+
+/// How many of the last log lines are printed.
+const PRINTED_LINES: usize = 200;
+
+/// A program to start, with an empty environment and in an empty directory, so that no setting of this machine affects it.
+#[derive(Debug)]
+pub struct Setup {
+    program: String,
+    files: TempDir,
+    arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+}
+
+/// A running program.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    lines: watch::Sender<Vec<String>>,
+    readers: Vec<JoinHandle<()>>,
+    _files: TempDir,
+}
+
+impl Setup {
+    /// A program by the name of its file, such as `hyperfleet-adapter`.
+    pub fn new(program: &str) -> Result<Self> {
+        Ok(Self {
+            program: program.to_owned(),
+            files: TempDir::new()?,
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+        })
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// Writes a file, and adds a flag with its path.
+    pub fn file(mut self, flag: &str, name: &str, text: &str) -> Result<Self> {
+        let path = self.write(name, text)?;
+        self.arguments.extend([flag.to_owned(), path.display().to_string()]);
+        Ok(self)
+    }
+
+    /// Writes a file, and sets a variable to its path.
+    pub fn file_of_variable(mut self, variable: &str, name: &str, text: &str) -> Result<Self> {
+        let path = self.write(name, text)?;
+        self.environment.insert(variable.to_owned(), path.display().to_string());
+        Ok(self)
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Starts the program.
+    pub fn start(self) -> Result<Process> {
+        let mut command = Command::new(program(&self.program)?);
+        command.args(&self.arguments).env_clear().envs(&self.environment).current_dir(self.files.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("failed to start {}", self.program))?;
+        let lines = watch::Sender::new(Vec::new());
+        let readers = vec![
+            tokio::spawn(collect(child.stdout.take().context("no stdout")?, lines.clone())),
+            tokio::spawn(collect(child.stderr.take().context("no stderr")?, lines.clone())),
+        ];
+        Ok(Process { name: self.program, child, lines, readers, _files: self.files })
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.files.path().join(name);
+        fs::write(&path, text).with_context(|| format!("failed to write {name}"))?;
+        Ok(path)
+    }
+}
+
+async fn collect(output: impl AsyncRead + Unpin, lines: watch::Sender<Vec<String>>) {
+    let mut output = BufReader::new(output).lines();
+    while let Ok(Some(line)) = output.next_line().await {
+        lines.send_modify(|lines| lines.push(line));
+    }
+}
+
+impl Process {
+    /// All lines that the program has printed so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.borrow().clone()
+    }
+
+    /// Waits for a log entry that the predicate accepts; earlier entries count too.
+    pub async fn await_log(&self, what: &str, predicate: impl Fn(&Value) -> bool) -> Result<Value> {
+        let entry = |line: &String| serde_json::from_str(line).ok().filter(&predicate);
+        let mut lines = self.lines.subscribe();
+        let seen = timeout(PATIENCE, lines.wait_for(|lines| lines.iter().any(|line| entry(line).is_some()))).await;
+        let seen = seen.with_context(|| format!("{} never logged {what}", self.name))?.context("no more output")?;
+        seen.iter().find_map(entry).with_context(|| format!("no {what} any more"))
+    }
+
+    /// The URL at which the program listens for `purpose`, such as `metrics`.
+    pub async fn url(&self, purpose: &str) -> Result<String> {
+        let what = format!("that it listens for {purpose}");
+        let entry =
+            self.await_log(&what, |entry| entry["message"] == "Listening" && entry["purpose"] == purpose).await?;
+        let address = entry["address"].as_str().context("the address is no text")?;
+        Ok(format!("http://{address}"))
+    }
+
+    /// Sends SIGTERM, and waits for the end.
+    pub async fn terminate(mut self) -> Result<ExitStatus> {
+        let id = self.child.id().context("it has ended already")?.to_string();
+        let sent = Command::new("sh").args(["-c", "kill -s TERM \"$0\"", &id]).status().await?;
+        anyhow::ensure!(sent.success(), "the signal was not sent: {sent}");
+        let ended = timeout(PATIENCE, self.child.wait()).await;
+        Ok(ended.with_context(|| format!("{} does not end", self.name))??)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.readers.iter().for_each(JoinHandle::abort);
+        let lines = self.lines.borrow();
+        #[expect(clippy::print_stdout, reason = "the test runner captures standard output, and no other stream")]
+        for line in lines.iter().skip(lines.len().saturating_sub(PRINTED_LINES)) {
+            println!("{}: {line}", self.name);
+        }
+    }
+}
