@@ -28,7 +28,6 @@ pub mod process;
 pub mod rabbitmq;
 mod run;
 pub mod scripted;
-pub mod sentinel;
 pub mod sockets;
 mod wait;
 
@@ -36,6 +35,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+pub use lifecycle_sentinel_event as sentinel;
 pub use wait::{PATIENCE, await_condition};
 
 /// Installs the process' TLS provider; can be called repeatedly.

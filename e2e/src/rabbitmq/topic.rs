@@ -8,16 +8,12 @@ use lapin::options::{
     BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions,
     QueueDeclareOptions,
 };
-use lapin::types::{AMQPValue, FieldTable, LongString};
+use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ExchangeKind};
 
 use super::Broker;
 use crate::await_condition;
 use crate::sentinel::Event;
-
-/// The header in which the Sentinel's publisher sets the message's id.
-const MESSAGE_UUID: &str = "_watermill_message_uuid";
-const PERSISTENT: u8 = 2;
 
 /// A durable topic exchange, with a connection for publishing.
 pub struct Topic {
@@ -81,10 +77,7 @@ impl Topic {
 
     /// Publishes an event as the Sentinel does, and waits for the broker's confirm.
     pub async fn publish(&self, event: &Event) -> anyhow::Result<()> {
-        let mut headers = FieldTable::default();
-        headers.insert(MESSAGE_UUID.into(), AMQPValue::LongString(LongString::from(event.id.as_str())));
-        let properties = BasicProperties::default().with_delivery_mode(PERSISTENT).with_headers(headers);
-        self.publish_raw(&event.to_bytes()?, properties).await
+        self.publish_raw(&event.to_bytes()?, event.properties()).await
     }
 
     /// Publishes any bytes with any properties, for messages that the Sentinel never sends.
