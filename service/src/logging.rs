@@ -31,7 +31,7 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates of this workspace that log. Add the crate of a new program.
-const OUR_CRATES: [&str; 8] = [
+const OUR_CRATES: [&str; 9] = [
     "hyperfleet_adapter",
     "hyperfleet_sweeper",
     "lifecycle_api_client",
@@ -39,6 +39,7 @@ const OUR_CRATES: [&str; 8] = [
     "lifecycle_core",
     "lifecycle_kube",
     "lifecycle_service",
+    "local_sentinel",
     "reconcile_metrics",
 ];
 
