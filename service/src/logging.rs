@@ -17,8 +17,8 @@ use std::io::Write as _;
 use tracing::metadata::LevelFilter;
 use tracing::{Metadata, Span, Subscriber};
 use tracing_subscriber::Registry;
-use tracing_subscriber::filter::FilterFn;
-use tracing_subscriber::layer::{Layer, SubscriberExt as _};
+use tracing_subscriber::filter::DynFilterFn;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
 mod fields;
@@ -31,14 +31,16 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates of this workspace that log. Add the crate of a new program.
-const OUR_CRATES: [&str; 9] = [
+const OUR_CRATES: [&str; 11] = [
     "hyperfleet_adapter",
     "hyperfleet_sweeper",
     "lifecycle_api_client",
     "lifecycle_config",
     "lifecycle_core",
     "lifecycle_kube",
+    "lifecycle_migrations",
     "lifecycle_service",
+    "local_api",
     "local_sentinel",
     "reconcile_metrics",
 ];
@@ -152,9 +154,11 @@ pub fn is_ours(metadata: &Metadata<'_>) -> bool {
     OUR_CRATES.iter().any(|name| metadata.target().starts_with(name))
 }
 
-fn log_filter(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+/// The filter is asked about every entry, and not once for each place in the code: if a library asks by the crate `log`
+/// whether its entry is wanted, as `sqlx` does, the answer would otherwise hold for our next entry, and drop it.
+fn log_filter<S>(level: LevelFilter) -> DynFilterFn<S, impl Fn(&Metadata<'_>, &Context<'_, S>) -> bool> {
     // Spans pass at every level, so that an entry at level `error` has the fields of its spans.
-    FilterFn::new(move |metadata| match (metadata.is_span(), is_ours(metadata)) {
+    DynFilterFn::new(move |metadata: &Metadata<'_>, _: &Context<'_, S>| match (metadata.is_span(), is_ours(metadata)) {
         (true, ours) => ours,
         (false, true) => *metadata.level() <= level,
         (false, false) => *metadata.level() <= level.min(LevelFilter::WARN) && !is_logged_by_caller(metadata),
