@@ -26,8 +26,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use self::run::{Run, runs};
 use self::simulation::{Simulation, Violation};
 
-/// The number of runs by default: as many as a debug build does in a few seconds.
-const RUNS: u32 = 2000;
+/// The number of runs by default: as many as a debug build does in a minute.
+const RUNS: u32 = 10_000;
 
 /// A fence that a simulation takes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
