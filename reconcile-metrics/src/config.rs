@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
-use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
+use lifecycle_service::settings as service;
 use serde_json::Value;
 
 mod kinds;
@@ -150,13 +150,7 @@ pub fn load(
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    let Some(path) = path else { return parse("built-in defaults", "{}", environment, flags) };
-    let file = path.display().to_string();
-    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let help = format!("name a readable file by --{} or {}", FILE.flag, FILE.variable);
-        Diagnostics::from(Diagnostic::unreadable(&file, &error, Some(help)))
-    })?;
-    parse(&file, &text, environment, flags)
+    service::load(&FILE, path, "built-in defaults", |file, text| parse(file, text, environment, flags))
 }
 
 /// Loads a configuration from the file's text. Returns warnings beside the configuration.

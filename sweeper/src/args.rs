@@ -130,21 +130,14 @@ pub enum Output {
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    let flags = matches.subcommand().filter(|(name, _)| CONFIGURED.contains(name));
-    let flags = flags.map(|(_, matches)| arguments::given(&[FILE], &SWEEPER, matches)).unwrap_or_default();
+    let flags = arguments::of_subcommand(&CONFIGURED, FILE, &SWEEPER, &matches);
     Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
 }
 
 /// Describes the command line, for [`parse`] and for the test that compares it with `docs/`.
 #[must_use]
 pub fn command() -> Command {
-    let schema = schema();
-    Arguments::command().mut_subcommands(|command| {
-        if !CONFIGURED.contains(&command.get_name()) {
-            return command;
-        }
-        command.arg(arguments::of_file(&FILE, "The configuration file")).args(arguments::of_table(&SWEEPER, &schema))
-    })
+    arguments::of_subcommands(Arguments::command(), &CONFIGURED, &FILE, &SWEEPER, &schema())
 }
 
 /// Parses a duration above zero in Go's notation.

@@ -17,7 +17,7 @@ use lifecycle_core::sweep::{Approval, Hold, Strikes};
 use lifecycle_kube::{Cluster, Fence, Settings};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
-use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::settings::{check, log_diagnostics};
 use lifecycle_service::{files, shutdown, version};
 use serde_json::json;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -66,7 +66,7 @@ pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> 
             Invocation::Rbac { account } => rbac(&load()?, &account).await,
             Invocation::AdmissionPolicy { accounts } => print(&admission::manifests(&accounts)),
             Invocation::Demo { scenario } => demo(scenario.as_deref()).await,
-            Invocation::Check => check(flags, environment),
+            Invocation::Check => check(read(flags, environment)),
             Invocation::Schema => print(&format!("{:#}\n", config::schema())),
             Invocation::Version => print(&format!("{}\n", version::THIS)),
         }
@@ -88,15 +88,6 @@ fn load(flags: &Flags, environment: &Environment) -> anyhow::Result<(Config, Dia
     })?;
     let _ = logging::subscriber(config.log, &Identity::of("sweeper")).try_init();
     Ok((config, warnings))
-}
-
-fn check(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let (diagnostics, code) = match read(flags, environment) {
-        Ok((_, diagnostics)) => (diagnostics, ExitCode::SUCCESS),
-        Err(diagnostics) => (diagnostics, ExitCode::FAILURE),
-    };
-    print(&format!("{diagnostics}\n"))?;
-    Ok(code)
 }
 
 async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! Converts the flags of a [`Table`] to clap's command line arguments.
 
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
 use super::{FileName, Flags, Table, Takes};
@@ -44,4 +44,22 @@ pub fn given(files: &[FileName], table: &Table, matches: &ArgMatches) -> Flags {
     let of_keys = table.settings.iter().filter_map(|setting| setting.flag);
     let flags = files.iter().map(|file| file.flag).chain(of_keys);
     flags.filter_map(|flag| Some((flag, matches.get_one::<String>(flag)?.clone()))).collect()
+}
+
+/// Adds the flags of the configuration file and of the table to the subcommands with these names.
+#[must_use]
+pub fn of_subcommands(command: Command, names: &[&str], file: &FileName, table: &Table, schema: &Value) -> Command {
+    command.mut_subcommands(|command| {
+        if !names.contains(&command.get_name()) {
+            return command;
+        }
+        command.arg(of_file(file, "The configuration file")).args(of_table(table, schema))
+    })
+}
+
+/// Returns the flags that are given to a subcommand with one of these names.
+#[must_use]
+pub fn of_subcommand(names: &[&str], file: FileName, table: &Table, matches: &ArgMatches) -> Flags {
+    let configured = matches.subcommand().filter(|(name, _)| names.contains(name));
+    configured.map(|(_, matches)| given(&[file], table, matches)).unwrap_or_default()
 }

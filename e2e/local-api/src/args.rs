@@ -43,17 +43,10 @@ const CONFIGURED: [&str; 3] = ["serve", "migrate", "check"];
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    let flags = matches.subcommand().filter(|(name, _)| CONFIGURED.contains(name));
-    let flags = flags.map(|(_, matches)| arguments::given(&[FILE], &API, matches)).unwrap_or_default();
+    let flags = arguments::of_subcommand(&CONFIGURED, FILE, &API, &matches);
     Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
 }
 
 fn command() -> Command {
-    let schema = schema();
-    Arguments::command().mut_subcommands(|command| {
-        if !CONFIGURED.contains(&command.get_name()) {
-            return command;
-        }
-        command.arg(arguments::of_file(&FILE, "The configuration file")).args(arguments::of_table(&API, &schema))
-    })
+    arguments::of_subcommands(Arguments::command(), &CONFIGURED, &FILE, &API, &schema())
 }

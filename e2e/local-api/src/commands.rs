@@ -15,7 +15,7 @@ use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::probes::Readiness;
 use lifecycle_service::program::print;
 use lifecycle_service::servers::{serve_health, serve_metrics};
-use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::settings::{check, log_diagnostics};
 use lifecycle_service::{shutdown, version};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
@@ -50,14 +50,7 @@ pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> 
         match invocation {
             Invocation::Serve => serve(start(loaded())?).await,
             Invocation::Migrate => migrate(&start(loaded())?).await,
-            Invocation::Check => {
-                let (diagnostics, code) = match loaded() {
-                    Ok((_, diagnostics)) => (diagnostics, ExitCode::SUCCESS),
-                    Err(diagnostics) => (diagnostics, ExitCode::FAILURE),
-                };
-                print(&format!("{diagnostics}\n"))?;
-                Ok(code)
-            }
+            Invocation::Check => check(loaded()),
             Invocation::Schema => print(&format!("{:#}\n", config::schema())),
             Invocation::Version => print(&format!("{}\n", version::THIS)),
         }

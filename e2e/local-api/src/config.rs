@@ -9,12 +9,11 @@ use std::path::Path;
 use std::str::FromStr as _;
 
 use lifecycle_config::decode::{Typing, schema_of};
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::{Document, Path as Place};
 use lifecycle_config::settings::{self as merge, Derived, FileName, Resolver, Setting, Table};
-use lifecycle_service::files;
 use lifecycle_service::logging::{LogSettings, Output};
-use lifecycle_service::settings::{LogSpec, log};
+use lifecycle_service::settings::{self as service, LogSpec, log};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -113,13 +112,7 @@ pub fn load(
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    let Some(path) = path else { return parse("no configuration file", "{}", environment, flags) };
-    let file = path.display().to_string();
-    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let help = format!("name a readable file by --{} or {}", FILE.flag, FILE.variable);
-        Diagnostics::from(Diagnostic::unreadable(&file, &error, Some(help)))
-    })?;
-    parse(&file, &text, environment, flags)
+    service::load(&FILE, path, "no configuration file", |file, text| parse(file, text, environment, flags))
 }
 
 /// Loads a configuration from the file's text. Returns warnings beside the configuration.

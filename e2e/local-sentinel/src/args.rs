@@ -43,19 +43,12 @@ pub enum Invocation {
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    let flags = matches.subcommand().filter(|(name, _)| CONFIGURED.contains(name));
-    let flags = flags.map(|(_, matches)| arguments::given(&[FILE], &SENTINEL, matches)).unwrap_or_default();
+    let flags = arguments::of_subcommand(&CONFIGURED, FILE, &SENTINEL, &matches);
     Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
 }
 
 fn command() -> Command {
-    let schema = schema();
-    Arguments::command().mut_subcommands(|command| {
-        if !CONFIGURED.contains(&command.get_name()) {
-            return command;
-        }
-        command.arg(arguments::of_file(&FILE, "The configuration file")).args(arguments::of_table(&SENTINEL, &schema))
-    })
+    arguments::of_subcommands(Arguments::command(), &CONFIGURED, &FILE, &SENTINEL, &schema())
 }
 
 #[cfg(test)]

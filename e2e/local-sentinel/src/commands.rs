@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
-use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::settings::{check, log_diagnostics};
 use lifecycle_service::{shutdown, version};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -27,7 +27,7 @@ use crate::run;
 pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
     match invocation {
         Invocation::Serve => serve(flags, environment),
-        Invocation::Check => check(flags, environment),
+        Invocation::Check => check(load(flags, environment)),
         Invocation::Schema => print(&format!("{:#}\n", config::schema())),
         Invocation::Version => print(&format!("{}\n", version::THIS)),
     }
@@ -51,13 +51,4 @@ fn serve(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
         tracing::info!("Stopped");
         Ok(ExitCode::SUCCESS)
     })
-}
-
-fn check(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let (diagnostics, code) = match load(flags, environment) {
-        Ok((_, diagnostics)) => (diagnostics, ExitCode::SUCCESS),
-        Err(diagnostics) => (diagnostics, ExitCode::FAILURE),
-    };
-    print(&format!("{diagnostics}\n"))?;
-    Ok(code)
 }

@@ -17,11 +17,11 @@ use lapin::types::ShortString;
 use lapin::uri::AMQPUri;
 use lifecycle_api_client::TokenSettings;
 use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
 use lifecycle_config::settings as merge;
-use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
+use lifecycle_service::settings as service;
 use serde_json::Value;
 
 mod default_rule;
@@ -159,13 +159,7 @@ pub fn load(
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    let Some(path) = path else { return parse("no configuration file", "{}", environment, flags) };
-    let file = path.display().to_string();
-    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let help = format!("name a readable file by --{} or {}", FILE.flag, FILE.variable);
-        Diagnostics::from(Diagnostic::unreadable(&file, &error, Some(help)))
-    })?;
-    parse(&file, &text, environment, flags)
+    service::load(&FILE, path, "no configuration file", |file, text| parse(file, text, environment, flags))
 }
 
 /// Loads a configuration from the file's text. Returns warnings beside the configuration.
