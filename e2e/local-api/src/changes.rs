@@ -3,8 +3,24 @@
 //! In: a request's path and body, already read. Out: the resource or report to answer with. Fails: with a [`Problem`],
 //! and then nothing is changed. The answer follows the commit.
 //!
-//! Transactions lock a parent before its children, so that they wait for each other and never for a circle. A circle
-//! through references is left to PostgreSQL, which ends one of the transactions; that one is tried again.
+//! Transactions lock a parent before its children, so that these locks cause no deadlock. References can cause one:
+//! PostgreSQL then ends one of the transactions, and the API tries that one again.
+
+/// Runs an expression over a connection as one transaction, and again where [`Attempts`] says so. A closure would do, but
+/// the compiler cannot prove that the future of an asynchronous closure with borrowed arguments is `Send`.
+macro_rules! in_transaction {
+    ($api:expr, |$connection:ident| $change:expr) => {{
+        let mut attempts = $crate::changes::Attempts::default();
+        loop {
+            let mut transaction = $api.pool.begin().await?;
+            let $connection = &mut *transaction;
+            let change = $change;
+            if let Some(done) = attempts.end(transaction, change).await? {
+                break done;
+            }
+        }
+    }};
+}
 
 mod create;
 mod delete;
@@ -28,9 +44,9 @@ use crate::problem::Problem;
 use crate::registry::{Entity, Registry};
 use crate::store::{self, Lock};
 
-/// How often a transaction is tried that PostgreSQL ends because of a circle of locks.
-const ATTEMPTS: usize = 5;
-/// PostgreSQL's code of a circle of locks.
+/// How often a transaction is tried again that PostgreSQL ended because of a deadlock.
+const DEADLOCKS: usize = 5;
+/// PostgreSQL's code of a deadlock.
 const DEADLOCK: &str = "40P01";
 
 /// The API behind its paths.
@@ -106,24 +122,32 @@ impl Api {
     }
 
     async fn read(&self, connection: &mut PgConnection, target: &Target, lock: Lock) -> Result<Resource, Failure> {
-        let found = store::find(connection, &target.id, lock).await?;
-        let mut resource = found.filter(|resource| target.is(resource)).ok_or_else(|| target.not_found())?;
+        let found = self.find(connection, &target.id, lock).await?;
+        Ok(found.filter(|resource| target.is(resource)).ok_or_else(|| target.not_found())?)
+    }
+
+    async fn find(&self, connection: &mut PgConnection, id: &str, lock: Lock) -> sqlx::Result<Option<Resource>> {
+        Ok(store::find(connection, id, lock).await?.map(|resource| self.in_order(resource)))
+    }
+
+    /// The resource with its conditions in the API's order: a table has none.
+    pub(crate) fn in_order(&self, mut resource: Resource) -> Resource {
         if let Some(entity) = self.registry.of_kind(&resource.kind) {
             sort(&mut resource.conditions, &entity.required_adapters);
         }
-        Ok(resource)
+        resource
     }
 
-    /// Reads a resource and locks it, and before it the resources that it belongs to: its removal may remove those too.
+    /// Reads a resource and locks it; before a deleted one, its ancestors, which its removal may remove too.
     async fn lock(&self, connection: &mut PgConnection, target: &Target) -> Result<Resource, Failure> {
         let seen = self.read(connection, target, Lock::None).await?;
-        let mut ancestors = Vec::new();
-        let mut next = seen.owner_id.clone();
-        while let Some(id) = next {
-            next = store::find(connection, &id, Lock::None).await?.and_then(|parent| parent.owner_id);
-            ancestors.push(id);
-        }
         if seen.is_deleted() {
+            let mut ancestors = Vec::new();
+            let mut next = seen.owner_id.clone();
+            while let Some(id) = next {
+                next = store::find(connection, &id, Lock::None).await?.and_then(|parent| parent.owner_id);
+                ancestors.push(id);
+            }
             for id in ancestors.iter().rev() {
                 store::find(connection, id, Lock::Update).await?;
             }
@@ -151,7 +175,7 @@ impl Api {
 /// The attempts at one change, each a transaction.
 #[derive(Debug, Default)]
 struct Attempts {
-    failed: usize,
+    deadlocks: usize,
 }
 
 impl Attempts {
@@ -168,7 +192,7 @@ impl Attempts {
             }
             Err(Failure::Problem(problem)) => return Err(problem),
             Err(Failure::Again) => {}
-            Err(Failure::Database(error)) if is_deadlock(&error) && self.failed < ATTEMPTS => self.failed += 1,
+            Err(Failure::Database(error)) if is_deadlock(&error) && self.deadlocks < DEADLOCKS => self.deadlocks += 1,
             Err(Failure::Database(error)) => return Err(error.into()),
         }
         transaction.rollback().await?;

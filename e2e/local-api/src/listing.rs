@@ -8,7 +8,6 @@ use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::aggregation::sort;
 use crate::changes::Api;
 use crate::list::{ListQuery, Target};
 use crate::model::Resource;
@@ -42,12 +41,7 @@ impl Api {
         let found: Vec<(Json<Resource>,)> =
             reading.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
         transaction.commit().await?;
-        let documents = found.into_iter().map(|(Json(mut resource),)| {
-            if let Some(entity) = self.registry.of_kind(&resource.kind) {
-                sort(&mut resource.conditions, &entity.required_adapters);
-            }
-            resource.document()
-        });
+        let documents = found.into_iter().map(|(Json(resource),)| self.in_order(resource).document());
         Ok(query.document(documents.collect(), total))
     }
 }

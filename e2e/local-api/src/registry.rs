@@ -229,11 +229,6 @@ impl Registry {
         self.entities.iter().find(|entity| entity.plural == plural)
     }
 
-    /// The kinds whose parent is of this kind.
-    pub fn children_of(&self, kind: &str) -> impl Iterator<Item = &Entity> {
-        self.entities.iter().filter(move |entity| entity.parent.as_deref() == Some(kind))
-    }
-
     /// Every kind, in the order of the configuration.
     #[must_use]
     pub fn entities(&self) -> &[Entity] {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Api, Attempts, Failure, Target};
+use super::{Api, Failure, Target};
 use crate::body::Creation;
 use crate::model::{BASE, CALLER, Resource};
 use crate::problem::Problem;
@@ -25,14 +25,7 @@ impl Api {
             )));
         }
         let spec = body.check(entity)?;
-        let mut attempts = Attempts::default();
-        loop {
-            let mut transaction = self.pool.begin().await?;
-            let done = self.create_once(&mut transaction, entity, parent, body, spec.clone()).await;
-            if let Some(done) = attempts.end(transaction, done).await? {
-                return Ok(done);
-            }
-        }
+        Ok(in_transaction!(self, |connection| self.create_once(connection, entity, parent, body, spec.clone()).await))
     }
 
     async fn create_once(
@@ -73,13 +66,9 @@ impl Api {
             references: self.resolve(connection, entity, &body.references.clone().unwrap_or_default()).await?,
             conditions: Vec::new(),
         };
-        self.insert(connection, &resource).await?;
+        store::insert(connection, &resource).await.map_err(|error| name_taken(error, &resource))?;
         self.aggregate(connection, &mut resource).await?;
         Ok(resource)
-    }
-
-    async fn insert(&self, connection: &mut PgConnection, resource: &Resource) -> Result<(), Failure> {
-        store::insert(connection, resource).await.map_err(|error| name_taken(error, resource))
     }
 }
 

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use sqlx::PgConnection;
 
 use super::create::name_taken;
-use super::{Api, Attempts, Failure, Target};
+use super::{Api, Failure, Target};
 use crate::aggregation::is_finalized;
 use crate::body::Force;
-use crate::model::{BASE, CALLER, Resource};
+use crate::model::{BASE, CALLER, Reference, Resource};
 use crate::problem::Problem;
 use crate::registry::OnParentDelete;
 use crate::store::{self, Child, Lock};
@@ -23,20 +23,13 @@ impl Api {
     /// # Errors
     /// The resource does not exist, or children or references forbid its deletion.
     pub async fn delete(&self, target: &Target) -> Result<Resource, Problem> {
-        let mut attempts = Attempts::default();
-        loop {
-            let mut transaction = self.pool.begin().await?;
-            let done = self.delete_once(&mut transaction, target).await;
-            if let Some(done) = attempts.end(transaction, done).await? {
-                return Ok(done);
-            }
-        }
+        Ok(in_transaction!(self, |connection| self.delete_once(connection, target).await))
     }
 
     async fn delete_once(&self, connection: &mut PgConnection, target: &Target) -> Result<Resource, Failure> {
         let resource = self.lock(connection, target).await?;
         let resource = self.mark(connection, resource).await?;
-        self.settle(connection, resource.clone()).await?;
+        self.remove_finished(connection, &resource).await?;
         Ok(resource)
     }
 
@@ -46,16 +39,10 @@ impl Api {
     /// The resource does not exist, its deletion was not requested, or a live resource cannot do without it.
     pub async fn force_delete(&self, target: &Target, force: &Force) -> Result<(), Problem> {
         force.check()?;
-        let mut attempts = Attempts::default();
-        loop {
-            let mut transaction = self.pool.begin().await?;
-            let done = self.force_delete_once(&mut transaction, target).await;
-            if let Some(done) = attempts.end(transaction, done).await? {
-                let Resource { kind, id, .. } = &done;
-                tracing::warn!(kind, id, reason = force.reason, "Removed a resource by force");
-                return Ok(());
-            }
-        }
+        let Resource { kind, id, .. } =
+            in_transaction!(self, |connection| self.force_delete_once(connection, target).await);
+        tracing::warn!(kind, id, reason = force.reason, "Removed a resource by force");
+        Ok(())
     }
 
     async fn force_delete_once(&self, connection: &mut PgConnection, target: &Target) -> Result<Resource, Failure> {
@@ -66,7 +53,7 @@ impl Api {
             return Err(Problem::conflict(message).into());
         }
         self.remove_tree(connection, &resource).await?;
-        self.settle_parent(connection, &resource).await?;
+        self.remove_finished_parent(connection, &resource).await?;
         Ok(resource)
     }
 
@@ -85,7 +72,7 @@ impl Api {
                 OnParentDelete::Cascade => {
                     let child = self.read(connection, &Target::of(&id), Lock::Update).await?;
                     let child = Box::pin(self.mark(connection, child)).await?;
-                    self.remove_if_done(connection, child).await?;
+                    self.remove_if_finished(connection, &child).await?;
                 }
             }
         }
@@ -132,36 +119,43 @@ impl Api {
         Ok(())
     }
 
-    /// Removes a deleted resource that waits for nothing, and then its parents as far as the same is true of them.
-    pub(super) async fn settle(&self, connection: &mut PgConnection, resource: Resource) -> Result<(), Failure> {
-        if self.remove_if_done(connection, resource.clone()).await? {
-            self.settle_parent(connection, &resource).await?;
+    /// Removes a deleted resource that waits for nothing, and then its ancestors as far as the same is true of them.
+    pub(super) async fn remove_finished(
+        &self,
+        connection: &mut PgConnection,
+        resource: &Resource,
+    ) -> Result<(), Failure> {
+        if self.remove_if_finished(connection, resource).await? {
+            self.remove_finished_parent(connection, resource).await?;
         }
         Ok(())
     }
 
-    async fn settle_parent(&self, connection: &mut PgConnection, child: &Resource) -> Result<(), Failure> {
+    async fn remove_finished_parent(&self, connection: &mut PgConnection, child: &Resource) -> Result<(), Failure> {
         let Some(id) = &child.owner_id else { return Ok(()) };
         // A live parent waits for nothing, so it is not locked: it should be locked before its child.
         let seen = store::find(connection, id, Lock::None).await?;
         if !seen.is_some_and(|parent| parent.is_deleted()) {
             return Ok(());
         }
-        let Some(mut parent) = store::find(connection, id, Lock::Update).await? else { return Ok(()) };
+        let Some(mut parent) = self.find(connection, id, Lock::Update).await? else { return Ok(()) };
         self.aggregate(connection, &mut parent).await?;
-        Box::pin(self.settle(connection, parent)).await
+        Box::pin(self.remove_finished(connection, &parent)).await
     }
 
     /// Whether it removed the resource.
-    async fn remove_if_done(&self, connection: &mut PgConnection, resource: Resource) -> Result<bool, Failure> {
-        let entity = self.entity(&resource)?;
-        let reports = store::reports(connection, &resource.kind, &resource.id).await?;
-        let is_done = is_finalized(&resource, &entity.required_adapters, &reports)
-            && store::children(connection, &resource.id).await?.is_empty();
-        if is_done {
-            store::remove(connection, &resource).await?;
+    async fn remove_if_finished(&self, connection: &mut PgConnection, resource: &Resource) -> Result<bool, Failure> {
+        if !resource.is_deleted() {
+            return Ok(false);
         }
-        Ok(is_done)
+        let required = &self.entity(resource)?.required_adapters;
+        let reports = store::reports(connection, &resource.kind, &resource.id).await?;
+        let is_finished =
+            is_finalized(resource, required, &reports) && store::children(connection, &resource.id).await?.is_empty();
+        if is_finished {
+            store::remove(connection, resource).await?;
+        }
+        Ok(is_finished)
     }
 
     async fn remove_tree(&self, connection: &mut PgConnection, resource: &Resource) -> Result<(), Failure> {
@@ -172,8 +166,7 @@ impl Api {
         for other in store::referrers(connection, &resource.id).await? {
             let rules = self.entity(&other)?.references.iter();
             let left = |role: &str| {
-                let stays =
-                    |reference: &&crate::model::Reference| reference.ref_type == role && reference.id != resource.id;
+                let stays = |reference: &&Reference| reference.ref_type == role && reference.id != resource.id;
                 other.references.iter().filter(stays).count()
             };
             if let Some(rule) = rules.into_iter().find(|rule| left(&rule.ref_type) < *rule.count.start()) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::{Api, Attempts, Failure, Target};
+use super::{Api, Failure, Target};
 use crate::body::Change;
 use crate::model::{CALLER, Resource};
 use crate::problem::Problem;
@@ -16,14 +16,7 @@ impl Api {
     /// # Errors
     /// The body is invalid, the resource does not exist, is being deleted, or has another generation by now.
     pub async fn patch(&self, target: &Target, expected: Option<i64>, change: &Change) -> Result<Resource, Problem> {
-        let mut attempts = Attempts::default();
-        loop {
-            let mut transaction = self.pool.begin().await?;
-            let done = self.patch_once(&mut transaction, target, expected, change).await;
-            if let Some(done) = attempts.end(transaction, done).await? {
-                return Ok(done);
-            }
-        }
+        Ok(in_transaction!(self, |connection| self.patch_once(connection, target, expected, change).await))
     }
 
     async fn patch_once(

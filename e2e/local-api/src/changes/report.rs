@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use super::{Api, Attempts, Failure, Target};
+use super::{Api, Failure, Target};
 use crate::admission::{Admission, WellFormed};
 use crate::list::Page;
 use crate::model::Report;
@@ -26,14 +26,7 @@ impl Api {
     /// The report is invalid, or the resource does not exist.
     pub async fn report(&self, target: &Target, body: &[u8]) -> Result<Reported, Problem> {
         let report = WellFormed::parse(body, (self.clock)())?;
-        let mut attempts = Attempts::default();
-        loop {
-            let mut transaction = self.pool.begin().await?;
-            let done = self.report_once(&mut transaction, target, report.clone()).await;
-            if let Some(done) = attempts.end(transaction, done).await? {
-                return Ok(done);
-            }
-        }
+        Ok(in_transaction!(self, |connection| self.report_once(connection, target, report.clone()).await))
     }
 
     async fn report_once(
@@ -52,7 +45,7 @@ impl Api {
         store::put_report(connection, &resource, &report).await?;
         if aggregates {
             self.aggregate(connection, &mut resource).await?;
-            self.settle(connection, resource).await?;
+            self.remove_finished(connection, &resource).await?;
         }
         Ok(Reported::Stored(Box::new(report)))
     }

@@ -19,18 +19,6 @@ fn entity_without_options_restricts_and_has_no_adapters() {
 }
 
 #[test]
-fn children_are_found_by_the_kind_of_their_parent() {
-    let registry = registry(&json!([
-        { "kind": "A", "plural": "as" },
-        { "kind": "B", "plural": "bs", "parent_kind": "A", "on_parent_delete": "orphan" },
-        { "kind": "C", "plural": "cs", "parent_kind": "B" },
-    ]))
-    .unwrap();
-    let children: Vec<_> = registry.children_of("A").map(|entity| entity.kind.as_str()).collect();
-    assert_eq!(children, ["B"]);
-}
-
-#[test]
 fn fault_names_the_entity_and_the_key() {
     let base = || json!([{ "kind": "A", "plural": "as" }, { "kind": "B", "plural": "bs", "parent_kind": "A" }]);
     for (index, key, value, expected) in [
