@@ -1,7 +1,7 @@
 //! A program of this workspace as a process: starts it, reads its log, finds its addresses, sends it signals.
 //!
-//! In: a program's name, arguments, files and environment. Out: a [`Process`]. Fails: if the program is not built or
-//! cannot be started; later, if it does not log in time what a test waits for.
+//! In: a command; or a program's name, arguments, files and environment ([`Setup`]). Out: a [`Process`]. Fails: if the
+//! program is not built or cannot be started; later, if it does not log or end in time, as a test waits for it.
 //!
 //! Dropping a [`Process`] kills the program and prints its last log lines, which the test runner shows only if the test
 //! failed.
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use crate::{PATIENCE, program};
 
 /// How many of the last log lines are printed.
-const PRINTED_LINES: usize = 200;
+const PRINTED_LINES: usize = 300;
 
 /// A program to start, with an empty environment and in an empty directory, so that no setting of this machine affects it.
 #[derive(Debug)]
@@ -87,14 +87,7 @@ impl Setup {
     pub fn start(self) -> Result<Process> {
         let mut command = Command::new(program(&self.program)?);
         command.args(&self.arguments).env_clear().envs(&self.environment).current_dir(self.files.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().with_context(|| format!("failed to start {}", self.program))?;
-        let lines = watch::Sender::new(Vec::new());
-        let readers = vec![
-            tokio::spawn(collect(child.stdout.take().context("no stdout")?, lines.clone())),
-            tokio::spawn(collect(child.stderr.take().context("no stderr")?, lines.clone())),
-        ];
-        Ok(Process { name: self.program, child, lines, readers, _files: self.files })
+        Process::start(&self.program, command, self.files)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
@@ -112,47 +105,95 @@ async fn collect(output: impl AsyncRead + Unpin, lines: watch::Sender<Vec<String
 }
 
 impl Process {
+    /// Starts a command. `files` are the files that it reads; they are removed with the process.
+    pub fn start(name: &str, mut command: Command, files: TempDir) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("failed to start {name}"))?;
+        let lines = watch::Sender::new(Vec::new());
+        let readers = vec![
+            tokio::spawn(collect(child.stdout.take().context("no stdout")?, lines.clone())),
+            tokio::spawn(collect(child.stderr.take().context("no stderr")?, lines.clone())),
+        ];
+        Ok(Self { name: name.to_owned(), child, lines, readers, _files: files })
+    }
+
+    /// The process id, while the program runs.
+    pub fn id(&self) -> Result<u32> {
+        self.child.id().context("it has ended already")
+    }
+
     /// All lines that the program has printed so far.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.lines.borrow().clone()
     }
 
+    /// The log entries so far that the predicate accepts.
+    pub fn entries(&self, predicate: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let lines = self.lines.borrow();
+        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).filter(predicate).collect()
+    }
+
+    /// Waits until the predicate accepts this many log entries, and returns the last of them; earlier entries count too.
+    pub async fn await_entries(&self, what: &str, wanted: usize, predicate: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut lines = self.lines.subscribe();
+        let accepted = |lines: &Vec<String>| {
+            let entries = lines.iter().filter_map(|line| serde_json::from_str(line).ok());
+            entries.filter(&predicate).nth(wanted - 1)
+        };
+        let seen = timeout(PATIENCE, lines.wait_for(|lines| accepted(lines).is_some())).await;
+        let seen = seen.with_context(|| format!("{} never logged {what}", self.name))?.context("no more output")?;
+        accepted(&seen).with_context(|| format!("no {what} any more"))
+    }
+
     /// Waits for a log entry that the predicate accepts; earlier entries count too.
     pub async fn await_log(&self, what: &str, predicate: impl Fn(&Value) -> bool) -> Result<Value> {
-        let entry = |line: &String| serde_json::from_str(line).ok().filter(&predicate);
-        let mut lines = self.lines.subscribe();
-        let seen = timeout(PATIENCE, lines.wait_for(|lines| lines.iter().any(|line| entry(line).is_some()))).await;
-        let seen = seen.with_context(|| format!("{} never logged {what}", self.name))?.context("no more output")?;
-        seen.iter().find_map(entry).with_context(|| format!("no {what} any more"))
+        self.await_entries(what, 1, predicate).await
     }
 
     /// The URL at which the program listens for `purpose`, such as `metrics`.
     pub async fn url(&self, purpose: &str) -> Result<String> {
         let what = format!("that it listens for {purpose}");
-        let entry =
-            self.await_log(&what, |entry| entry["message"] == "Listening" && entry["purpose"] == purpose).await?;
+        let listens = |entry: &Value| entry["message"] == "Listening" && entry["purpose"] == purpose;
+        let entry = self.await_log(&what, listens).await?;
         let address = entry["address"].as_str().context("the address is no text")?;
         Ok(format!("http://{address}"))
     }
 
-    /// Sends SIGTERM, and waits for the end.
-    pub async fn terminate(mut self) -> Result<ExitStatus> {
-        let id = self.child.id().context("it has ended already")?.to_string();
-        let sent = Command::new("sh").args(["-c", "kill -s TERM \"$0\"", &id]).status().await?;
-        anyhow::ensure!(sent.success(), "the signal was not sent: {sent}");
+    /// Sends a signal, such as `TERM`.
+    pub async fn signal(&self, name: &str) -> Result<()> {
+        let id = self.id()?.to_string();
+        let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, &id]).status().await?;
+        ensure!(sent.success(), "failed to signal: {sent}");
+        Ok(())
+    }
+
+    /// Waits until the program has ended and all that it printed is read.
+    pub async fn exit(&mut self) -> Result<ExitStatus> {
         let ended = timeout(PATIENCE, self.child.wait()).await;
-        Ok(ended.with_context(|| format!("{} does not end", self.name))??)
+        let status = ended.with_context(|| format!("{} does not end", self.name))??;
+        for reader in self.readers.drain(..) {
+            reader.await?;
+        }
+        Ok(status)
+    }
+
+    /// Sends SIGTERM, and waits for the exit code 0.
+    pub async fn stop(&mut self) -> Result<()> {
+        self.signal("TERM").await?;
+        let status = self.exit().await?;
+        ensure!(status.code() == Some(0), "{status}");
+        Ok(())
     }
 }
 
 impl Drop for Process {
+    #[expect(clippy::print_stdout, reason = "the test runner captures standard output, and no other stream")]
     fn drop(&mut self) {
-        self.readers.iter().for_each(JoinHandle::abort);
         let lines = self.lines.borrow();
-        #[expect(clippy::print_stdout, reason = "the test runner captures standard output, and no other stream")]
+        println!("--- the last lines of {}", self.name);
         for line in lines.iter().skip(lines.len().saturating_sub(PRINTED_LINES)) {
-            println!("{}: {line}", self.name);
+            println!("{line}");
         }
     }
 }

@@ -131,7 +131,7 @@ async fn api_outage_during_params_does_not_invalidate_the_message() -> Result<()
     world.api.put_cluster("c1", 1);
     world.api.inject(reads(), Fault::Status(503));
     let send = async || -> Result<u16> {
-        let request = reqwest::Client::new().post(adapter.address("events").await?);
+        let request = reqwest::Client::new().post(adapter.url("events").await?);
         let request = request.header("content-type", "application/cloudevents+json");
         Ok(request.body(Event::cluster("c1", 1).to_bytes()?).send().await?.status().as_u16())
     };

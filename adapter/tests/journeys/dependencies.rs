@@ -155,7 +155,7 @@ async fn http_input_answers_503_with_retry_after_during_a_pause() -> Result<()> 
     let adapter = setup.with("inputs", json!({"http": {"listen": "127.0.0.1:0"}})).spawn()?;
     adapter.await_message(PAUSED).await?;
     let send = async || -> Result<reqwest::Response> {
-        let request = reqwest::Client::new().post(adapter.address("events").await?);
+        let request = reqwest::Client::new().post(adapter.url("events").await?);
         let request = request.header("content-type", "application/cloudevents+json");
         Ok(request.body(Event::cluster("c1", 1).to_bytes()?).send().await?)
     };

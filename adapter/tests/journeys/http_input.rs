@@ -18,7 +18,7 @@ struct Sender {
 impl Sender {
     async fn to(adapter: &Adapter) -> Result<Self> {
         lifecycle_e2e::init();
-        Ok(Self { client: Client::new(), url: adapter.address("events").await? })
+        Ok(Self { client: Client::new(), url: adapter.url("events").await? })
     }
 
     async fn structured(&self, body: Vec<u8>) -> Result<Response> {

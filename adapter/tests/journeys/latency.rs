@@ -23,7 +23,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
     world.api.put_cluster("c1", 1);
     let gate = world.kubernetes.hold(When::method("POST"));
     let client = reqwest::Client::new();
-    let (events, metrics) = (adapter.address("events").await?, adapter.address("metrics").await?);
+    let (events, metrics) = (adapter.url("events").await?, adapter.url("metrics").await?);
     let body = Event::cluster("c1", 1).to_bytes()?;
     let event = client.post(&events).header("content-type", "application/cloudevents+json").body(body);
     let sending = tokio::spawn(event.send());
@@ -41,7 +41,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
         ("the broker", Some(line.address().port())),
     ];
     await_condition("a connection of every sort", PATIENCE, async || {
-        let open = connections(adapter.process()?)?;
+        let open = connections(adapter.id()?)?;
         for (name, port) in ends {
             let port = port.with_context(|| format!("no port of {name}"))?;
             let mut these = open.iter().filter(|open| open.local.port() == port || open.peer.port() == port).peekable();
@@ -50,7 +50,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
         Ok(())
     })
     .await?;
-    let open = connections(adapter.process()?)?;
+    let open = connections(adapter.id()?)?;
     let delayed: Vec<_> = open.iter().filter(|connection| !connection.nodelay).collect();
     assert!(delayed.is_empty(), "{delayed:?} of {ends:?}");
     gate.release();

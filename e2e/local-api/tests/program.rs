@@ -22,7 +22,7 @@ async fn program_serves_from_an_empty_database_until_sigterm() -> Result<()> {
     let database = Server::shared().await?.database().await?;
     for start in ["the first", "a second"] {
         let setup = Setup::new("local-api")?.arguments(&["serve"]);
-        let program = setup.file("--config", "api.yaml", &config(&database.url()))?.start()?;
+        let mut program = setup.file("--config", "api.yaml", &config(&database.url()))?.start()?;
         let api = program.url("the API").await?;
         let list: Value = reqwest::get(format!("{api}/api/hyperfleet/v1/channels")).await?.json().await?;
         ensure!(list["total"] == 0, "{start} start: {list}");
@@ -33,7 +33,7 @@ async fn program_serves_from_an_empty_database_until_sigterm() -> Result<()> {
             ensure!(text.contains(expected), "{text}");
         }
         let begun = Instant::now();
-        ensure!(program.terminate().await?.success(), "SIGTERM ends it well");
+        program.stop().await?;
         ensure!(begun.elapsed() < Duration::from_secs(15), "no request runs, so it waits for nothing");
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::system::{Adapter, BOTH, System};
 #[tokio::test(flavor = "multi_thread")]
 async fn cluster_is_created_updated_and_deleted_in_order() -> Result<()> {
     let system = System::start().await?;
-    let first = system.adapter(Adapter::First)?;
+    let mut first = system.adapter(Adapter::First)?;
     let cluster = system.create_cluster("first", &json!({ "region": "north" })).await?;
     await_condition("the first adapter's report", PATIENCE, async || {
         let resource = system.send("GET", &cluster, &Value::Null, 200).await?;
@@ -31,7 +31,7 @@ async fn cluster_is_created_updated_and_deleted_in_order() -> Result<()> {
     }
 
     // While the first adapter is away, the second one deletes its object, and nothing else happens.
-    ensure!(first.terminate().await?.success(), "SIGTERM ends an adapter well");
+    first.stop().await?;
     system.send("DELETE", &cluster, &Value::Null, 202).await?;
     await_condition("the second adapter's object to go", PATIENCE, async || {
         ensure!(system.object(Adapter::Second, &cluster).await?.is_none(), "it is there");

@@ -1,27 +1,15 @@
 //! The program as a process: its start, its pages, its log during failures, and its end.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-use anyhow::Context as _;
 use lifecycle_e2e::fault::{Fault, When};
+use lifecycle_e2e::process::Process;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::Value;
-use tempfile::NamedTempFile;
+use tempfile::TempDir;
+use tokio::process::Command;
 
 use crate::world::World;
-
-/// A running process, with its log. Dropping it kills the process.
-struct Serving {
-    child: Child,
-    log: NamedTempFile,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn program(world: &World) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_local-sentinel"));
@@ -35,35 +23,30 @@ fn program(world: &World) -> Command {
     command
 }
 
+/// A running Sentinel.
+struct Serving(Process);
+
 impl Serving {
     fn start(world: &World, exchange_type: &str) -> anyhow::Result<Self> {
-        let log = NamedTempFile::new()?;
-        let child = program(world)
+        let mut command = program(world);
+        command
             .args(["serve", "--health-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
-            .args(["--exchange-type", exchange_type])
-            .stderr(log.reopen()?)
-            .spawn()?;
-        Ok(Self { child, log })
+            .args(["--exchange-type", exchange_type]);
+        Ok(Self(Process::start("the Sentinel", command, TempDir::new()?)?))
     }
 
     /// The log entries whose message begins with this text.
-    fn entries(&self, message: &str) -> anyhow::Result<Vec<Value>> {
-        let text = std::fs::read_to_string(self.log.path())?;
-        let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        Ok(entries.filter(|entry| entry["message"].as_str().is_some_and(|text| text.starts_with(message))).collect())
+    fn entries(&self, message: &str) -> Vec<Value> {
+        self.0.entries(|entry| entry["message"].as_str().is_some_and(|text| text.starts_with(message)))
     }
 
     async fn logged(&self, message: &str) -> anyhow::Result<Value> {
-        await_condition(message, PATIENCE, async || self.entries(message)?.pop().context("not logged yet")).await
+        self.0.await_log(message, |entry| entry["message"].as_str().is_some_and(|text| text.starts_with(message))).await
     }
 
     async fn get(&self, purpose: &str, path: &str) -> anyhow::Result<(u16, String)> {
-        let listening = await_condition("the address", PATIENCE, async || {
-            let mut entries = self.entries("Listening")?.into_iter();
-            entries.find(|entry| entry["purpose"] == purpose).context("not logged yet")
-        });
-        let address = listening.await?["address"].as_str().unwrap().to_owned();
-        let response = reqwest::get(format!("http://{address}{path}")).await?;
+        let url = self.0.url(purpose).await?;
+        let response = reqwest::get(format!("{url}{path}")).await?;
         Ok((response.status().as_u16(), response.text().await?))
     }
 
@@ -97,12 +80,10 @@ async fn program_announces_resources_until_a_signal() -> anyhow::Result<()> {
     world.api.await_count(&When::any(), polls, PATIENCE).await?;
     world.api.heal();
     serving.logged("The API can be read again").await?;
-    assert_eq!(serving.entries("The API cannot be read")?.len(), 1, "an outage is logged once");
+    assert_eq!(serving.entries("The API cannot be read").len(), 1, "an outage is logged once");
 
-    let id = serving.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status()?.success());
-    let ended = await_condition("the end", PATIENCE, async || serving.child.try_wait()?.context("it runs")).await?;
-    assert!(ended.success() && serving.entries("Stopped")?.len() == 1, "{ended}");
+    serving.0.stop().await?;
+    assert_eq!(serving.entries("Stopped").len(), 1);
     Ok(())
 }
 
@@ -126,7 +107,7 @@ async fn other_commands_print_and_end() -> anyhow::Result<()> {
         (vec!["version"], true, "Version:"),
     ];
     for (arguments, succeeds, expected) in cases {
-        let output = program(&world).args(&arguments).stdin(Stdio::null()).output()?;
+        let output = program(&world).args(&arguments).stdin(Stdio::null()).output().await?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() == succeeds && text.contains(expected), "{arguments:?}: {text}");
     }
