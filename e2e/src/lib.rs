@@ -2,7 +2,7 @@
 //!
 //! In: the programs that `./test --setup` installs. Out: a Kubernetes control plane ([`kube`]), a RabbitMQ
 //! broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a fake of the HyperFleet API ([`api`]) on
-//! the loopback interface, and proxies ([`fault`]) that refuse, delay or lose chosen requests to them. Fails:
+//! the loopback interface, the programs of this workspace as one system ([`parts`]), and proxies ([`fault`]) that refuse, delay or lose chosen requests to them. Fails:
 //! with the name of the server and the last lines of its log.
 //!
 //! The first test process that needs the control plane, the broker or the database server starts it, and all
@@ -22,6 +22,7 @@ mod readme {}
 pub mod api;
 pub mod fault;
 pub mod kube;
+pub mod parts;
 mod pki;
 pub mod postgres;
 pub mod process;
@@ -36,6 +37,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 pub use lifecycle_sentinel_event as sentinel;
+pub use run::free_port;
 pub use wait::{PATIENCE, await_condition};
 
 /// Installs the process' TLS provider; can be called repeatedly.

@@ -1,14 +1,13 @@
 //! A program of this workspace as a process: starts it, reads its log, finds its addresses, sends it signals.
 //!
-//! In: a command; or a program's name, arguments, files and environment ([`Setup`]). Out: a [`Process`]. Fails: if the
-//! program is not built or cannot be started; later, if it does not log or end in time, as a test waits for it.
+//! In: a [`Setup`], or any command. Out: a [`Process`]. Fails: if the program is not built or cannot be started; later, if
+//! it does not log or end in time, as a test waits for it.
 //!
 //! Dropping a [`Process`] kills the program and prints its last log lines, which the test runner shows only if the test
 //! failed.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
+mod setup;
+
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -20,19 +19,12 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::{PATIENCE, program};
+pub use setup::Setup;
+
+use crate::PATIENCE;
 
 /// How many of the last log lines are printed.
 const PRINTED_LINES: usize = 300;
-
-/// A program to start, with an empty environment and in an empty directory, so that no setting of this machine affects it.
-#[derive(Debug)]
-pub struct Setup {
-    program: String,
-    files: TempDir,
-    arguments: Vec<String>,
-    environment: BTreeMap<String, String>,
-}
 
 /// A running program.
 #[derive(Debug)]
@@ -42,59 +34,6 @@ pub struct Process {
     lines: watch::Sender<Vec<String>>,
     readers: Vec<JoinHandle<()>>,
     _files: TempDir,
-}
-
-impl Setup {
-    /// A program by the name of its file, such as `hyperfleet-adapter`.
-    pub fn new(program: &str) -> Result<Self> {
-        Ok(Self {
-            program: program.to_owned(),
-            files: TempDir::new()?,
-            arguments: Vec::new(),
-            environment: BTreeMap::new(),
-        })
-    }
-
-    /// Adds arguments.
-    #[must_use]
-    pub fn arguments(mut self, arguments: &[&str]) -> Self {
-        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
-        self
-    }
-
-    /// Writes a file, and adds a flag with its path.
-    pub fn file(mut self, flag: &str, name: &str, text: &str) -> Result<Self> {
-        let path = self.write(name, text)?;
-        self.arguments.extend([flag.to_owned(), path.display().to_string()]);
-        Ok(self)
-    }
-
-    /// Writes a file, and sets a variable to its path.
-    pub fn file_of_variable(mut self, variable: &str, name: &str, text: &str) -> Result<Self> {
-        let path = self.write(name, text)?;
-        self.environment.insert(variable.to_owned(), path.display().to_string());
-        Ok(self)
-    }
-
-    /// Sets a variable.
-    #[must_use]
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
-        self.environment.insert(name.to_owned(), value.to_owned());
-        self
-    }
-
-    /// Starts the program.
-    pub fn start(self) -> Result<Process> {
-        let mut command = Command::new(program(&self.program)?);
-        command.args(&self.arguments).env_clear().envs(&self.environment).current_dir(self.files.path());
-        Process::start(&self.program, command, self.files)
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.files.path().join(name);
-        fs::write(&path, text).with_context(|| format!("failed to write {name}"))?;
-        Ok(path)
-    }
 }
 
 async fn collect(output: impl AsyncRead + Unpin, lines: watch::Sender<Vec<String>>) {

@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 pub(crate) use instance::{Instance, Lifetime};
-pub(crate) use port::free_port;
+pub use port::free_port;
 
 /// How long servers run without a test process. A plain `cargo test` runs one test binary after the other.
 const LINGER: Duration = Duration::from_secs(20);

@@ -21,8 +21,8 @@ async fn program_serves_from_an_empty_database_until_sigterm() -> Result<()> {
     lifecycle_e2e::init();
     let database = Server::shared().await?.database().await?;
     for start in ["the first", "a second"] {
-        let setup = Setup::new("local-api")?.arguments(&["serve"]);
-        let mut program = setup.file("--config", "api.yaml", &config(&database.url()))?.start()?;
+        let setup = Setup::new("local-api").arguments(&["serve"]);
+        let mut program = setup.file("--config", "api.yaml", &config(&database.url())).start()?;
         let api = program.url("the API").await?;
         let list: Value = reqwest::get(format!("{api}/api/hyperfleet/v1/channels")).await?.json().await?;
         ensure!(list["total"] == 0, "{start} start: {list}");
@@ -42,7 +42,7 @@ async fn program_serves_from_an_empty_database_until_sigterm() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn program_without_a_database_says_which_it_cannot_reach() -> Result<()> {
     let text = config("postgres://nobody@127.0.0.1:1/nothing");
-    let program = Setup::new("local-api")?.arguments(&["serve"]).file("--config", "api.yaml", &text)?.start()?;
+    let program = Setup::new("local-api").arguments(&["serve"]).file("--config", "api.yaml", &text).start()?;
     await_condition("the error", PATIENCE, async || {
         let lines = program.lines();
         let is_told = |line: &String| line.starts_with("Error: failed to connect to the database at 127.0.0.1:1: ");

@@ -34,7 +34,7 @@ pub struct Message {
 
 impl Topic {
     /// Declares the exchange with the settings of the Sentinel's chart: durable, of type topic.
-    pub(super) async fn declare(broker: &Broker, name: String) -> anyhow::Result<Self> {
+    pub async fn declare(broker: &Broker, name: String) -> anyhow::Result<Self> {
         let connection = broker.connect().await?;
         let channel = connection.create_channel().await.context("failed to open a channel")?;
         // Unlike the Sentinel, use publisher confirms: a test must know that the broker has the message.

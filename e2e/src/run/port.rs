@@ -9,7 +9,7 @@ use anyhow::bail;
 const RANGE: std::ops::Range<u16> = 15_000..32_000;
 
 /// Picks a random free port of the loopback interface.
-pub(crate) fn free_port() -> anyhow::Result<u16> {
+pub fn free_port() -> anyhow::Result<u16> {
     for _ in 0..100 {
         let [high, low, ..] = *uuid::Uuid::new_v4().as_bytes();
         let port = RANGE.start + u16::from_be_bytes([high, low]) % (RANGE.end - RANGE.start);

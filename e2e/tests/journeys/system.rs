@@ -4,10 +4,11 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use lifecycle_e2e::kube::TestNamespace;
+use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
 use lifecycle_e2e::postgres::{Database, Server};
-use lifecycle_e2e::process::{Process, Setup};
+use lifecycle_e2e::process::Process;
 use lifecycle_e2e::rabbitmq::Topic;
-use lifecycle_e2e::{PATIENCE, Stack, await_condition, unique};
+use lifecycle_e2e::{PATIENCE, Stack, await_condition, free_port, unique};
 use serde_json::{Value, json};
 
 /// The adapters of a test: the second waits for what the first reports.
@@ -23,45 +24,45 @@ pub(crate) struct System {
     /// The names of both adapters. No other test has them, as sweepers of all tests see the same cluster.
     names: [String; 2],
     pub(crate) namespace: TestNamespace,
-    stack: Stack,
-    topic: Topic,
-    api: String,
+    parts: Parts,
     client: reqwest::Client,
     _processes: Vec<Process>,
-    database: Database,
 }
 
 impl System {
     /// Starts everything but the adapters.
     pub(crate) async fn start() -> Result<Self> {
         lifecycle_e2e::init();
-        let (stack, database) = tokio::try_join!(Stack::join(), async { Server::shared().await?.database().await })?;
-        let (namespace, topic) = tokio::try_join!(stack.control_plane.namespace(), stack.broker.topic())?;
+        let (stack, database): (_, Database) =
+            tokio::try_join!(Stack::join(), async { Server::shared().await?.database().await })?;
+        let namespace = stack.control_plane.namespace().await?;
         let names = ["first", "second"].map(unique);
+        let api_port = free_port()?;
+        let clusters = Kind {
+            name: "Cluster".to_owned(),
+            plural: "clusters".to_owned(),
+            adapters: names.to_vec(),
+            ..Kind::default()
+        };
+        let parts = Parts {
+            api_port,
+            api_url: format!("http://127.0.0.1:{api_port}"),
+            broker_url: stack.broker.url().to_owned(),
+            topic_prefix: unique("topic"),
+            database_url: database.url(),
+            kubeconfig: stack.control_plane.access().kubeconfig.clone(),
+            kinds: vec![clusters],
+        };
+        let topic = Topic::declare(&stack.broker, parts.topic("clusters")).await?;
         for name in &names {
             // Declare the queues now, so that the Sentinel's first events are not lost.
             topic.subscribe(name).await?;
         }
-        let local_api = Setup::new("local-api")?
-            .arguments(&["serve"])
-            .file("--config", "api.yaml", &local_api(&database, &names).to_string())?
-            .start()?;
-        let api = local_api.url("the API").await?;
-        let sentinel = Setup::new("local-sentinel")?
-            .arguments(&["serve"])
-            .file("--config", "sentinel.yaml", &sentinel(&api, &stack, &topic).to_string())?
-            .start()?;
-        let processes = vec![local_api, sentinel];
-        Ok(Self {
-            names,
-            namespace,
-            stack,
-            topic,
-            api,
-            client: reqwest::Client::new(),
-            _processes: processes,
-            database,
-        })
+        let api = parts.api(Ports::default()).start()?;
+        api.url("the API").await?;
+        let sentinel = parts.sentinel(Ports::default(), "clusters", Cadence::TEST).start()?;
+        let processes = vec![api, sentinel];
+        Ok(Self { names, namespace, parts, client: reqwest::Client::new(), _processes: processes })
     }
 
     /// The name of an adapter.
@@ -75,26 +76,9 @@ impl System {
 
     /// Starts an adapter.
     pub(crate) fn adapter(&self, adapter: Adapter) -> Result<Process> {
-        let name = self.name(adapter);
         let other = if adapter == Adapter::First { Adapter::Second } else { Adapter::First };
-        let deployment = json!({
-            "adapter": { "name": name },
-            "log": { "level": "debug" },
-            "clients": {
-                "hyperfleet_api": { "base_url": self.api },
-                "broker": { "subscription_id": name, "topic": self.topic.name() },
-                "kubernetes": { "kube_config_path": self.stack.control_plane.access().kubeconfig },
-            },
-            "health": { "listen": "127.0.0.1:0" },
-            "metrics": { "listen": "127.0.0.1:0" },
-        });
-        let rabbitmq = json!({ "url": self.stack.broker.url(), "exchange_type": "topic" });
-        let broker = json!({ "broker": { "type": "rabbitmq", "rabbitmq": rabbitmq } });
-        Setup::new("hyperfleet-adapter")?
-            .arguments(&["serve"])
-            .file("-c", "adapter.yaml", &deployment.to_string())?
-            .file("-t", "task.yaml", include_str!("task.yaml"))?
-            .file_of_variable("BROKER_CONFIG_FILE", "broker.yaml", &broker.to_string())?
+        let setup = self.parts.adapter(Ports::default(), self.name(adapter), "clusters", include_str!("task.yaml"));
+        setup
             .variable("JOURNEY_NAMESPACE", self.namespace.name())
             .variable("JOURNEY_OTHER_ADAPTER", self.name(other))
             .variable("JOURNEY_IS_FIRST", &(adapter == Adapter::First).to_string())
@@ -103,34 +87,15 @@ impl System {
 
     /// Starts a sweeper that deletes orphans of both adapters as soon as two passes agree.
     pub(crate) fn sweeper(&self) -> Result<Process> {
-        let config = json!({
-            "adapters": self.names,
-            "dry_run": false,
-            "interval": "200ms",
-            "grace": "1ms",
-            "min_age": "1ms",
-            "limits": { "percent": 100 },
-            "api": { "base_url": self.api },
-            "kubernetes": { "kubeconfig": self.stack.control_plane.access().kubeconfig },
-            "lease": { "namespace": self.namespace.name() },
-            "health": { "listen": "127.0.0.1:0" },
-            "metrics": { "listen": "127.0.0.1:0" },
+        let hasty = json!({
+            "dry_run": false, "interval": "200ms", "grace": "1ms", "min_age": "1ms", "limits": { "percent": 100 },
         });
-        Setup::new("sweeper")?.arguments(&["run"]).file("--config", "sweeper.yaml", &config.to_string())?.start()
+        self.parts.sweeper(Ports::default(), &self.names, self.namespace.name(), &hasty).start()
     }
 
     /// Starts an exporter on the API's database.
     pub(crate) fn exporter(&self) -> Result<Process> {
-        let config = json!({
-            "database": { "url": self.database.url() },
-            "kinds": [{ "kind": "Cluster", "required_adapters": self.names }],
-            "health": { "listen": "127.0.0.1:0" },
-            "metrics": { "listen": "127.0.0.1:0" },
-        });
-        Setup::new("reconcile-metrics")?
-            .arguments(&["serve"])
-            .file("--config", "exporter.yaml", &config.to_string())?
-            .start()
+        self.parts.exporter(Ports::default()).start()
     }
 
     /// The value of a series of the exporter, by its name and one label; 0 without a series.
@@ -143,7 +108,7 @@ impl System {
 
     /// Sends a request to the API; returns its body, `null` without one.
     pub(crate) async fn send(&self, method: &str, path: &str, body: &Value, expected: u16) -> Result<Value> {
-        let url = format!("{}/api/hyperfleet/v1/{path}", self.api);
+        let url = format!("{}/api/hyperfleet/v1/{path}", self.parts.api_url);
         let request = self.client.request(method.parse()?, url);
         let request = if body.is_null() { request } else { request.body(body.to_string()) };
         let response = request.send().await?;
@@ -186,27 +151,4 @@ impl System {
         let objects: Api<ConfigMap> = self.namespace.api().await?;
         Ok(objects.get_opt(&format!("{}-{id}", self.name(adapter))).await?)
     }
-}
-
-fn local_api(database: &Database, adapters: &[String]) -> Value {
-    let any_port = json!({ "host": "127.0.0.1", "port": 0 });
-    json!({
-        "server": any_port, "health": any_port, "metrics": any_port,
-        "database": { "url": database.url() },
-        "entities": [
-            { "kind": "Cluster", "plural": "clusters", "required_adapters": adapters },
-        ],
-    })
-}
-
-fn sentinel(api: &str, stack: &Stack, topic: &Topic) -> Value {
-    json!({
-        "clients": { "hyperfleet_api": { "base_url": api }, "broker": { "topic": topic.name() } },
-        "broker": { "rabbitmq": { "url": stack.broker.url(), "exchange_type": "topic" } },
-        "resource_type": "clusters",
-        "poll_interval": "100ms",
-        "max_age_unreconciled": "200ms",
-        "health": { "listen": "127.0.0.1:0" },
-        "metrics": { "listen": "127.0.0.1:0" },
-    })
 }
