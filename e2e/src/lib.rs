@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 pub use lifecycle_sentinel_event as sentinel;
-pub use run::free_port;
+pub use run::{free_port, keep_servers_in, stop_servers};
 pub use wait::{PATIENCE, await_condition};
 
 /// Installs the process' TLS provider; can be called repeatedly.

@@ -135,7 +135,7 @@ impl Parts {
     /// A sweeper of these adapters' objects, with its Lease in a namespace. `settings` are more keys of its configuration.
     #[must_use]
     pub fn sweeper(&self, ports: Ports, adapters: &[String], lease_namespace: &str, settings: &Value) -> Setup {
-        let mut config = json!({
+        let config = json!({
             "adapters": adapters,
             "api": { "base_url": self.api_url },
             "kubernetes": { "kubeconfig": self.kubeconfig },
@@ -143,15 +143,13 @@ impl Parts {
             "health": listen(ports.health),
             "metrics": listen(ports.metrics),
         });
-        if let (Some(config), Some(settings)) = (config.as_object_mut(), settings.as_object()) {
-            config.extend(settings.clone());
-        }
-        Setup::new("sweeper").arguments(&["run"]).file("--config", "sweeper.yaml", &config.to_string())
+        let text = merge(config, settings).to_string();
+        Setup::new("sweeper").arguments(&["run"]).file("--config", "sweeper.yaml", &text)
     }
 
-    /// The exporter, on the API's database.
+    /// The exporter, on the API's database. `settings` are more keys of its configuration.
     #[must_use]
-    pub fn exporter(&self, ports: Ports) -> Setup {
+    pub fn exporter(&self, ports: Ports, settings: &Value) -> Setup {
         let kinds = self.kinds.iter().map(|kind| json!({ "kind": kind.name, "required_adapters": kind.adapters }));
         let config = json!({
             "database": { "url": self.database_url },
@@ -159,7 +157,8 @@ impl Parts {
             "health": listen(ports.health),
             "metrics": listen(ports.metrics),
         });
-        Setup::new("reconcile-metrics").arguments(&["serve"]).file("--config", "exporter.yaml", &config.to_string())
+        let text = merge(config, settings).to_string();
+        Setup::new("reconcile-metrics").arguments(&["serve"]).file("--config", "exporter.yaml", &text)
     }
 
     fn entities(&self) -> Vec<Value> {
@@ -173,6 +172,20 @@ impl Parts {
         };
         self.kinds.iter().map(entity).collect()
     }
+}
+
+/// Adds the keys of `settings`, also below keys that both have.
+fn merge(mut config: Value, settings: &Value) -> Value {
+    match (&mut config, settings) {
+        (Value::Object(config), Value::Object(settings)) => {
+            for (key, setting) in settings {
+                let former = config.remove(key).unwrap_or_default();
+                config.insert(key.clone(), merge(former, setting));
+            }
+        }
+        (config, settings) => *config = settings.clone(),
+    }
+    config
 }
 
 fn listen(port: u16) -> Value {

@@ -16,13 +16,16 @@ mod port;
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
+
+use crate::await_condition;
 
 pub(crate) use instance::{Instance, Lifetime};
 pub use port::free_port;
@@ -32,6 +35,10 @@ const LINGER: Duration = Duration::from_secs(20);
 /// Attempts to start a server: the second one chooses other ports, in case another process took one of them.
 const ATTEMPTS: usize = 2;
 const STATE: &str = "state.json";
+/// How long the servers may take to end: their supervisors look each second whether they are still needed.
+const END: Duration = Duration::from_secs(30);
+/// The directory of a process that keeps servers of its own.
+static OWN_DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
 /// The membership of this process in the test run: while a process holds the lease, the run's servers stay
 /// up.
@@ -39,7 +46,7 @@ pub(crate) struct Run {
     pub(crate) directory: PathBuf,
     linger: Duration,
     /// The lock on the lease, held until the process ends.
-    _lease: File,
+    lease: File,
 }
 
 impl Run {
@@ -50,19 +57,46 @@ impl Run {
     }
 
     fn enter() -> anyhow::Result<Self> {
-        let (directory, linger) = match std::env::var_os("LIFECYCLE_E2E_RUN_DIR") {
-            Some(directory) => (PathBuf::from(directory), Duration::ZERO),
+        let own = OWN_DIRECTORY.get().cloned();
+        let chosen = own.or_else(|| std::env::var_os("LIFECYCLE_E2E_RUN_DIR").map(PathBuf::from));
+        let (directory, linger) = match chosen {
+            Some(directory) => (directory, Duration::ZERO),
             None => (default_directory()?, LINGER),
         };
         fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
         let lease = open(&directory.join("lease"))?;
         lease.lock_shared().context("failed to lock the run's lease")?;
-        Ok(Self { directory, linger, _lease: lease })
+        Ok(Self { directory, linger, lease })
     }
 
     fn lease_path(&self) -> PathBuf {
         self.directory.join("lease")
     }
+}
+
+/// Keeps the servers of this process in a directory of their own, apart from those of the tests.
+///
+/// # Errors
+/// The process has chosen a directory before.
+pub fn keep_servers_in(directory: PathBuf) -> anyhow::Result<()> {
+    let other = OWN_DIRECTORY.set(directory).err();
+    ensure!(other.is_none(), "the servers of this process have a directory already");
+    Ok(())
+}
+
+/// Gives up the servers that this process has started, and waits until they have ended and their data is removed.
+///
+/// # Errors
+/// A server does not end, as another process uses it as well, or hangs.
+pub async fn stop_servers() -> anyhow::Result<()> {
+    let run = Run::join().await?;
+    run.lease.unlock().context("failed to unlock the run's lease")?;
+    await_condition("the servers to end", END, async || {
+        let data = instances(run, "")?.into_iter().find(|directory| directory.join("data").exists());
+        ensure!(data.is_none(), "{data:?} is there");
+        Ok(())
+    })
+    .await
 }
 
 /// The directory `e2e` in cargo's target directory, so that the runs of two checkouts are separate.
@@ -125,8 +159,9 @@ where
     }
 }
 
+/// The directories of a service's instances; of all services if the name is empty.
 fn instances(run: &Run, service: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let prefix = format!("{service}-");
+    let prefix = if service.is_empty() { String::new() } else { format!("{service}-") };
     let mut found = Vec::new();
     for entry in fs::read_dir(&run.directory).context("failed to list the run's instances")? {
         let entry = entry.context("failed to list the run's instances")?;

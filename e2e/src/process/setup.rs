@@ -37,18 +37,23 @@ impl Setup {
         self
     }
 
+    /// Adds a file.
+    #[must_use]
+    pub fn with_file(mut self, name: &str, text: &str) -> Self {
+        self.files.insert(name.to_owned(), text.to_owned());
+        self
+    }
+
     /// Adds a file, and a flag with its name.
     #[must_use]
-    pub fn file(mut self, flag: &str, name: &str, text: &str) -> Self {
-        self.files.insert(name.to_owned(), text.to_owned());
-        self.arguments(&[flag, name])
+    pub fn file(self, flag: &str, name: &str, text: &str) -> Self {
+        self.with_file(name, text).arguments(&[flag, name])
     }
 
     /// Adds a file, and a variable with its name.
     #[must_use]
-    pub fn file_of_variable(mut self, variable: &str, name: &str, text: &str) -> Self {
-        self.files.insert(name.to_owned(), text.to_owned());
-        self.variable(variable, name)
+    pub fn file_of_variable(self, variable: &str, name: &str, text: &str) -> Self {
+        self.with_file(name, text).variable(variable, name)
     }
 
     /// Sets a variable.

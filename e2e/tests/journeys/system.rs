@@ -95,7 +95,7 @@ impl System {
 
     /// Starts an exporter on the API's database.
     pub(crate) fn exporter(&self) -> Result<Process> {
-        self.parts.exporter(Ports::default()).start()
+        self.parts.exporter(Ports::default(), &json!({})).start()
     }
 
     /// The value of a series of the exporter, by its name and one label; 0 without a series.

@@ -1,0 +1,131 @@
+//! Parses the command line.
+//!
+//! In: the process's arguments. Out: an [`Invocation`]. Fails: with clap's help and error texts.
+
+use std::ffi::OsString;
+
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use lifecycle_e2e::parts::Cadence;
+use lifecycle_service::version::THIS;
+
+/// Starts the whole system on this machine, and shows a cluster's way to Reconciled. Control-C stops it.
+#[derive(Parser)]
+#[command(name = "stack", version = THIS.number, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    up: Up,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Plays a story against the running stack, and says what to look at.
+    Demo {
+        /// The story.
+        story: Story,
+    },
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// Start the system.
+    Up(Up),
+    /// Play a story.
+    Demo(Story),
+}
+
+/// How to start the system.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Up {
+    /// How often the Sentinel looks, and how soon it announces a resource again.
+    #[arg(long, value_enum, default_value_t)]
+    pub cadence: Pace,
+    /// Installs and builds nothing first: every program is there already.
+    #[arg(long)]
+    pub no_build: bool,
+    /// Creates no cluster.
+    #[arg(long)]
+    pub no_demo: bool,
+}
+
+/// How often the Sentinel looks at resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Pace {
+    /// Each second; announces a resource again after 2 s, or after 5 s once it is reconciled.
+    #[default]
+    Fast,
+    /// As in production: every 5 s; announces a resource again after 10 s, or after 30 min.
+    Production,
+}
+
+impl Pace {
+    /// The Sentinel's durations.
+    #[must_use]
+    pub fn cadence(self) -> Cadence {
+        match self {
+            Self::Fast => Cadence { poll_interval: "1s", unreconciled: "2s", reconciled: "5s" },
+            Self::Production => Cadence::PRODUCTION,
+        }
+    }
+}
+
+/// A story about a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Story {
+    /// A cluster is created and becomes Reconciled.
+    Create,
+    /// A cluster is deleted: its Jobs first, its namespace last.
+    Delete,
+    /// A cluster is removed by force: the sweeper deletes what it leaves behind.
+    ForceDelete,
+    /// A cluster's Job fails: the exporter shows who is to blame, until a new generation heals it.
+    Stuck,
+    /// A cluster is deleted, and its record stays for good.
+    Disown,
+    /// A cluster changes often, and two former Jobs are kept.
+    History,
+    /// Events arrive every few seconds, and a check runs at most every 20 seconds.
+    Debounce,
+}
+
+/// Parses the arguments.
+///
+/// # Errors
+/// Returns clap's error, which also carries the text of `--help` and `--version`.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let matches = Arguments::command().try_get_matches_from(arguments)?;
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    Ok(match arguments.command {
+        None => Invocation::Up(arguments.up),
+        Some(Command::Demo { story }) => Invocation::Demo(story),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn command_passes_claps_own_checks() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn no_command_starts_the_system() {
+        let up = Up { cadence: Pace::Production, no_build: true, no_demo: false };
+        let cases: [(&[&str], Option<Invocation>); 4] = [
+            (&["stack", "--cadence", "production", "--no-build"], Some(Invocation::Up(up))),
+            (&["stack", "demo", "force-delete"], Some(Invocation::Demo(Story::ForceDelete))),
+            (&["stack", "--no-build", "demo", "stuck"], None),
+            (&["stack", "demo"], None),
+        ];
+        for (arguments, expected) in cases {
+            assert_eq!(parse(arguments.iter().map(OsString::from)).ok(), expected, "{arguments:?}");
+        }
+        assert!(parse(["stack", "demo", "storm"].map(OsString::from)).unwrap_err().to_string().contains("debounce"));
+    }
+}

@@ -1,0 +1,35 @@
+//! Runs the commands.
+//!
+//! In: an invocation. Out: text on standard output, and an exit code. Fails: with one error, which contains the texts of
+//! its causes.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::args::Invocation;
+use crate::place::Place;
+use crate::{demo, prepare, up};
+
+/// Runs a command.
+///
+/// # Errors
+/// Returns the reason why the command failed.
+pub fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    lifecycle_e2e::init();
+    let place = Place::of_this_checkout()?;
+    if let Invocation::Up(options) = invocation
+        && !options.no_build
+    {
+        prepare::prepare()?;
+    }
+    // One thread only: a part ends when the thread that started it does (see `part`).
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
+    runtime.block_on(async {
+        match invocation {
+            Invocation::Up(options) => up::up(&place, options).await,
+            Invocation::Demo(story) => demo::play(&place.running()?, *story).await,
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,54 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+
+fn object(uid: &str, state: &str) -> ObjectState {
+    ObjectState { uid: uid.to_owned(), state: state.to_owned() }
+}
+
+fn seen(objects: &[(&str, &str, &str)]) -> Observation {
+    let objects = objects.iter().map(|&(name, uid, state)| ((Kind::Job, name.to_owned()), object(uid, state)));
+    Observation { objects: objects.collect(), ..Observation::default() }
+}
+
+#[test]
+fn changes_of_objects_are_told_once() {
+    let cases: [(&[_], &[_], &[&str]); 6] = [
+        (&[], &[("a", "1", "exists")], &["Job a is there"]),
+        (&[("a", "1", "exists")], &[("a", "1", "exists")], &[]),
+        (&[("a", "1", "exists")], &[("a", "1", "is complete")], &["Job a is complete"]),
+        (&[("a", "1", "is complete")], &[("a", "2", "exists")], &["Job a is made again"]),
+        (&[("a", "1", "exists")], &[], &["Job a is gone"]),
+        (&[], &[("a", "1", "is disowned")], &["Job a is there", "Job a is disowned"]),
+    ];
+    for (before, after, expected) in cases {
+        let lines = changes(&seen(before), &seen(after));
+        let lines: Vec<&str> = lines.iter().map(|line| line.strip_prefix("Kubernetes").unwrap().trim()).collect();
+        assert_eq!(lines, expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn cluster_is_reconciled_only_at_its_current_generation() {
+    for (status, observed, expected) in [("True", 2, true), ("True", 1, false), ("False", 2, false)] {
+        let condition =
+            json!({ "type": "Reconciled", "status": status, "reason": "R", "observed_generation": observed });
+        let document = json!({ "generation": 2, "status": { "conditions": [{ "type": "Other" }, condition] } });
+        assert_eq!(ClusterState::read(&document).is_reconciled, expected, "{status} {observed}");
+    }
+    let without = ClusterState::read(&json!({ "generation": 1 }));
+    assert_eq!((without.is_reconciled, without.reconciled.as_str()), (false, "Reconciled=? (?)"));
+}
+
+#[test]
+fn report_shows_reasons_of_what_is_not_true() {
+    let conditions = json!([
+        { "type": "Available", "status": "False", "reason": "JobFailed" },
+        { "type": "Health", "status": "True", "reason": "Healthy" },
+        { "type": "Finalized", "status": "False", "reason": "Cleanup" },
+    ]);
+    let statuses = json!({ "items": [{ "adapter": "a", "observed_generation": 3, "conditions": conditions }] });
+    assert_eq!(adapters(&statuses)["a"], "generation 3: Available=False (JobFailed) Health=True");
+}

@@ -1,0 +1,151 @@
+//! A cluster in front of an observer, who tells each change.
+//!
+//! In: the addresses of the stack. Out: lines with the seconds since the story began. Fails: if a request fails, or a
+//! condition is not met in time.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, ResourceExt as _};
+use tokio::time::sleep;
+
+use super::api::{Api, Cluster};
+use super::observation::{ClusterState, Kind, ObjectState, Observation, adapters, changes};
+use crate::place::Running;
+use crate::terminal::{say, step};
+
+/// How long a story waits for what it tells. The sweeper's passes and the exporter's threshold are within half a minute.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// The time between two looks.
+const PERIOD: Duration = Duration::from_millis(300);
+
+/// What stories act on and look at.
+pub(super) struct Scene {
+    pub(super) api: Api,
+    pub(super) running: Running,
+    kubernetes: Client,
+    begin: Instant,
+    seen: RefCell<Observation>,
+}
+
+impl Scene {
+    pub(super) async fn open(running: &Running) -> Result<Self> {
+        let path = &running.kubeconfig;
+        let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(Self {
+            api: Api::new(&running.api),
+            running: running.clone(),
+            kubernetes: Client::try_from(config)?,
+            begin: Instant::now(),
+            seen: RefCell::default(),
+        })
+    }
+
+    /// Tells the title of a part of the story.
+    pub(super) fn title(&self, text: &str) {
+        step(text);
+    }
+
+    /// Tells what somebody does.
+    pub(super) fn tell(&self, line: &str) {
+        say(&format!("{:>7.1} s  {line}", self.begin.elapsed().as_secs_f32()));
+    }
+
+    /// What can be seen of a cluster now.
+    pub(super) async fn observe(&self, cluster: &Cluster) -> Result<Observation> {
+        let answer = self.api.look(cluster).await?;
+        let mut seen = Observation::default();
+        if let Some((document, statuses)) = &answer {
+            seen.cluster = Some(ClusterState::read(document));
+            seen.adapters = adapters(statuses);
+        }
+        let place = format!("cluster-{}", cluster.id);
+        let owned = ListParams::default().labels("hyperfleet.io/adapter");
+        let mut put = |kind: Kind, name: &str, state: ObjectState| {
+            seen.objects.insert((kind, name.replace(&cluster.id, "<id>")), state);
+        };
+        if let Some(namespace) = kube::Api::<Namespace>::all(self.kubernetes.clone()).get_opt(&place).await? {
+            put(Kind::Namespace, &place, ObjectState::of(&namespace));
+        }
+        let maps = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &place).list(&owned).await?;
+        for map in &maps.items {
+            put(Kind::ConfigMap, &map.name_any(), ObjectState::of(map));
+        }
+        for job in &kube::Api::<Job>::namespaced(self.kubernetes.clone(), &place).list(&owned).await?.items {
+            put(Kind::Job, &job.name_any(), ObjectState::of_job(job));
+        }
+        let records = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &self.running.records_namespace);
+        if let Some(record) = records.get_opt(&cluster.id).await? {
+            put(
+                Kind::ConfigMap,
+                &format!("{}/{}", self.running.records_namespace, cluster.id),
+                ObjectState::of(&record),
+            );
+        }
+        Ok(seen)
+    }
+
+    /// Tells each change until the condition holds; then returns what was seen last.
+    pub(super) async fn watch(
+        &self,
+        cluster: &Cluster,
+        what: &str,
+        holds: impl Fn(&Observation) -> bool,
+    ) -> Result<Observation> {
+        let begin = Instant::now();
+        loop {
+            let now = self.observe(cluster).await?;
+            for line in changes(&self.seen.borrow(), &now) {
+                self.tell(&line);
+            }
+            self.seen.replace(now.clone());
+            if holds(&now) {
+                return Ok(now);
+            }
+            if begin.elapsed() > PATIENCE {
+                bail!(
+                    "{what} did not happen in {} s: see the logs in {}",
+                    PATIENCE.as_secs(),
+                    self.running.logs.display()
+                );
+            }
+            sleep(PERIOD).await;
+        }
+    }
+
+    /// Creates a cluster, and watches until it is reconciled.
+    pub(super) async fn create(&self, name: &str, spec: &serde_json::Value) -> Result<Cluster> {
+        let cluster = self.api.create(name, spec).await?;
+        self.tell(&format!("you          create the cluster {} ({}), with {spec}", cluster.name, cluster.id));
+        Ok(cluster)
+    }
+
+    /// Watches until the cluster is reconciled.
+    pub(super) async fn watch_reconciled(&self, cluster: &Cluster) -> Result<Observation> {
+        let reconciled = |seen: &Observation| seen.cluster.as_ref().is_some_and(|cluster| cluster.is_reconciled);
+        self.watch(cluster, "Reconciled=True", reconciled).await
+    }
+
+    /// The sum of the series of a part's metric whose labels contain `label`.
+    pub(super) async fn figure(&self, part: &str, name: &str, label: &str) -> Result<f64> {
+        let series = self.series(part, name).await?;
+        let meant = series.iter().filter(|line| line.contains(label));
+        Ok(meant.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum())
+    }
+
+    /// The series of a part's metric, as the part exports them.
+    pub(super) async fn series(&self, part: &str, name: &str) -> Result<Vec<String>> {
+        let found = self.running.metrics.iter().find(|(known, _)| known == part);
+        let (_, url) = found.with_context(|| format!("the stack has no {part}"))?;
+        let text = reqwest::get(url).await.with_context(|| format!("{part} does not answer"))?.text().await?;
+        let series =
+            text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        Ok(series.map(str::to_owned).collect())
+    }
+}

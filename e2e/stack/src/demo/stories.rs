@@ -1,0 +1,170 @@
+//! The stories. Each is told on the terminal, and fails if something else happens.
+//!
+//! In: a [`Scene`]. Out: lines. Fails: if a request fails, or if what the story tells does not happen in time.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::api::Cluster;
+use super::observation::{Kind, Observation};
+use super::scene::Scene;
+use crate::layout::{FOUNDATION, PROVISIONER};
+
+const WAITING_ON: &str = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
+
+pub(super) async fn create(scene: &Scene) -> Result<()> {
+    scene.title("A cluster is created: the foundation first, then the Jobs of the provisioner");
+    let cluster = scene.create(&name("demo"), &json!({ "region": "north" })).await?;
+    scene.watch_reconciled(&cluster).await?;
+    scene.tell("The cluster is Reconciled. It stays.");
+    Ok(())
+}
+
+pub(super) async fn delete(scene: &Scene) -> Result<()> {
+    let cluster = reconciled(scene, "delete").await?;
+    scene.title("It is deleted: Jobs first, then the settings, the namespace last; the record stays, disowned");
+    remove(scene, &cluster).await
+}
+
+pub(super) async fn force_delete(scene: &Scene) -> Result<()> {
+    let cluster = reconciled(scene, "force").await?;
+    scene.title("It is removed by force, before an adapter hears of it");
+    scene.api.delete(&cluster).await?;
+    scene.api.force_delete(&cluster, "a demonstration").await?;
+    scene.tell("you          delete the cluster, and force the deletion");
+    scene.watch(&cluster, "the end of the cluster", |seen| seen.cluster.is_none()).await?;
+    scene.title("Its objects are orphans: the sweeper deletes them once two passes have found the cluster gone, the namespace last");
+    scene.watch(&cluster, "the sweep", |seen| seen.objects.is_empty()).await?;
+    scene.tell("Nothing is left. What was deleted:");
+    for line in scene.series("sweeper", "hyperfleet_sweeper_deletions_total").await? {
+        scene.tell(&format!("sweeper      {line}"));
+    }
+    look_at(
+        scene,
+        &format!("{}/sweeper/audit.jsonl has each deleted object, for `sweeper restore`", scene.running.logs.display()),
+    );
+    Ok(())
+}
+
+pub(super) async fn stuck(scene: &Scene) -> Result<()> {
+    scene.title("A cluster whose Job fails never becomes Reconciled");
+    let cluster = scene.create(&name("stuck"), &json!({ "region": "north", "fail": true })).await?;
+    scene
+        .watch(&cluster, "a failed Job", |seen| seen.objects.values().any(|object| object.state == "has failed"))
+        .await?;
+    scene.title("After 20 s (10 min by default) the exporter calls it stuck, and names the adapter that it waits on");
+    let blamed = |line: &String| line.contains(PROVISIONER) && line.ends_with(" 1");
+    let mut waiting = scene.series("reconcile-metrics", WAITING_ON).await?;
+    while !waiting.iter().any(blamed) {
+        scene.watch(&cluster, "another look", |_| true).await?;
+        sleep(Duration::from_secs(1)).await;
+        waiting = scene.series("reconcile-metrics", WAITING_ON).await?;
+    }
+    for line in waiting {
+        scene.tell(&format!("exporter     {line}"));
+    }
+    scene.title("A new generation heals it");
+    scene.api.change(&cluster, &json!({ "region": "north", "fail": false })).await?;
+    scene.tell("you          change the spec");
+    scene.watch_reconciled(&cluster).await?;
+    let prometheus = &scene.running.prometheus;
+    look_at(
+        scene,
+        &format!("{prometheus}/graph?g0.expr=hyperfleet:stuck:max, and {prometheus}/alerts while something is stuck"),
+    );
+    Ok(())
+}
+
+pub(super) async fn disown(scene: &Scene) -> Result<()> {
+    let cluster = reconciled(scene, "disown").await?;
+    scene.title("It is deleted: the record is disowned, so that nobody deletes it");
+    remove(scene, &cluster).await?;
+    scene.title("The sweeper leaves it alone, pass after pass");
+    let before = passes(scene).await?;
+    while passes(scene).await? < before + 3.0 {
+        scene.watch(&cluster, "another look", |_| true).await?;
+        sleep(Duration::from_secs(1)).await;
+    }
+    let left = scene.observe(&cluster).await?;
+    ensure!(left.objects.values().any(|object| object.state == "is disowned"), "the record is gone");
+    scene.tell("Three passes later the record is there.");
+    let (records, kubeconfig) = (&scene.running.records_namespace, scene.running.kubeconfig.display());
+    look_at(scene, &format!("kubectl --kubeconfig {kubeconfig} -n {records} get configmap {} -o yaml", cluster.id));
+    Ok(())
+}
+
+pub(super) async fn history(scene: &Scene) -> Result<()> {
+    let cluster = reconciled(scene, "history").await?;
+    for region in ["south", "east", "west"] {
+        scene.title(&format!("Its region becomes {region}: a new generation, and a new Job"));
+        scene.api.change(&cluster, &json!({ "region": region })).await?;
+        scene.watch_reconciled(&cluster).await?;
+    }
+    let kept = scene.watch(&cluster, "the end of the oldest Job", |seen| provisionings(seen).len() == 3).await?;
+    scene.tell(&format!("Kept: {}. The task's `retention` keeps two former Jobs.", provisionings(&kept).join(", ")));
+    look_at(scene, "e2e/stack/src/tasks/provisioner.yaml: `retention`");
+    Ok(())
+}
+
+pub(super) async fn debounce(scene: &Scene) -> Result<()> {
+    let cluster = reconciled(scene, "debounce").await?;
+    scene.title("Events go on arriving, but the Job `check` is made again every 20 s at most");
+    let events = || scene.figure(PROVISIONER, "hyperfleet_adapter_events_processed_total", "");
+    let (before, mut checks, mut uid) = (events().await?, 0, String::new());
+    while checks < 3 {
+        let seen = scene.watch(&cluster, "another look", |_| true).await?;
+        let check = seen.objects.get(&(Kind::Job, "check".to_owned()));
+        if let Some(check) = check.filter(|check| check.uid != uid) {
+            uid.clone_from(&check.uid);
+            checks += 1;
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    let events = events().await? - before;
+    scene.tell(&format!("{events} events (about all clusters of this stack), and two more checks of this one."));
+    look_at(scene, "e2e/stack/src/tasks/provisioner.yaml: `when`");
+    Ok(())
+}
+
+/// A cluster that is reconciled.
+async fn reconciled(scene: &Scene, prefix: &str) -> Result<Cluster> {
+    scene.title("A cluster");
+    let cluster = scene.create(&name(prefix), &json!({ "region": "north" })).await?;
+    scene.watch_reconciled(&cluster).await?;
+    Ok(cluster)
+}
+
+/// Deletes a cluster, and watches until nothing but its disowned record is left.
+async fn remove(scene: &Scene, cluster: &Cluster) -> Result<()> {
+    scene.api.delete(cluster).await?;
+    scene.tell("you          delete the cluster");
+    let is_over = |seen: &Observation| {
+        seen.cluster.is_none() && seen.objects.values().all(|object| object.state == "is disowned")
+    };
+    let left = scene.watch(cluster, "the end of the cluster", is_over).await?;
+    ensure!(left.objects.len() == 1, "the record is gone");
+    scene.tell(&format!("Both adapters, {FOUNDATION} and {PROVISIONER}, are done; only the record is left."));
+    Ok(())
+}
+
+async fn passes(scene: &Scene) -> Result<f64> {
+    scene.figure("sweeper", "hyperfleet_sweeper_passes_total", "").await
+}
+
+fn provisionings(seen: &Observation) -> Vec<String> {
+    let jobs = seen.objects.keys().filter(|(kind, name)| *kind == Kind::Job && name.starts_with("provision-"));
+    jobs.map(|(_, name)| name.clone()).collect()
+}
+
+fn look_at(scene: &Scene, what: &str) {
+    scene.title("Look at");
+    scene.tell(what);
+}
+
+/// A name that no other cluster of the stack has.
+fn name(prefix: &str) -> String {
+    lifecycle_e2e::unique(prefix)
+}

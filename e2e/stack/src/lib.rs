@@ -1,0 +1,19 @@
+//! The whole system on one machine: every part as a process, nothing in containers.
+//!
+//! In: the command line. Out: a running system, with a cluster's way to Reconciled told on the terminal; or a story
+//! played against a system that runs. Fails: with the part that failed, and the last lines of its log.
+//!
+//! `up` starts the servers by [`lifecycle_e2e`], which also ends them if this process is killed, and the programs of this
+//! workspace by [`part`]. What `demo` needs to find them is in a file ([`place`]).
+
+pub mod args;
+pub mod commands;
+mod demo;
+mod kubelet;
+mod layout;
+mod part;
+mod place;
+mod prepare;
+mod prometheus;
+mod terminal;
+mod up;

@@ -1,0 +1,10 @@
+//! The program `stack`: arguments in, exit code out.
+
+use std::process::ExitCode;
+
+use lifecycle_service::program;
+use local_stack::{args, commands};
+
+fn main() -> ExitCode {
+    program::run(args::parse, |invocation, _environment| commands::run(&invocation))
+}

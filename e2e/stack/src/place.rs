@@ -1,0 +1,89 @@
+//! Where a stack keeps its files, and how other processes find it.
+//!
+//! In: the target directory that this program was built into. Out: a directory that only one stack uses at a time, and the
+//! addresses of the running stack. Fails: if another stack uses the directory, or if none does.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+const ADDRESSES: &str = "addresses.json";
+
+/// The directory of a stack.
+pub(crate) struct Place {
+    directory: PathBuf,
+}
+
+/// The directory, while this process has it.
+pub(crate) struct Claim {
+    pub(crate) directory: PathBuf,
+    _lock: File,
+}
+
+/// The addresses of a running stack.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// The API, without a path.
+    pub(crate) api: String,
+    /// A kubeconfig file of an administrator.
+    pub(crate) kubeconfig: PathBuf,
+    /// The namespace of what outlives clusters.
+    pub(crate) records_namespace: String,
+    /// Prometheus.
+    pub(crate) prometheus: String,
+    /// The metrics of each part, by its name.
+    pub(crate) metrics: Vec<(String, String)>,
+    /// The directory of the logs.
+    pub(crate) logs: PathBuf,
+}
+
+impl Place {
+    /// `stack/` in the target directory, so that two checkouts have two stacks.
+    pub(crate) fn of_this_checkout() -> Result<Self> {
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
+        let target = program.ancestors().find(|path| path.join("CACHEDIR.TAG").is_file()).or_else(|| program.parent());
+        Ok(Self { directory: target.context("this program has no directory")?.join("stack") })
+    }
+
+    /// Takes the directory, without the files of former stacks.
+    pub(crate) fn claim(&self) -> Result<Claim> {
+        let here = self.directory.display();
+        fs::create_dir_all(&self.directory).with_context(|| format!("failed to create {here}"))?;
+        let path = self.directory.join("lock");
+        let lock = File::options().create(true).append(true).open(&path);
+        let lock = lock.with_context(|| format!("failed to open {}", path.display()))?;
+        if lock.try_lock().is_err() {
+            bail!("a stack of this checkout runs already: stop it with Control-C in its terminal");
+        }
+        for entry in fs::read_dir(&self.directory).with_context(|| format!("failed to read {here}"))? {
+            let path = entry.with_context(|| format!("failed to read {here}"))?.path();
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { Ok(()) };
+            removed.with_context(|| format!("failed to remove {}", path.display()))?;
+        }
+        Ok(Claim { directory: self.directory.clone(), _lock: lock })
+    }
+
+    /// The addresses of the running stack.
+    pub(crate) fn running(&self) -> Result<Running> {
+        let cure = "no stack runs: start one with `cargo run --bin stack` in another terminal";
+        let text = fs::read(self.directory.join(ADDRESSES)).context(cure)?;
+        serde_json::from_slice(&text).context("the file of its addresses is broken: restart the stack")
+    }
+}
+
+impl Claim {
+    /// Tells other processes where the parts are.
+    pub(crate) fn publish(&self, running: &Running) -> Result<()> {
+        let path = self.directory.join(ADDRESSES);
+        fs::write(&path, serde_json::to_vec_pretty(running)?)
+            .with_context(|| format!("failed to write {}", path.display()))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.directory.join(ADDRESSES));
+    }
+}
