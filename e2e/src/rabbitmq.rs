@@ -22,14 +22,13 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
-use tokio::task::block_in_place;
 
 pub use tls::Tls;
 pub use topic::{Message, Topic};
 
 use self::tls::TlsListener;
 use crate::fault::TcpProxy;
-use crate::run::{Instance, Lifetime, Run, start_or_join};
+use crate::run::{Instance, Lifetime, Run, start_or_join, wait};
 
 /// A broker, by its URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,7 +164,7 @@ impl PrivateBroker {
 
     /// Shuts the broker down cleanly; connections end, and new ones are refused.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        fs::write(self.keep(), []).context("failed to mark the broker's data for keeping")?;
+        fs::write(self.keep(), "TERM").context("failed to mark the broker's data for keeping")?;
         self.lease = None;
         wait(&mut self.instance)
     }
@@ -217,14 +216,5 @@ async fn launch(directory: &TempDir, listeners: &start::Listeners) -> anyhow::Re
             Ok((instance, lease, broker))
         }
         Err(error) => Err(error.context(format!("failed to start a private broker: {}", instance.log_tails()))),
-    }
-}
-
-/// Waits until the servers have stopped; on a multi-threaded runtime, other tasks go on meanwhile.
-fn wait(instance: &mut Instance) -> anyhow::Result<()> {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => block_in_place(|| instance.wait()),
-        _ => instance.wait(),
     }
 }

@@ -27,7 +27,7 @@ use tokio::task::spawn_blocking;
 
 use crate::await_condition;
 
-pub(crate) use instance::{Instance, Lifetime};
+pub(crate) use instance::{Instance, Lifetime, wait};
 pub use port::free_port;
 
 /// How long servers run without a test process. A plain `cargo test` runs one test binary after the other.

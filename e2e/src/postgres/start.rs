@@ -21,28 +21,20 @@ pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Server> {
 
 pub(super) async fn start_with(instance: &mut Instance, more: &[&str]) -> anyhow::Result<Server> {
     let arguments = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
-    begin(instance, "initdb", &arguments, more).await
+    make(instance, "initdb", &arguments)?;
+    run(instance, free_port()?, more).await
 }
 
 /// Starts a standby of a server: a copy that replays the server's changes.
 pub(super) async fn start_standby(instance: &mut Instance, primary: &Server) -> anyhow::Result<Server> {
     let primary = format!("--dbname={}", primary.url);
     let arguments = [&primary, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
-    begin(instance, "pg_basebackup", &arguments, &[]).await
+    make(instance, "pg_basebackup", &arguments)?;
+    run(instance, free_port()?, &[]).await
 }
 
-/// Creates the data directory with the program `maker`, and starts a server on it.
-async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &[&str]) -> anyhow::Result<Server> {
-    let programs = programs()?;
-    let unprivileged = Unprivileged::choose()?;
-    let data = instance.data("postgres")?;
-    // pg_basebackup keeps the directory's mode, and the server refuses a directory that others may read.
-    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).context("failed to close the data to others")?;
-    unprivileged.own(&data)?;
-    let directory = data.display().to_string();
-    make(&programs, &unprivileged, &directory, maker, arguments)?;
-
-    let port = free_port()?;
+/// Starts a server on the instance's data.
+pub(super) async fn run(instance: &mut Instance, port: u16, more: &[&str]) -> anyhow::Result<Server> {
     let settings = [
         "listen_addresses=127.0.0.1".to_owned(),
         format!("port={port}"),
@@ -56,8 +48,8 @@ async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &
         "shared_buffers=64MB".to_owned(),
         "log_min_messages=warning".to_owned(),
     ];
-    let mut argv = unprivileged.command();
-    argv.extend([program(&programs, "postgres"), "-D".to_owned(), directory]);
+    let mut argv = Unprivileged::choose()?.command();
+    argv.extend([program(&programs()?, "postgres"), "-D".to_owned(), instance.data("postgres")?.display().to_string()]);
     let settings = settings.into_iter().chain(more.iter().map(|&setting| setting.to_owned()));
     argv.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
     instance.spawn("postgres", &[], &argv)?;
@@ -69,15 +61,15 @@ async fn begin(instance: &mut Instance, maker: &str, arguments: &[&str], more: &
     Ok(server)
 }
 
-fn make(
-    programs: &Path,
-    unprivileged: &Unprivileged,
-    directory: &str,
-    maker: &str,
-    arguments: &[&str],
-) -> anyhow::Result<()> {
+/// Fills the data directory by the program `maker`.
+fn make(instance: &Instance, maker: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let unprivileged = Unprivileged::choose()?;
+    let data = instance.data("postgres")?;
+    // pg_basebackup keeps the directory's mode, and the server refuses a directory that others may read.
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).context("failed to close the data to others")?;
+    unprivileged.own(&data)?;
     let mut argv = unprivileged.command();
-    argv.extend([program(programs, maker), "--pgdata".to_owned(), directory.to_owned()]);
+    argv.extend([program(&programs()?, maker), "--pgdata".to_owned(), data.display().to_string()]);
     argv.extend(arguments.iter().map(|&argument| argument.to_owned()));
     let (first, rest) = argv.split_first().context("there is a command to run")?;
     let output = Command::new(first)

@@ -7,8 +7,8 @@
 # Reads one command per line from standard input and starts each at once; the end of the input ends the start-up.
 # The instance stops when no process holds the lease, when a server has ended, when state.json is removed, or when
 # the input ends before state.json exists. Its servers are then killed and data/ is deleted; if DIRECTORY/keep
-# exists, they shut down cleanly and data/ is kept. If the supervisor itself is killed, the kernel kills the
-# servers (parent-death signal).
+# exists, they get the signal that this file names, end by themselves, and data/ is kept. If the supervisor itself
+# is killed, the kernel kills the servers (parent-death signal).
 set -u
 directory=$1 lease=$2 linger=$3
 children=()
@@ -47,7 +47,7 @@ while wanted && ! unused; do :; done
 
 rm -f "$directory/state.json"
 if [ -e "$directory/keep" ]; then
-    kill -TERM "${children[@]}" 2>/dev/null
+    kill -s "$(cat "$directory/keep")" "${children[@]}" 2>/dev/null
     deadline=$((SECONDS + 30))
     while any_alive && [ "$SECONDS" -lt "$deadline" ]; do sleep 0.1; done
 fi

@@ -3,4 +3,5 @@
 
 mod cluster;
 mod force_delete;
+mod outages;
 mod system;

@@ -1,14 +1,16 @@
 //! The whole system of one test, as processes.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use lifecycle_e2e::kube::TestNamespace;
+use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
-use lifecycle_e2e::postgres::{Database, Server};
+use lifecycle_e2e::postgres::Server;
 use lifecycle_e2e::process::Process;
-use lifecycle_e2e::rabbitmq::Topic;
-use lifecycle_e2e::{PATIENCE, Stack, await_condition, free_port, unique};
+use lifecycle_e2e::rabbitmq::{Broker, Topic};
+use lifecycle_e2e::{PATIENCE, await_condition, free_port, unique};
 use serde_json::{Value, json};
 
 /// The adapters of a test: the second waits for what the first reports.
@@ -20,22 +22,54 @@ pub(crate) enum Adapter {
 
 pub(crate) const BOTH: [Adapter; 2] = [Adapter::First, Adapter::Second];
 
+/// The servers under a system. A journey that stops one of them replaces it by a private one or by a proxy.
+pub(crate) struct Servers {
+    pub(crate) control_plane: ControlPlane,
+    /// The kubeconfig of the adapters and of the sweeper.
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) broker: Broker,
+    pub(crate) database_url: String,
+}
+
+impl Servers {
+    /// The servers that all tests share, with a database of this test.
+    pub(crate) async fn shared() -> Result<Self> {
+        let database = async { Server::shared().await?.database().await };
+        let (control_plane, broker, database) = tokio::try_join!(ControlPlane::shared(), Broker::shared(), database)?;
+        let kubeconfig = control_plane.access().kubeconfig.clone();
+        Ok(Self { control_plane, kubeconfig, broker, database_url: database.url() })
+    }
+}
+
 pub(crate) struct System {
     /// The names of both adapters. No other test has them, as sweepers of all tests see the same cluster.
     names: [String; 2],
     pub(crate) namespace: TestNamespace,
-    parts: Parts,
+    pub(crate) parts: Parts,
+    pub(crate) topic: Topic,
+    pub(crate) api: Process,
+    /// `None` if the journey sends the events itself.
+    pub(crate) sentinel: Option<Process>,
     client: reqwest::Client,
-    _processes: Vec<Process>,
 }
 
 impl System {
-    /// Starts everything but the adapters.
+    /// Starts everything but the adapters, on the servers that all tests share.
     pub(crate) async fn start() -> Result<Self> {
+        Self::on(Servers::shared().await?).await
+    }
+
+    /// Starts everything but the adapters.
+    pub(crate) async fn on(servers: Servers) -> Result<Self> {
+        let mut system = Self::without_sentinel(servers).await?;
+        system.start_sentinel(Cadence::TEST)?;
+        Ok(system)
+    }
+
+    /// Starts everything but the adapters and the Sentinel.
+    pub(crate) async fn without_sentinel(servers: Servers) -> Result<Self> {
         lifecycle_e2e::init();
-        let (stack, database): (_, Database) =
-            tokio::try_join!(Stack::join(), async { Server::shared().await?.database().await })?;
-        let namespace = stack.control_plane.namespace().await?;
+        let namespace = servers.control_plane.namespace().await?;
         let names = ["first", "second"].map(unique);
         let api_port = free_port()?;
         let clusters = Kind {
@@ -47,22 +81,31 @@ impl System {
         let parts = Parts {
             api_port,
             api_url: format!("http://127.0.0.1:{api_port}"),
-            broker_url: stack.broker.url().to_owned(),
+            broker_url: servers.broker.url().to_owned(),
             topic_prefix: unique("topic"),
-            database_url: database.url(),
-            kubeconfig: stack.control_plane.access().kubeconfig.clone(),
+            database_url: servers.database_url,
+            kubeconfig: servers.kubeconfig,
             kinds: vec![clusters],
         };
-        let topic = Topic::declare(&stack.broker, parts.topic("clusters")).await?;
+        let topic = Topic::declare(&servers.broker, parts.topic("clusters")).await?;
         for name in &names {
             // Declare the queues now, so that the Sentinel's first events are not lost.
             topic.subscribe(name).await?;
         }
-        let api = parts.api(Ports::default()).start()?;
-        api.url("the API").await?;
-        let sentinel = parts.sentinel(Ports::default(), "clusters", Cadence::TEST).start()?;
-        let processes = vec![api, sentinel];
-        Ok(Self { names, namespace, parts, client: reqwest::Client::new(), _processes: processes })
+        let api = start_api(&parts).await?;
+        Ok(Self { names, namespace, parts, topic, api, sentinel: None, client: reqwest::Client::new() })
+    }
+
+    /// Starts the API, in the place of the former one.
+    pub(crate) async fn start_api(&mut self) -> Result<()> {
+        self.api = start_api(&self.parts).await?;
+        Ok(())
+    }
+
+    /// Starts the Sentinel, in the place of the former one.
+    pub(crate) fn start_sentinel(&mut self, cadence: Cadence) -> Result<()> {
+        self.sentinel = Some(self.parts.sentinel(Ports::default(), "clusters", cadence).start()?);
+        Ok(())
     }
 
     /// The name of an adapter.
@@ -89,6 +132,8 @@ impl System {
     pub(crate) fn sweeper(&self) -> Result<Process> {
         let hasty = json!({
             "dry_run": false, "interval": "200ms", "grace": "1ms", "min_age": "1ms", "limits": { "percent": 100 },
+            // A new leader waits for this duration.
+            "lease": { "duration": "4s", "renew_deadline": "2s", "retry": "200ms" },
         });
         self.parts.sweeper(Ports::default(), &self.names, self.namespace.name(), &hasty).start()
     }
@@ -151,4 +196,10 @@ impl System {
         let objects: Api<ConfigMap> = self.namespace.api().await?;
         Ok(objects.get_opt(&format!("{}-{id}", self.name(adapter))).await?)
     }
+}
+
+async fn start_api(parts: &Parts) -> Result<Process> {
+    let api = parts.api(Ports::default()).start()?;
+    api.url("the API").await?;
+    Ok(api)
 }
