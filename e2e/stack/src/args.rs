@@ -3,6 +3,7 @@
 //! In: the process's arguments. Out: an [`Invocation`]. Fails: with clap's help and error texts.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use lifecycle_e2e::parts::Cadence;
@@ -12,6 +13,9 @@ use lifecycle_service::version::THIS;
 #[derive(Parser)]
 #[command(name = "stack", version = THIS.number, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    /// Where the stack keeps its files; `target/stack` by default.
+    #[arg(long, global = true, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -90,17 +94,18 @@ pub enum Story {
     Debounce,
 }
 
-/// Parses the arguments.
+/// Parses the arguments. Returns the stack's directory, and what to do.
 ///
 /// # Errors
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Option<PathBuf>, Invocation), clap::Error> {
     let matches = Arguments::command().try_get_matches_from(arguments)?;
     let arguments = Arguments::from_arg_matches(&matches)?;
-    Ok(match arguments.command {
+    let invocation = match arguments.command {
         None => Invocation::Up(arguments.up),
         Some(Command::Demo { story }) => Invocation::Demo(story),
-    })
+    };
+    Ok((arguments.directory, invocation))
 }
 
 #[cfg(test)]
@@ -124,7 +129,8 @@ mod tests {
             (&["stack", "demo"], None),
         ];
         for (arguments, expected) in cases {
-            assert_eq!(parse(arguments.iter().map(OsString::from)).ok(), expected, "{arguments:?}");
+            let parsed = parse(arguments.iter().map(OsString::from)).ok();
+            assert_eq!(parsed.map(|(_, invocation)| invocation), expected, "{arguments:?}");
         }
         assert!(parse(["stack", "demo", "storm"].map(OsString::from)).unwrap_err().to_string().contains("debounce"));
     }

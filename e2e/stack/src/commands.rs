@@ -3,6 +3,7 @@
 //! In: an invocation. Out: text on standard output, and an exit code. Fails: with one error, which contains the texts of
 //! its causes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -11,13 +12,13 @@ use crate::args::Invocation;
 use crate::place::Place;
 use crate::{demo, prepare, up};
 
-/// Runs a command.
+/// Runs a command. `directory` is that of the stack.
 ///
 /// # Errors
 /// Returns the reason why the command failed.
-pub fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub fn run(directory: Option<PathBuf>, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     lifecycle_e2e::init();
-    let place = Place::of_this_checkout()?;
+    let place = directory.map_or_else(Place::of_this_checkout, Place::at)?;
     if let Invocation::Up(options) = invocation
         && !options.no_build
     {

@@ -6,5 +6,5 @@ use lifecycle_service::program;
 use local_stack::{args, commands};
 
 fn main() -> ExitCode {
-    program::run(args::parse, |invocation, _environment| commands::run(&invocation))
+    program::run(args::parse, |(directory, invocation), _environment| commands::run(directory, &invocation))
 }

@@ -47,6 +47,13 @@ impl Place {
         Ok(Self { directory: target.context("this program has no directory")?.join("stack") })
     }
 
+    /// The given directory.
+    pub(crate) fn at(directory: PathBuf) -> Result<Self> {
+        let directory =
+            std::path::absolute(&directory).with_context(|| format!("{} is no path", directory.display()))?;
+        Ok(Self { directory })
+    }
+
     /// Takes the directory, without the files of former stacks.
     pub(crate) fn claim(&self) -> Result<Claim> {
         let here = self.directory.display();

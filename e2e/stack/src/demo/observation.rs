@@ -64,7 +64,7 @@ impl ClusterState {
             generation,
             is_deleting: document["deleted_time"].is_string(),
             is_reconciled: text("status") == "True" && observed == Some(generation),
-            reconciled: format!("Reconciled={} ({})", text("status"), text("reason")),
+            reconciled: format!("Reconciled={}: {}", text("status"), text("message")),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ListParams;
@@ -96,7 +96,7 @@ impl Scene {
         &self,
         cluster: &Cluster,
         what: &str,
-        holds: impl Fn(&Observation) -> bool,
+        mut holds: impl AsyncFnMut(&Observation) -> Result<bool>,
     ) -> Result<Observation> {
         let begin = Instant::now();
         loop {
@@ -105,21 +105,20 @@ impl Scene {
                 self.tell(&line);
             }
             self.seen.replace(now.clone());
-            if holds(&now) {
+            if holds(&now).await? {
                 return Ok(now);
             }
-            if begin.elapsed() > PATIENCE {
-                bail!(
-                    "{what} did not happen in {} s: see the logs in {}",
-                    PATIENCE.as_secs(),
-                    self.running.logs.display()
-                );
-            }
+            let logs = self.running.logs.display();
+            ensure!(
+                begin.elapsed() < PATIENCE,
+                "{what} did not happen in {} s: see the logs in {logs}",
+                PATIENCE.as_secs()
+            );
             sleep(PERIOD).await;
         }
     }
 
-    /// Creates a cluster, and watches until it is reconciled.
+    /// Creates a cluster.
     pub(super) async fn create(&self, name: &str, spec: &serde_json::Value) -> Result<Cluster> {
         let cluster = self.api.create(name, spec).await?;
         self.tell(&format!("you          create the cluster {} ({}), with {spec}", cluster.name, cluster.id));
@@ -128,24 +127,37 @@ impl Scene {
 
     /// Watches until the cluster is reconciled.
     pub(super) async fn watch_reconciled(&self, cluster: &Cluster) -> Result<Observation> {
-        let reconciled = |seen: &Observation| seen.cluster.as_ref().is_some_and(|cluster| cluster.is_reconciled);
+        let reconciled =
+            async |seen: &Observation| Ok(seen.cluster.as_ref().is_some_and(|cluster| cluster.is_reconciled));
         self.watch(cluster, "Reconciled=True", reconciled).await
     }
 
-    /// The sum of the series of a part's metric whose labels contain `label`.
-    pub(super) async fn figure(&self, part: &str, name: &str, label: &str) -> Result<f64> {
-        let series = self.series(part, name).await?;
-        let meant = series.iter().filter(|line| line.contains(label));
-        Ok(meant.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum())
+    /// The sum of the values of a part's metric.
+    pub(super) async fn figure(&self, part: &str, metric: &str) -> Result<f64> {
+        Ok(self.series(part, metric).await?.iter().map(|series| series.value).sum())
     }
 
-    /// The series of a part's metric, as the part exports them.
-    pub(super) async fn series(&self, part: &str, name: &str) -> Result<Vec<String>> {
+    /// The series of a part's metric.
+    pub(super) async fn series(&self, part: &str, metric: &str) -> Result<Vec<Series>> {
         let found = self.running.metrics.iter().find(|(known, _)| known == part);
         let (_, url) = found.with_context(|| format!("the stack has no {part}"))?;
         let text = reqwest::get(url).await.with_context(|| format!("{part} does not answer"))?.text().await?;
-        let series =
-            text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
-        Ok(series.map(str::to_owned).collect())
+        Ok(text.lines().filter_map(|line| Series::read(line, metric)).collect())
+    }
+}
+
+/// One series of a metric.
+pub(super) struct Series {
+    /// The labels, as the part exports them.
+    pub(super) labels: String,
+    pub(super) value: f64,
+}
+
+impl Series {
+    fn read(line: &str, metric: &str) -> Option<Self> {
+        let (labels, value) = line.strip_prefix(metric)?.rsplit_once(' ')?;
+        let is_this = labels.is_empty() || labels.starts_with('{');
+        is_this.then_some(())?;
+        Some(Self { labels: labels.to_owned(), value: value.parse().ok()? })
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! In: a [`Scene`]. Out: lines. Fails: if a request fails, or if what the story tells does not happen in time.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use tokio::time::sleep;
 
 use super::api::Cluster;
 use super::observation::{Kind, Observation};
@@ -35,46 +34,40 @@ pub(super) async fn force_delete(scene: &Scene) -> Result<()> {
     scene.api.delete(&cluster).await?;
     scene.api.force_delete(&cluster, "a demonstration").await?;
     scene.tell("you          delete the cluster, and force the deletion");
-    scene.watch(&cluster, "the end of the cluster", |seen| seen.cluster.is_none()).await?;
-    scene.title("Its objects are orphans: the sweeper deletes them once two passes have found the cluster gone, the namespace last");
-    scene.watch(&cluster, "the sweep", |seen| seen.objects.is_empty()).await?;
-    scene.tell("Nothing is left. What was deleted:");
-    for line in scene.series("sweeper", "hyperfleet_sweeper_deletions_total").await? {
-        scene.tell(&format!("sweeper      {line}"));
+    scene.watch(&cluster, "the end of the cluster", async |seen| Ok(seen.cluster.is_none())).await?;
+    scene.title("Two passes of the sweeper find the cluster gone: its objects are orphans, and go; the namespace last");
+    scene.watch(&cluster, "the sweep", async |seen| Ok(seen.objects.is_empty())).await?;
+    scene.tell("Nothing is left. What the sweeper has deleted since its start:");
+    for series in scene.series("sweeper", "hyperfleet_sweeper_deletions_total").await? {
+        scene.tell(&format!("sweeper      {} {}", series.labels, series.value));
     }
-    look_at(
-        scene,
-        &format!("{}/sweeper/audit.jsonl has each deleted object, for `sweeper restore`", scene.running.logs.display()),
-    );
+    let audit = scene.running.logs.join("sweeper/audit.jsonl");
+    look_at(scene, &format!("{} has each deleted object, for `sweeper restore`", audit.display()));
     Ok(())
 }
 
 pub(super) async fn stuck(scene: &Scene) -> Result<()> {
     scene.title("A cluster whose Job fails never becomes Reconciled");
     let cluster = scene.create(&name("stuck"), &json!({ "region": "north", "fail": true })).await?;
-    scene
-        .watch(&cluster, "a failed Job", |seen| seen.objects.values().any(|object| object.state == "has failed"))
-        .await?;
+    let has_failed = async |seen: &Observation| Ok(seen.objects.values().any(|object| object.state == "has failed"));
+    scene.watch(&cluster, "a failed Job", has_failed).await?;
     scene.title("After 20 s (10 min by default) the exporter calls it stuck, and names the adapter that it waits on");
-    let blamed = |line: &String| line.contains(PROVISIONER) && line.ends_with(" 1");
-    let mut waiting = scene.series("reconcile-metrics", WAITING_ON).await?;
-    while !waiting.iter().any(blamed) {
-        scene.watch(&cluster, "another look", |_| true).await?;
-        sleep(Duration::from_secs(1)).await;
-        waiting = scene.series("reconcile-metrics", WAITING_ON).await?;
-    }
-    for line in waiting {
-        scene.tell(&format!("exporter     {line}"));
+    let mut blamed = Vec::new();
+    let find_blamed = async |_: &Observation| {
+        blamed = scene.series("reconcile-metrics", WAITING_ON).await?;
+        blamed.retain(|series| series.value > 0.0);
+        Ok(blamed.iter().any(|series| series.labels.contains(PROVISIONER)))
+    };
+    scene.watch(&cluster, "a stuck cluster", find_blamed).await?;
+    for series in blamed {
+        scene.tell(&format!("exporter     {WAITING_ON}{} {}", series.labels, series.value));
     }
     scene.title("A new generation heals it");
     scene.api.change(&cluster, &json!({ "region": "north", "fail": false })).await?;
     scene.tell("you          change the spec");
     scene.watch_reconciled(&cluster).await?;
     let prometheus = &scene.running.prometheus;
-    look_at(
-        scene,
-        &format!("{prometheus}/graph?g0.expr=hyperfleet:stuck:max, and {prometheus}/alerts while something is stuck"),
-    );
+    look_at(scene, &format!("{prometheus}/graph?g0.expr=hyperfleet:stuck:max, and {prometheus}/alerts"));
     Ok(())
 }
 
@@ -83,12 +76,9 @@ pub(super) async fn disown(scene: &Scene) -> Result<()> {
     scene.title("It is deleted: the record is disowned, so that nobody deletes it");
     remove(scene, &cluster).await?;
     scene.title("The sweeper leaves it alone, pass after pass");
-    let before = passes(scene).await?;
-    while passes(scene).await? < before + 3.0 {
-        scene.watch(&cluster, "another look", |_| true).await?;
-        sleep(Duration::from_secs(1)).await;
-    }
-    let left = scene.observe(&cluster).await?;
+    let passes = async || scene.figure("sweeper", "hyperfleet_sweeper_passes_total").await;
+    let before = passes().await?;
+    let left = scene.watch(&cluster, "three passes", async |_| Ok(passes().await? >= before + 3.0)).await?;
     ensure!(left.objects.values().any(|object| object.state == "is disowned"), "the record is gone");
     scene.tell("Three passes later the record is there.");
     let (records, kubeconfig) = (&scene.running.records_namespace, scene.running.kubeconfig.display());
@@ -103,7 +93,8 @@ pub(super) async fn history(scene: &Scene) -> Result<()> {
         scene.api.change(&cluster, &json!({ "region": region })).await?;
         scene.watch_reconciled(&cluster).await?;
     }
-    let kept = scene.watch(&cluster, "the end of the oldest Job", |seen| provisionings(seen).len() == 3).await?;
+    let three = async |seen: &Observation| Ok(provisionings(seen).len() == 3);
+    let kept = scene.watch(&cluster, "the end of the oldest Job", three).await?;
     scene.tell(&format!("Kept: {}. The task's `retention` keeps two former Jobs.", provisionings(&kept).join(", ")));
     look_at(scene, "e2e/stack/src/tasks/provisioner.yaml: `retention`");
     Ok(())
@@ -112,17 +103,15 @@ pub(super) async fn history(scene: &Scene) -> Result<()> {
 pub(super) async fn debounce(scene: &Scene) -> Result<()> {
     let cluster = reconciled(scene, "debounce").await?;
     scene.title("Events go on arriving, but the Job `check` is made again every 20 s at most");
-    let events = || scene.figure(PROVISIONER, "hyperfleet_adapter_events_processed_total", "");
-    let (before, mut checks, mut uid) = (events().await?, 0, String::new());
-    while checks < 3 {
-        let seen = scene.watch(&cluster, "another look", |_| true).await?;
+    let events = async || scene.figure(PROVISIONER, "hyperfleet_adapter_events_processed_total").await;
+    let before = events().await?;
+    let mut checks = BTreeSet::new();
+    let count = async |seen: &Observation| {
         let check = seen.objects.get(&(Kind::Job, "check".to_owned()));
-        if let Some(check) = check.filter(|check| check.uid != uid) {
-            uid.clone_from(&check.uid);
-            checks += 1;
-        }
-        sleep(Duration::from_secs(1)).await;
-    }
+        checks.extend(check.map(|check| check.uid.clone()));
+        Ok(checks.len() == 3)
+    };
+    scene.watch(&cluster, "two more checks", count).await?;
     let events = events().await? - before;
     scene.tell(&format!("{events} events (about all clusters of this stack), and two more checks of this one."));
     look_at(scene, "e2e/stack/src/tasks/provisioner.yaml: `when`");
@@ -141,17 +130,13 @@ async fn reconciled(scene: &Scene, prefix: &str) -> Result<Cluster> {
 async fn remove(scene: &Scene, cluster: &Cluster) -> Result<()> {
     scene.api.delete(cluster).await?;
     scene.tell("you          delete the cluster");
-    let is_over = |seen: &Observation| {
-        seen.cluster.is_none() && seen.objects.values().all(|object| object.state == "is disowned")
+    let is_over = async |seen: &Observation| {
+        Ok(seen.cluster.is_none() && seen.objects.values().all(|object| object.state == "is disowned"))
     };
     let left = scene.watch(cluster, "the end of the cluster", is_over).await?;
     ensure!(left.objects.len() == 1, "the record is gone");
     scene.tell(&format!("Both adapters, {FOUNDATION} and {PROVISIONER}, are done; only the record is left."));
     Ok(())
-}
-
-async fn passes(scene: &Scene) -> Result<f64> {
-    scene.figure("sweeper", "hyperfleet_sweeper_passes_total", "").await
 }
 
 fn provisionings(seen: &Observation) -> Vec<String> {

@@ -34,12 +34,12 @@ fn changes_of_objects_are_told_once() {
 fn cluster_is_reconciled_only_at_its_current_generation() {
     for (status, observed, expected) in [("True", 2, true), ("True", 1, false), ("False", 2, false)] {
         let condition =
-            json!({ "type": "Reconciled", "status": status, "reason": "R", "observed_generation": observed });
+            json!({ "type": "Reconciled", "status": status, "message": "M", "observed_generation": observed });
         let document = json!({ "generation": 2, "status": { "conditions": [{ "type": "Other" }, condition] } });
         assert_eq!(ClusterState::read(&document).is_reconciled, expected, "{status} {observed}");
     }
     let without = ClusterState::read(&json!({ "generation": 1 }));
-    assert_eq!((without.is_reconciled, without.reconciled.as_str()), (false, "Reconciled=? (?)"));
+    assert_eq!((without.is_reconciled, without.reconciled.as_str()), (false, "Reconciled=?: ?"));
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! The program as its users meet it: the system comes up, every story comes true, and Control-C leaves nothing behind.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::future::try_join_all;
+use lifecycle_e2e::process::Setup;
+use lifecycle_e2e::{await_condition, program};
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Limits the start of the system, and each story.
+const LIMIT: Duration = Duration::from_secs(300);
+const STORIES: [&str; 6] = ["delete", "force-delete", "stuck", "disown", "history", "debounce"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
+    let home = TempDir::new()?;
+    // The database server runs as another user.
+    fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let directory = home.path().join("stack");
+    let path = directory.to_str().context("the directory is no text")?;
+    let arguments = ["--no-build", "--directory", path];
+    let mut stack = Setup::new("stack").arguments(&arguments);
+    for name in ["PATH", "HOME"] {
+        stack = stack.variable(name, &std::env::var(name).unwrap_or_default());
+    }
+    let mut stack = stack.start()?;
+    await_condition("the first cluster to be reconciled", LIMIT, async || {
+        let is_up = stack.lines().iter().any(|line| line.contains("The cluster is Reconciled"));
+        ensure!(is_up, "{:?}", stack.lines().last());
+        Ok(())
+    })
+    .await?;
+
+    let second = run(&arguments).await;
+    ensure!(second.is_err_and(|error| error.to_string().contains("runs already")), "two stacks in one directory");
+    try_join_all(STORIES.map(|story| async move { run(&["demo", story, "--directory", path]).await.context(story) }))
+        .await?;
+
+    stack.signal("INT").await?;
+    let status = stack.exit().await?;
+    ensure!(status.code() == Some(0), "{status}");
+    let left = processes_of(&directory)?;
+    ensure!(left.is_empty(), "processes are left: {left:?}");
+    for server in fs::read_dir(directory.join("servers"))? {
+        let data = server?.path().join("data");
+        ensure!(!data.exists(), "{} is left", data.display());
+    }
+    let none = run(&["demo", "create", "--directory", path]).await;
+    ensure!(none.is_err_and(|error| error.to_string().contains("no stack runs")), "a story without a stack");
+    Ok(())
+}
+
+/// Runs the program to its end.
+async fn run(arguments: &[&str]) -> Result<()> {
+    let output = Command::new(program("stack")?).args(arguments).kill_on_drop(true).output();
+    let output = timeout(LIMIT, output).await.context("it does not end")??;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    ensure!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    Ok(())
+}
+
+/// The command lines of the processes that name the directory.
+fn processes_of(directory: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc")? {
+        let line = fs::read(process?.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(&directory.display().to_string()) {
+            found.push(line);
+        }
+    }
+    Ok(found)
+}
