@@ -3,13 +3,14 @@
 //! In: nothing. Out: [`Access`] to an API server on the loopback interface. Server-side apply, preconditions,
 //! admission, RBAC, finalizers, garbage collection and the Job controller are real. There is no kubelet: a
 //! Job's Pod stays Pending until [`ControlPlane::finish_job`] sets its end, and a Pod without a node is
-//! deleted at once.
+//! deleted at once. Only [`ControlPlane::with_node`] has a kubelet, which needs root.
 //!
 //! The variable `LIFECYCLE_E2E_KUBECONFIG` names an existing cluster to use instead.
 
 mod access;
 mod job;
 mod namespace;
+mod node;
 mod start;
 
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use tokio::sync::OnceCell;
 pub use access::Access;
 pub use job::JobEnd;
 pub use namespace::TestNamespace;
+pub use node::NODE_IMAGE;
 
 use crate::fault::Proxy;
 use crate::run::start_or_join;
@@ -58,6 +60,17 @@ impl ControlPlane {
         crate::init();
         // A name that began with `kube-` would be taken for an instance of the shared control plane.
         let access = APART.get_or_try_init(|| start_or_join("apart-kube", start::start, answers)).await?;
+        Ok(Self { access: access.clone() })
+    }
+
+    /// Connects to the run's control plane that has a node, or starts one, which takes about 15 seconds.
+    ///
+    /// Its Pods run, if their image is [`NODE_IMAGE`]. Needs root, and the programs that `e2e/tools/node/node prepare`
+    /// installs.
+    pub async fn with_node() -> anyhow::Result<Self> {
+        static WITH_NODE: OnceCell<Access> = OnceCell::const_new();
+        crate::init();
+        let access = WITH_NODE.get_or_try_init(|| start_or_join("node", node::start, answers)).await?;
         Ok(Self { access: access.clone() })
     }
 

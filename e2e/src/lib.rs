@@ -13,7 +13,8 @@
 //! No function sleeps for a fixed time: [`await_condition`] waits until a condition is met.
 //!
 //! There is no kubelet, no scheduler and no network between Pods: see
-//! [`ControlPlane::finish_job`](kube::ControlPlane::finish_job).
+//! [`ControlPlane::finish_job`](kube::ControlPlane::finish_job), and
+//! [`ControlPlane::with_node`](kube::ControlPlane::with_node) for a control plane that has them.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

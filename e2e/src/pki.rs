@@ -12,7 +12,7 @@ pub(crate) struct Authority {
     pub(crate) certificate: String,
 }
 
-/// A server's certificate and key, PEM.
+/// The certificate and the key of a server or a client, PEM.
 pub(crate) struct Identity {
     pub(crate) certificate: String,
     pub(crate) key: String,
@@ -36,14 +36,23 @@ impl Authority {
 
     /// Issues a certificate for exactly these host names and addresses.
     pub(crate) fn server(&self, names: &[&str]) -> anyhow::Result<Identity> {
+        self.issue("loopback", names, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// Issues a certificate for a client, which names the client to the server.
+    pub(crate) fn client(&self, name: &str) -> anyhow::Result<Identity> {
+        self.issue(name, &[], ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn issue(&self, name: &str, hosts: &[&str], usage: ExtendedKeyUsagePurpose) -> anyhow::Result<Identity> {
         let key = KeyPair::generate().context("failed to make a key")?;
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).context("failed to describe a server certificate")?;
-        params.distinguished_name.push(DnType::CommonName, "loopback");
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).context("failed to describe a certificate")?;
+        params.distinguished_name.push(DnType::CommonName, name);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = params.signed_by(&key, &self.issuer).context("failed to sign a server certificate")?.pem();
+        params.extended_key_usages = vec![usage];
+        let certificate = params.signed_by(&key, &self.issuer).context("failed to sign a certificate")?.pem();
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
 }

@@ -41,6 +41,8 @@ struct Files {
     authority: PathBuf,
     certificate: PathBuf,
     key: PathBuf,
+    client_certificate: PathBuf,
+    client_key: PathBuf,
     signing_key: PathBuf,
     verifying_key: PathBuf,
     tokens: PathBuf,
@@ -57,12 +59,15 @@ impl Files {
         };
         let authority = Authority::new("lifecycle-e2e control plane")?;
         let server = authority.loopback()?;
+        let client = authority.client("kube-apiserver")?;
         let accounts = SigningKey::new()?;
         let token = uuid::Uuid::new_v4().simple().to_string();
         Ok(Self {
             authority: write("ca.crt", &authority.certificate)?,
             certificate: write("apiserver.crt", &server.certificate)?,
             key: write("apiserver.key", &server.key)?,
+            client_certificate: write("kubelet-client.crt", &client.certificate)?,
+            client_key: write("kubelet-client.key", &client.key)?,
             signing_key: write("service-accounts.key", &accounts.private)?,
             verifying_key: write("service-accounts.pub", &accounts.public)?,
             tokens: write("tokens.csv", &format!("{token},admin,1,system:masters\n"))?,
@@ -99,6 +104,9 @@ async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u
         format!("--cert-dir={}", instance.data("apiserver")?.display()),
         format!("--tls-cert-file={}", files.certificate.display()),
         format!("--tls-private-key-file={}", files.key.display()),
+        // For the kubelet of `node.rs`. Without a node, the API server does not use it.
+        format!("--kubelet-client-certificate={}", files.client_certificate.display()),
+        format!("--kubelet-client-key={}", files.client_key.display()),
         "--bind-address=127.0.0.1".to_owned(),
         // Without an address, the API server fails on a machine without a default route.
         "--advertise-address=127.0.0.1".to_owned(),
@@ -110,7 +118,7 @@ async fn apiserver(instance: &mut Instance, tools: &Path, files: &Files, etcd: u
         format!("--token-auth-file={}", files.tokens.display()),
         "--authorization-mode=RBAC".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // This plugin adds a token volume to each Pod, and there is no kubelet to mount it.
+        // This plugin adds a token volume to each Pod, and without a node there is no kubelet to mount it.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         // Priority and fairness would throttle the tests, because all of them are one user to the API server.
         "--enable-priority-and-fairness=false".to_owned(),

@@ -14,16 +14,12 @@ use tokio::net::TcpStream;
 #[tokio::test]
 #[ignore = "run as a process by the tests below"]
 async fn child_process_starts_the_broker_and_waits() -> anyhow::Result<()> {
-    let report = std::env::var_os("LIFECYCLE_E2E_REPORT").context("LIFECYCLE_E2E_REPORT is not set")?;
     let broker = Broker::shared().await?;
-    let partial = std::path::Path::new(&report).with_extension("partial");
-    fs::write(&partial, broker.url())?;
-    fs::rename(&partial, &report)?;
-    std::future::pending().await
+    report_and_wait(broker.url()).await
 }
 
 /// A child process that is killed when a test drops it.
-struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -32,15 +28,29 @@ impl Drop for Process {
     }
 }
 
-fn another_process(run: &TempDir, number: usize) -> anyhow::Result<Process> {
+/// Runs a test of this binary in another process, in a run of its own. The process reports to the file `report`.
+pub(crate) fn run_test(name: &str, run: &TempDir, report: &str) -> anyhow::Result<Process> {
     let child = Command::new(std::env::current_exe()?)
-        .args(["--exact", "lifetime::child_process_starts_the_broker_and_waits", "--include-ignored"])
+        .args(["--exact", name, "--include-ignored"])
         .env("LIFECYCLE_E2E_RUN_DIR", run.path())
-        .env("LIFECYCLE_E2E_REPORT", run.path().join(format!("report-{number}")))
+        .env("LIFECYCLE_E2E_REPORT", run.path().join(report))
         .env_remove("LIFECYCLE_E2E_AMQP_URL")
         .stdout(Stdio::null())
         .spawn()?;
     Ok(Process(child))
+}
+
+/// Called by that test in the other process: writes the report, and waits to be killed.
+pub(crate) async fn report_and_wait(report: &str) -> anyhow::Result<()> {
+    let path = std::env::var_os("LIFECYCLE_E2E_REPORT").context("LIFECYCLE_E2E_REPORT is not set")?;
+    let partial = std::path::Path::new(&path).with_extension("partial");
+    fs::write(&partial, report)?;
+    fs::rename(&partial, &path)?;
+    std::future::pending().await
+}
+
+fn another_process(run: &TempDir, number: usize) -> anyhow::Result<Process> {
+    run_test("lifetime::child_process_starts_the_broker_and_waits", run, &format!("report-{number}"))
 }
 
 async fn reported_address(run: &TempDir, number: usize) -> anyhow::Result<String> {
@@ -59,8 +69,8 @@ async fn await_silence(address: &str) -> anyhow::Result<()> {
     .await
 }
 
-/// The command lines of all processes whose environment or arguments contain the run's directory.
-fn processes_of(run: &TempDir) -> anyhow::Result<Vec<String>> {
+/// The numbers and command lines of all processes whose environment or arguments contain the run's directory.
+pub(crate) fn processes_of(run: &TempDir) -> anyhow::Result<Vec<(String, String)>> {
     let needle = run.path().to_string_lossy().into_owned();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -68,7 +78,8 @@ fn processes_of(run: &TempDir) -> anyhow::Result<Vec<String>> {
         let (arguments, environment) = (read("cmdline"), read("environ"));
         let names_it = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&needle);
         if names_it(&arguments) || names_it(&environment) {
-            found.push(String::from_utf8_lossy(&arguments).replace('\0', " "));
+            let number = entry.file_name().to_string_lossy().into_owned();
+            found.push((number, String::from_utf8_lossy(&arguments).replace('\0', " ")));
         }
     }
     Ok(found)

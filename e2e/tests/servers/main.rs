@@ -4,5 +4,6 @@ mod api;
 mod fault;
 mod kube;
 mod lifetime;
+mod node;
 mod postgres;
 mod rabbitmq;
