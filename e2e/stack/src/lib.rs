@@ -9,7 +9,8 @@
 pub mod args;
 pub mod commands;
 mod demo;
-mod kubelet;
+mod fake_kubelet;
+
 mod layout;
 mod part;
 mod place;

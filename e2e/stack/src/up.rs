@@ -21,7 +21,7 @@ use crate::args::{Story, Up};
 use crate::part::Part;
 use crate::place::{Claim, Place, Running};
 use crate::terminal::{good, say, step};
-use crate::{demo, kubelet, layout, prometheus};
+use crate::{demo, fake_kubelet, layout, prometheus};
 
 /// Starts the system, and returns after a signal has stopped it.
 pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
@@ -104,7 +104,7 @@ async fn run(claim: &Claim, options: &Up, started: &mut Vec<Part>) -> Result<()>
     tokio::select! {
         told = guide => told,
         _ = join_all(started.iter_mut().map(Part::keep)) => Ok(()),
-        () = kubelet::stand_in(client) => Ok(()),
+        () = fake_kubelet::run(client) => Ok(()),
     }
 }
 

@@ -26,10 +26,10 @@ const RUNS: SignedDuration = SignedDuration::from_secs(2);
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Ends Pods for good.
-pub(crate) async fn stand_in(client: Client) {
+pub(crate) async fn run(client: Client) {
     loop {
         if let Err(error) = look(&client, Timestamp::now()).await {
-            say(&bad(&format!("the stand-in for the kubelet failed: {error:#}")));
+            say(&bad(&format!("the fake kubelet failed: {error:#}")));
         }
         sleep(PERIOD).await;
     }
