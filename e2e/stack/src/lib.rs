@@ -4,13 +4,12 @@
 //! played against a system that runs. Fails: with the part that failed, and the last lines of its log.
 //!
 //! `up` starts the servers by [`lifecycle_e2e`], which also ends them if this process is killed, and the programs of this
-//! workspace by [`part`]. What `demo` needs to find them is in a file ([`place`]).
+//! workspace by `part`. What `demo` needs to find them is in a file (`place`).
 
 pub mod args;
 pub mod commands;
 mod demo;
 mod fake_kubelet;
-
 mod layout;
 mod part;
 mod place;
