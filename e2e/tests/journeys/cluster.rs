@@ -46,5 +46,5 @@ async fn cluster_is_created_updated_and_deleted_in_order() -> Result<()> {
     for adapter in BOTH {
         ensure!(system.object(adapter, &cluster).await?.is_none(), "{adapter:?} left its object behind");
     }
-    Ok(())
+    system.check_invariants().await
 }

@@ -5,10 +5,7 @@ use anyhow::{Result, ensure};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::{Value, json};
 
-use crate::system::{Adapter, BOTH, System};
-
-/// The exporter's count of resources that are not reconciled.
-const UNRECONCILED: &str = "hyperfleet_api_resource_pending_reconciliation";
+use crate::system::{Adapter, BOTH, System, UNRECONCILED};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_a_force_deleted_cluster_are_swept_and_those_of_others_stay() -> Result<()> {
@@ -19,14 +16,13 @@ async fn objects_of_a_force_deleted_cluster_are_swept_and_those_of_others_stay()
     for cluster in [&gone, &stays] {
         system.await_reconciled(cluster, 1).await?;
     }
-    let exporter = system.exporter()?;
-    ensure!(system.figure(&exporter, UNRECONCILED, "").await? < 0.5, "every cluster is reconciled");
+    ensure!(system.figure(UNRECONCILED, "").await? < 0.5, "every cluster is reconciled");
 
     // Without its first adapter, the deleted cluster is never finalized.
     first.stop().await?;
     system.send("DELETE", &gone, &Value::Null, 202).await?;
     await_condition("the exporter to count the deletion", PATIENCE, async || {
-        let count = system.figure(&exporter, UNRECONCILED, r#"is_delete="true""#).await?;
+        let count = system.figure(UNRECONCILED, r#"is_delete="true""#).await?;
         ensure!((count - 1.0).abs() < 0.5, "{count}");
         Ok(())
     })
@@ -46,6 +42,6 @@ async fn objects_of_a_force_deleted_cluster_are_swept_and_those_of_others_stay()
     for adapter in BOTH {
         ensure!(system.object(adapter, &stays).await?.is_some(), "{adapter:?} has lost the object of a living cluster");
     }
-    ensure!(system.figure(&exporter, UNRECONCILED, "").await? < 0.5, "no cluster is left unreconciled");
-    Ok(())
+    ensure!(system.figure(UNRECONCILED, "").await? < 0.5, "no cluster is left unreconciled");
+    system.check_invariants().await
 }

@@ -3,5 +3,6 @@
 
 mod cluster;
 mod force_delete;
+mod invariants;
 mod outages;
 mod system;

@@ -59,6 +59,7 @@ impl Life {
         self.system.await_reconciled(&self.bystander, 1).await?;
         let versions = versions(&self.system, &self.bystander).await?;
         ensure!(versions == self.versions, "somebody wrote: {:?}, then {versions:?}", self.versions);
+        self.system.check_invariants().await?;
         // None of them ended on the way.
         for adapter in &mut self.adapters {
             adapter.stop().await?;

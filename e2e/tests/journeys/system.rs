@@ -1,5 +1,7 @@
 //! The whole system of one test, as processes.
 
+mod invariants;
+
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,6 +23,9 @@ pub(crate) enum Adapter {
 }
 
 pub(crate) const BOTH: [Adapter; 2] = [Adapter::First, Adapter::Second];
+
+/// The exporter's count of resources that are not reconciled.
+pub(crate) const UNRECONCILED: &str = "hyperfleet_api_resource_pending_reconciliation";
 
 /// The servers under a system. A journey that stops one of them replaces it by a private one or by a proxy.
 pub(crate) struct Servers {
@@ -50,6 +55,7 @@ pub(crate) struct System {
     pub(crate) api: Process,
     /// `None` if the journey sends the events itself.
     pub(crate) sentinel: Option<Process>,
+    exporter: Process,
     client: reqwest::Client,
 }
 
@@ -93,7 +99,14 @@ impl System {
             topic.subscribe(name).await?;
         }
         let api = start_api(&parts).await?;
-        Ok(Self { names, namespace, parts, topic, api, sentinel: None, client: reqwest::Client::new() })
+        // So short that an unreconciled resource is stuck before the test gives up waiting.
+        let hasty = json!({
+            "metrics": { "reconciliation_stuck_threshold": "1s" },
+            "details": { "interval": "1s" },
+            "stuck": { "anonymous": true },
+        });
+        let exporter = parts.exporter(Ports::default(), &hasty).start()?;
+        Ok(Self { names, namespace, parts, topic, api, sentinel: None, exporter, client: reqwest::Client::new() })
     }
 
     /// Starts the API, in the place of the former one.
@@ -132,23 +145,22 @@ impl System {
     pub(crate) fn sweeper(&self) -> Result<Process> {
         let hasty = json!({
             "dry_run": false, "interval": "200ms", "grace": "1ms", "min_age": "1ms", "limits": { "percent": 100 },
+            "kinds": { "include": ["core/ConfigMap"] },
             // A new leader waits for this duration.
             "lease": { "duration": "4s", "renew_deadline": "2s", "retry": "200ms" },
         });
         self.parts.sweeper(Ports::default(), &self.names, self.namespace.name(), &hasty).start()
     }
 
-    /// Starts an exporter on the API's database.
-    pub(crate) fn exporter(&self) -> Result<Process> {
-        self.parts.exporter(Ports::default(), &json!({})).start()
-    }
-
-    /// The value of a series of the exporter, by its name and one label; 0 without a series.
-    pub(crate) async fn figure(&self, exporter: &Process, name: &str, label: &str) -> Result<f64> {
-        let text = reqwest::get(format!("{}/metrics", exporter.url("metrics").await?)).await?.text().await?;
+    /// The sum of the exporter's series of this name, and with this text among their labels.
+    pub(crate) async fn figure(&self, name: &str, label: &str) -> Result<f64> {
+        let text = reqwest::get(format!("{}/metrics", self.exporter.url("metrics").await?)).await?.text().await?;
         let is_meant = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
-        let values = text.lines().filter(is_meant).filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
-        Ok(values.sum())
+        let values =
+            text.lines().filter(is_meant).map(|line| Ok(line.rsplit_once(' ').context("no value")?.1.parse()?));
+        let values: Vec<f64> = values.collect::<Result<_>>()?;
+        ensure!(!values.is_empty(), "the exporter has no {name} with {label}, so it does not know: {text}");
+        Ok(values.iter().sum())
     }
 
     /// Sends a request to the API; returns its body, `null` without one.
@@ -174,9 +186,7 @@ impl System {
     pub(crate) async fn await_reconciled(&self, path: &str, generation: i64) -> Result<()> {
         await_condition(&format!("{path} to be reconciled at {generation}"), PATIENCE, async || {
             let resource = self.send("GET", path, &Value::Null, 200).await?;
-            let condition = &resource["status"]["conditions"][0];
-            let is_done = condition["status"] == "True" && condition["observed_generation"] == generation;
-            ensure!(is_done, "{resource}");
+            ensure!(resource["generation"] == generation && is_reconciled(&resource), "{resource}");
             Ok(())
         })
         .await
@@ -202,4 +212,12 @@ async fn start_api(parts: &Parts) -> Result<Process> {
     let api = parts.api(Ports::default()).start()?;
     api.url("the API").await?;
     Ok(api)
+}
+
+/// Whether all adapters are done with the present generation of a resource.
+fn is_reconciled(resource: &Value) -> bool {
+    let condition = &resource["status"]["conditions"][0];
+    condition["type"] == "Reconciled"
+        && condition["status"] == "True"
+        && condition["observed_generation"] == resource["generation"]
 }
