@@ -6,7 +6,7 @@ use anyhow::Result;
 use lifecycle_e2e::free_port;
 use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
 use lifecycle_e2e::process::Setup;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::part::Plan;
 
@@ -19,44 +19,70 @@ pub(crate) const CLUSTERS: &str = "clusters";
 /// The namespace of what outlives clusters, and of the sweeper's Lease.
 pub(crate) const RECORDS: &str = "records";
 
-const TASKS: [(&str, &str); 2] =
+/// An adapter's name, and its task file.
+pub(crate) type Task = (&'static str, &'static str);
+
+/// The adapters that the stories are about.
+pub(crate) const TASKS: [Task; 2] =
     [(FOUNDATION, include_str!("tasks/foundation.yaml")), (PROVISIONER, include_str!("tasks/provisioner.yaml"))];
 
+/// What differs between systems.
+pub(crate) struct Design {
+    /// How often the Sentinel looks.
+    pub(crate) cadence: Cadence,
+    /// The adapters, in the order in which they start.
+    pub(crate) tasks: &'static [Task],
+    /// Whether somebody watches: then the sweeper, the exporter and Prometheus look every few seconds, and adapters log
+    /// each step. Otherwise all of them keep to their defaults.
+    pub(crate) is_watched: bool,
+}
+
 /// The kinds of resources that the API serves.
-pub(crate) fn kinds() -> Vec<Kind> {
-    vec![Kind {
-        name: "Cluster".to_owned(),
-        plural: CLUSTERS.to_owned(),
-        adapters: TASKS.map(|(name, _)| name.to_owned()).to_vec(),
-        ..Kind::default()
-    }]
+pub(crate) fn kinds(tasks: &[Task]) -> Vec<Kind> {
+    vec![Kind { name: "Cluster".to_owned(), plural: CLUSTERS.to_owned(), adapters: names(tasks), ..Kind::default() }]
 }
 
 /// The parts in the order in which they start.
-pub(crate) fn plans(parts: &Parts, cadence: Cadence) -> Result<Vec<Plan>> {
+pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
     let api = plan("api", |ports| parts.api(ports))?;
     let mut plans = vec![Plan { address: parts.api_url.clone(), ..api }];
-    for (name, task) in TASKS {
+    let level = if design.is_watched { "debug" } else { "info" };
+    for &(name, task) in design.tasks {
         // Adapters before the Sentinel: they declare the queues that its first events go to.
-        let setup = |ports| parts.adapter(ports, name, CLUSTERS, task).variable("RECORDS_NAMESPACE", RECORDS);
+        let setup = |ports| {
+            let adapter = parts.adapter(ports, name, CLUSTERS, task);
+            adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("LOG_LEVEL", level)
+        };
         plans.push(plan(name, setup)?);
     }
-    plans.push(plan("sentinel", |ports| parts.sentinel(ports, CLUSTERS, cadence))?);
-    // So soon that somebody who watches can wait for it.
-    let hasty = json!({
+    plans.push(plan("sentinel", |ports| parts.sentinel(ports, CLUSTERS, design.cadence))?);
+    let (sweeper, exporter) =
+        if design.is_watched { (hasty_sweeper(), hasty_exporter()) } else { (json!({}), json!({})) };
+    plans.push(plan("sweeper", |ports| parts.sweeper(ports, &names(design.tasks), RECORDS, &sweeper))?);
+    plans.push(plan("reconcile-metrics", |ports| parts.exporter(ports, &exporter))?);
+    Ok(plans)
+}
+
+/// A sweeper so quick that somebody who watches can wait for it.
+fn hasty_sweeper() -> Value {
+    json!({
         "dry_run": false, "interval": "3s", "grace": "10s", "min_age": "1s", "limits": { "percent": 100 },
         "kinds": { "cluster_scoped": ["core/Namespace"] },
         "audit": { "file": "audit.jsonl" },
-    });
-    let adapters = TASKS.map(|(name, _)| name.to_owned());
-    plans.push(plan("sweeper", |ports| parts.sweeper(ports, &adapters, RECORDS, &hasty))?);
-    let impatient = json!({
+    })
+}
+
+/// An exporter that calls a resource stuck after seconds.
+fn hasty_exporter() -> Value {
+    json!({
         "metrics": { "reconciliation_stuck_threshold": "20s" },
         "details": { "interval": "5s" },
         "stuck": { "anonymous": true },
-    });
-    plans.push(plan("reconcile-metrics", |ports| parts.exporter(ports, &impatient))?);
-    Ok(plans)
+    })
+}
+
+fn names(tasks: &[Task]) -> Vec<String> {
+    tasks.iter().map(|&(name, _)| name.to_owned()).collect()
 }
 
 fn plan(name: &str, setup: impl FnOnce(Ports) -> Setup) -> Result<Plan> {

@@ -3,8 +3,8 @@
 //! In: the command line. Out: a running system, with a cluster's way to Reconciled told on the terminal; or a story
 //! played against a system that runs. Fails: with the part that failed, and the last lines of its log.
 //!
-//! `up` starts the servers by [`lifecycle_e2e`], which also ends them if this process is killed, and the programs of this
-//! workspace by `part`. What `demo` needs to find them is in a file (`place`).
+//! `system` starts the servers by [`lifecycle_e2e`], which also ends them if this process is killed, and the programs of
+//! this workspace by `part`. What `demo` needs to find them is in a file (`place`).
 
 pub mod args;
 pub mod commands;
@@ -15,5 +15,6 @@ mod part;
 mod place;
 mod prepare;
 mod prometheus;
+mod system;
 mod terminal;
 mod up;

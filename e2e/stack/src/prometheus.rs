@@ -14,14 +14,14 @@ const RULES: [(&str, &str); 2] = [
     ("sweeper.rules.yaml", include_str!("../../../deploy/prometheus/sweeper.rules.yaml")),
 ];
 
-/// A Prometheus that reads the metrics of these parts every two seconds.
-pub(crate) fn plan<'a>(port: u16, parts: impl Iterator<Item = &'a Plan>) -> Plan {
+/// A Prometheus that reads the metrics of these parts at this interval.
+pub(crate) fn plan<'a>(port: u16, interval: &str, parts: impl Iterator<Item = &'a Plan>) -> Plan {
     let jobs = parts.map(|part| {
         let target = part.metrics.trim_start_matches("http://").trim_end_matches("/metrics");
         json!({ "job_name": part.name, "static_configs": [{ "targets": [target] }] })
     });
     let config = json!({
-        "global": { "scrape_interval": "2s", "evaluation_interval": "2s" },
+        "global": { "scrape_interval": interval, "evaluation_interval": interval },
         "rule_files": RULES.map(|(name, _)| name),
         "scrape_configs": jobs.collect::<Vec<_>>(),
     });
