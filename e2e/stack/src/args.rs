@@ -49,6 +49,9 @@ pub struct Up {
     /// Installs and builds nothing first: every program is there already.
     #[arg(long)]
     pub no_build: bool,
+    /// Runs the Pods of Jobs on a node with a kubelet, instead of a fake one. Needs root, and builds the node first.
+    #[arg(long)]
+    pub node: bool,
     /// Creates no cluster.
     #[arg(long)]
     pub no_demo: bool,
@@ -121,9 +124,9 @@ mod tests {
 
     #[test]
     fn no_command_starts_the_system() {
-        let up = Up { cadence: Pace::Production, no_build: true, no_demo: false };
+        let up = Up { cadence: Pace::Production, no_build: true, node: true, no_demo: false };
         let cases: [(&[&str], Option<Invocation>); 4] = [
-            (&["stack", "--cadence", "production", "--no-build"], Some(Invocation::Up(up))),
+            (&["stack", "--cadence", "production", "--no-build", "--node"], Some(Invocation::Up(up))),
             (&["stack", "demo", "force-delete"], Some(Invocation::Demo(Story::ForceDelete))),
             (&["stack", "--no-build", "demo", "stuck"], None),
             (&["stack", "demo"], None),

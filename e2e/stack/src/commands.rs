@@ -22,7 +22,7 @@ pub fn run(directory: Option<PathBuf>, invocation: &Invocation) -> anyhow::Resul
     if let Invocation::Up(options) = invocation
         && !options.no_build
     {
-        prepare::prepare()?;
+        prepare::prepare(options.node)?;
     }
     // One thread only: a part ends when the thread that started it does (see `part`).
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;

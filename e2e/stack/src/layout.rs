@@ -32,6 +32,8 @@ pub(crate) struct Design {
     pub(crate) cadence: Cadence,
     /// The adapters, in the order in which they start.
     pub(crate) tasks: &'static [Task],
+    /// Whether Kubernetes has a node that runs Pods.
+    pub(crate) has_node: bool,
     /// Whether somebody watches: then the sweeper, the exporter and Prometheus look every few seconds, and adapters log
     /// each step. Otherwise all of them keep to their defaults.
     pub(crate) is_watched: bool,

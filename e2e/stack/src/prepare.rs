@@ -14,10 +14,14 @@ pub(crate) fn checkout() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Installs servers, and builds programs.
-pub(crate) fn prepare() -> Result<()> {
+/// Installs servers, also those of a node if there is to be one, and builds programs.
+pub(crate) fn prepare(with_node: bool) -> Result<()> {
     step("The servers: PostgreSQL, RabbitMQ, Prometheus, and a Kubernetes control plane (minutes, the first time)");
     run("./test", &["--setup"])?;
+    if with_node {
+        step("The node: containerd, a kubelet and a scheduler (minutes, the first time)");
+        run("e2e/tools/node/node", &["prepare"])?;
+    }
     step("The programs of this workspace");
     // The profile in which this program was built.
     let profile: &[&str] = if cfg!(debug_assertions) { &[] } else { &["--release"] };

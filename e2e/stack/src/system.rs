@@ -66,7 +66,8 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
     step("Starting the servers");
     let begin = Instant::now();
     let control_plane = async {
-        let control_plane = ControlPlane::shared().await?;
+        let start = if design.has_node { ControlPlane::with_node().await } else { ControlPlane::shared().await };
+        let control_plane = start?;
         up_line("Kubernetes API server", control_plane.url());
         anyhow::Ok(control_plane)
     };

@@ -15,7 +15,8 @@ use crate::{demo, fake_kubelet};
 
 /// Starts the system, and returns after a signal has stopped it.
 pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
-    let design = Design { cadence: options.cadence.cadence(), tasks: &layout::TASKS, is_watched: true };
+    let cadence = options.cadence.cadence();
+    let design = Design { cadence, tasks: &layout::TASKS, has_node: options.node, is_watched: true };
     with_system(place, &design, async |system: &System| {
         let guide = async {
             if !options.no_demo {
@@ -24,6 +25,9 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
             explain(&system.running);
             pending().await
         };
+        if options.node {
+            return guide.await;
+        }
         tokio::select! {
             told = guide => told,
             () = fake_kubelet::run(system.client.clone()) => Ok(()),
