@@ -25,8 +25,7 @@ async fn cluster_is_created_updated_and_deleted_in_order() -> Result<()> {
     system.send("PATCH", &cluster, &json!({ "spec": { "region": "south" } }), 200).await?;
     system.await_reconciled(&cluster, 2).await?;
     for adapter in BOTH {
-        let object = system.object(adapter, &cluster).await?;
-        let region = object.and_then(|object| object.data).and_then(|mut data| data.remove("region"));
+        let region = system.region(adapter, &cluster).await?;
         ensure!(region.as_deref() == Some("south"), "{adapter:?}: {region:?}");
     }
 

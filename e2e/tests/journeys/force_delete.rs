@@ -16,13 +16,13 @@ async fn objects_of_a_force_deleted_cluster_are_swept_and_those_of_others_stay()
     for cluster in [&gone, &stays] {
         system.await_reconciled(cluster, 1).await?;
     }
-    ensure!(system.figure(UNRECONCILED, "").await? < 0.5, "every cluster is reconciled");
+    ensure!(system.figure(UNRECONCILED, &[]).await? < 0.5, "every cluster is reconciled");
 
     // Without its first adapter, the deleted cluster is never finalized.
     first.stop().await?;
     system.send("DELETE", &gone, &Value::Null, 202).await?;
     await_condition("the exporter to count the deletion", PATIENCE, async || {
-        let count = system.figure(UNRECONCILED, r#"is_delete="true""#).await?;
+        let count = system.figure(UNRECONCILED, &[("is_delete", "true")]).await?;
         ensure!((count - 1.0).abs() < 0.5, "{count}");
         Ok(())
     })
@@ -42,6 +42,6 @@ async fn objects_of_a_force_deleted_cluster_are_swept_and_those_of_others_stay()
     for adapter in BOTH {
         ensure!(system.object(adapter, &stays).await?.is_some(), "{adapter:?} has lost the object of a living cluster");
     }
-    ensure!(system.figure(UNRECONCILED, "").await? < 0.5, "no cluster is left unreconciled");
+    ensure!(system.figure(UNRECONCILED, &[]).await? < 0.5, "no cluster is left unreconciled");
     system.check_invariants().await
 }

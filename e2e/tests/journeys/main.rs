@@ -1,8 +1,11 @@
-//! Journeys of users through the whole system: the local API on PostgreSQL, the local Sentinel, RabbitMQ, two adapters,
-//! a Kubernetes control plane. Only the Sentinel's cadences are shorter than in production.
+//! Journeys of users through the whole system: the local API on PostgreSQL, the local Sentinel, RabbitMQ, the adapters, the
+//! exporter, the sweeper, a Kubernetes control plane. Only cadences and thresholds are shorter than in production.
 
 mod cluster;
+mod disowned;
 mod force_delete;
 mod invariants;
+mod node_pools;
 mod outages;
+mod permission;
 mod system;

@@ -69,8 +69,7 @@ impl Life {
 
     /// The region in an adapter's object.
     async fn region(&self, adapter: Adapter) -> Result<Option<String>> {
-        let object = self.system.object(adapter, &self.cluster).await?;
-        Ok(object.and_then(|object| object.data).and_then(|mut data| data.remove("region")))
+        self.system.region(adapter, &self.cluster).await
     }
 
     /// Waits until both adapters notice that they cannot work.

@@ -2,7 +2,7 @@
 
 mod invariants;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,13 +15,18 @@ use lifecycle_e2e::rabbitmq::{Broker, Topic};
 use lifecycle_e2e::{PATIENCE, await_condition, free_port, unique};
 use serde_json::{Value, json};
 
-/// The adapters of a test: the second waits for what the first reports.
+/// The adapters of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Adapter {
+    /// Of clusters.
     First,
+    /// Of clusters, too: it waits for what the first reports, and the first waits for it in a deletion.
     Second,
+    /// Of node pools.
+    Pool,
 }
 
+/// The adapters of clusters.
 pub(crate) const BOTH: [Adapter; 2] = [Adapter::First, Adapter::Second];
 
 /// The exporter's count of resources that are not reconciled.
@@ -47,14 +52,15 @@ impl Servers {
 }
 
 pub(crate) struct System {
-    /// The names of both adapters. No other test has them, as sweepers of all tests see the same cluster.
-    names: [String; 2],
+    /// The names of the adapters. No other test has them, as sweepers of all tests see the same cluster.
+    names: [String; 3],
     pub(crate) namespace: TestNamespace,
     pub(crate) parts: Parts,
     pub(crate) topic: Topic,
     pub(crate) api: Process,
     /// `None` if the journey sends the events itself.
     pub(crate) sentinel: Option<Process>,
+    _sentinel_of_pools: Option<Process>,
     exporter: Process,
     client: reqwest::Client,
 }
@@ -72,18 +78,35 @@ impl System {
         Ok(system)
     }
 
+    /// Starts everything but the adapters, with node pools, for which the deletion of their cluster means `restrict`,
+    /// `cascade` or `orphan`.
+    pub(crate) async fn with_node_pools(on_parent_delete: &str) -> Result<Self> {
+        let mut system = Self::of_kinds(Servers::shared().await?, Some(on_parent_delete)).await?;
+        system.start_sentinel(Cadence::TEST)?;
+        Ok(system)
+    }
+
     /// Starts everything but the adapters and the Sentinel.
     pub(crate) async fn without_sentinel(servers: Servers) -> Result<Self> {
+        Self::of_kinds(servers, None).await
+    }
+
+    async fn of_kinds(servers: Servers, node_pools: Option<&str>) -> Result<Self> {
         lifecycle_e2e::init();
         let namespace = servers.control_plane.namespace().await?;
-        let names = ["first", "second"].map(unique);
+        let names = ["first", "second", "pool"].map(unique);
+        let [first, second, pool] = names.clone();
         let api_port = free_port()?;
-        let clusters = Kind {
-            name: "Cluster".to_owned(),
-            plural: "clusters".to_owned(),
-            adapters: names.to_vec(),
-            ..Kind::default()
+        let kind = |name: &str, adapters, parent| Kind {
+            name: name.to_owned(),
+            plural: format!("{}s", name.to_lowercase()),
+            parent,
+            adapters,
         };
+        let mut kinds = vec![kind("Cluster", vec![first, second], None)];
+        if let Some(on_parent_delete) = node_pools {
+            kinds.push(kind("NodePool", vec![pool], Some(("Cluster".to_owned(), on_parent_delete.to_owned()))));
+        }
         let parts = Parts {
             api_port,
             api_url: format!("http://127.0.0.1:{api_port}"),
@@ -91,12 +114,16 @@ impl System {
             topic_prefix: unique("topic"),
             database_url: servers.database_url,
             kubeconfig: servers.kubeconfig,
-            kinds: vec![clusters],
+            kinds,
         };
-        let topic = Topic::declare(&servers.broker, parts.topic("clusters")).await?;
-        for name in &names {
-            // Declare the queues now, so that the Sentinel's first events are not lost.
-            topic.subscribe(name).await?;
+        let mut topics = Vec::new();
+        for kind in &parts.kinds {
+            let topic = Topic::declare(&servers.broker, parts.topic(&kind.plural)).await?;
+            for adapter in &kind.adapters {
+                // Declare the queues now, so that the Sentinel's first events are not lost.
+                topic.subscribe(adapter).await?;
+            }
+            topics.push(topic);
         }
         let api = start_api(&parts).await?;
         // So short that an unreconciled resource is stuck before the test gives up waiting.
@@ -106,7 +133,19 @@ impl System {
             "stuck": { "anonymous": true },
         });
         let exporter = parts.exporter(Ports::default(), &hasty).start()?;
-        Ok(Self { names, namespace, parts, topic, api, sentinel: None, exporter, client: reqwest::Client::new() })
+        let sentinel = |_| parts.sentinel(Ports::default(), "nodepools", Cadence::TEST).start();
+        let sentinel_of_pools = node_pools.map(sentinel).transpose()?;
+        Ok(Self {
+            names,
+            namespace,
+            parts,
+            topic: topics.swap_remove(0),
+            api,
+            sentinel: None,
+            _sentinel_of_pools: sentinel_of_pools,
+            exporter,
+            client: reqwest::Client::new(),
+        })
     }
 
     /// Starts the API, in the place of the former one.
@@ -123,25 +162,43 @@ impl System {
 
     /// The name of an adapter.
     pub(crate) fn name(&self, adapter: Adapter) -> &str {
-        let [first, second] = &self.names;
+        let [first, second, pool] = &self.names;
         match adapter {
             Adapter::First => first,
             Adapter::Second => second,
+            Adapter::Pool => pool,
         }
     }
 
     /// Starts an adapter.
     pub(crate) fn adapter(&self, adapter: Adapter) -> Result<Process> {
-        let other = if adapter == Adapter::First { Adapter::Second } else { Adapter::First };
-        let setup = self.parts.adapter(Ports::default(), self.name(adapter), "clusters", include_str!("task.yaml"));
-        setup
+        self.adapter_as(adapter, &self.parts.kubeconfig)
+    }
+
+    /// Starts an adapter with credentials of its own.
+    pub(crate) fn adapter_as(&self, adapter: Adapter, kubeconfig: &Path) -> Result<Process> {
+        let (plural, created_after, deleted_after) = match adapter {
+            Adapter::First => ("clusters", "", self.name(Adapter::Second)),
+            Adapter::Second => ("clusters", self.name(Adapter::First), ""),
+            Adapter::Pool => ("nodepools", "", ""),
+        };
+        let parts = Parts { kubeconfig: kubeconfig.to_owned(), ..self.parts.clone() };
+        parts
+            .adapter(Ports::default(), self.name(adapter), plural, include_str!("task.yaml"))
             .variable("JOURNEY_NAMESPACE", self.namespace.name())
-            .variable("JOURNEY_OTHER_ADAPTER", self.name(other))
-            .variable("JOURNEY_IS_FIRST", &(adapter == Adapter::First).to_string())
+            .variable("JOURNEY_PLURAL", plural)
+            .variable("JOURNEY_CREATED_AFTER", created_after)
+            .variable("JOURNEY_DELETED_AFTER", deleted_after)
             .start()
     }
 
-    /// Starts a sweeper that deletes orphans of both adapters as soon as two passes agree.
+    /// Starts all adapters of a system with node pools.
+    pub(crate) fn adapters(&self) -> Result<[Process; 3]> {
+        let start = |adapter| self.adapter(adapter);
+        Ok([start(Adapter::First)?, start(Adapter::Second)?, start(Adapter::Pool)?])
+    }
+
+    /// Starts a sweeper that deletes orphans of the adapters as soon as two passes agree.
     pub(crate) fn sweeper(&self) -> Result<Process> {
         let hasty = json!({
             "dry_run": false, "interval": "200ms", "grace": "1ms", "min_age": "1ms", "limits": { "percent": 100 },
@@ -152,14 +209,16 @@ impl System {
         self.parts.sweeper(Ports::default(), &self.names, self.namespace.name(), &hasty).start()
     }
 
-    /// The sum of the exporter's series of this name, and with this text among their labels.
-    pub(crate) async fn figure(&self, name: &str, label: &str) -> Result<f64> {
+    /// The sum of the exporter's series of this name with these labels.
+    pub(crate) async fn figure(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
         let text = reqwest::get(format!("{}/metrics", self.exporter.url("metrics").await?)).await?.text().await?;
-        let is_meant = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
+        let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
+        let is_meant =
+            |line: &&str| line.starts_with(&format!("{name}{{")) && labels.iter().all(|label| line.contains(label));
         let values =
             text.lines().filter(is_meant).map(|line| Ok(line.rsplit_once(' ').context("no value")?.1.parse()?));
         let values: Vec<f64> = values.collect::<Result<_>>()?;
-        ensure!(!values.is_empty(), "the exporter has no {name} with {label}, so it does not know: {text}");
+        ensure!(!values.is_empty(), "the exporter has no {name} with {labels:?}, so it does not know: {text}");
         Ok(values.iter().sum())
     }
 
@@ -180,6 +239,13 @@ impl System {
         let body = json!({ "kind": "Cluster", "name": name, "spec": spec });
         let created = self.send("POST", "clusters", &body, 201).await?;
         Ok(format!("clusters/{}", created["id"].as_str().context("no id")?))
+    }
+
+    /// Creates a node pool, and returns the path that it has with a cluster and without one.
+    pub(crate) async fn create_node_pool(&self, cluster: &str, name: &str, spec: &Value) -> Result<String> {
+        let body = json!({ "kind": "NodePool", "name": name, "spec": spec });
+        let created = self.send("POST", &format!("{cluster}/nodepools"), &body, 201).await?;
+        Ok(format!("nodepools/{}", created["id"].as_str().context("no id")?))
     }
 
     /// Waits until all adapters are done with this generation of a resource.
@@ -205,6 +271,12 @@ impl System {
         let (_, id) = path.rsplit_once('/').context("no id in the path")?;
         let objects: Api<ConfigMap> = self.namespace.api().await?;
         Ok(objects.get_opt(&format!("{}-{id}", self.name(adapter))).await?)
+    }
+
+    /// The region in an adapter's object for a resource.
+    pub(crate) async fn region(&self, adapter: Adapter, path: &str) -> Result<Option<String>> {
+        let data = self.object(adapter, path).await?.and_then(|object| object.data);
+        Ok(data.and_then(|mut data| data.remove("region")))
     }
 }
 

@@ -59,9 +59,13 @@ impl System {
     async fn accounted(&self, kind: &Kind) -> Result<Vec<Value>> {
         let resources = self.list(&kind.plural, "").await?;
         let unreconciled = self.list(&kind.plural, "status.conditions.Reconciled='False'").await?;
-        let label = format!(r#"resource_type="{}""#, kind.name.to_lowercase());
-        let (counted, count) = (self.figure(UNRECONCILED, &label).await?, unreconciled.len());
-        ensure!(counted.to_string() == count.to_string(), "{label}: the exporter counts {counted}, the API {count}");
+        let counted = self.figure(UNRECONCILED, &[("resource_type", &kind.name.to_lowercase())]).await?;
+        let count = unreconciled.len();
+        ensure!(
+            counted.to_string() == count.to_string(),
+            "{}: the exporter counts {counted}, the API {count}",
+            kind.name
+        );
         let ids: BTreeSet<_> = unreconciled.iter().map(|resource| resource["id"].as_str()).collect();
         let stuck = if ids.is_empty() { Vec::new() } else { self.stuck().await? };
         let reported: BTreeSet<_> = stuck.iter().map(|item| item["id"].as_str()).collect();
