@@ -11,3 +11,4 @@ mod outages;
 mod permission;
 mod replicas;
 mod system;
+mod takeover;
