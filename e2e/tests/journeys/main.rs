@@ -4,6 +4,7 @@
 mod cluster;
 mod disowned;
 mod force_delete;
+mod hour;
 mod invariants;
 mod metrics;
 mod node_pools;
