@@ -11,5 +11,6 @@ mod node_pools;
 mod outages;
 mod permission;
 mod replicas;
+mod scale;
 mod system;
 mod takeover;
