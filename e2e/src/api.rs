@@ -1,48 +1,61 @@
-//! A fake of the HyperFleet API, for tests that need its answers without its database.
+//! The local API of one test, behind the rules of a proxy.
 //!
-//! In: resources that a test stores. Out: the answers of the real API to the requests of the adapter and of the
-//! sweeper: reading and listing resources, also those of all kinds by `resources`; sending and listing status
-//! reports; and force-deletions. [`Reception`] names the reports that it refuses, discards or drops. Tests inject
-//! faults with the rules of a proxy ([`Faults`]).
+//! In: resources, which a test writes into the API's tables with the ids and generations that it needs. Out: the
+//! answers of [`local_api`], served by the test's own process, and a record of all status reports. Fails: if no
+//! database server can be started. Tests inject answers that the API never gives with [`Faults`].
 //!
-//! The fake does not aggregate reports into a resource's conditions, finalize deletions, or authenticate. It
-//! searches by `id in ['…']` only, and refuses every other search, filter and order. Only the test, and a
-//! force-deletion, changes resources.
+//! Each API has a schema of its own in a database of the test's process: a database for each would take 7 MB, and three
+//! times as long to create.
 
-mod answer;
-mod endpoint;
-mod problem;
-mod query;
-mod statuses;
-mod store;
-
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::time::Duration;
+use std::str::FromStr as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Context;
-use axum::body::Body;
-use http::{Request, Response};
+use anyhow::Context as _;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use jiff::Timestamp;
+use local_api::changes::{Api, Target};
+use local_api::metrics::Metrics;
+use local_api::model::{BASE, Condition};
+use local_api::problem::Problem;
+use local_api::registry::{EntitySpec, Registry};
+use local_api::routes::router;
+use local_api::store;
 use serde_json::{Value, json};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio::sync::OnceCell;
+use tower::ServiceExt as _;
 
-use crate::await_condition;
 use crate::fault::{self, Backend, Faults, Server};
-pub use statuses::Reception;
-pub use store::Report;
-use store::Store;
+use crate::postgres::{self, Database};
 
-/// The path prefix of the API's resources.
-const BASE: &str = "/api/hyperfleet/v1";
+/// The most connections of one API. The server accepts 200, and dozens of tests may run at the same time.
+const CONNECTIONS: u32 = 4;
 
-/// A running fake API. Dropping it closes its connections.
-///
-/// Resources are named by their path below the API's base: `clusters/c1`, `clusters/c1/nodepools/n1`.
-pub struct FakeApi {
+/// The kinds of every API. Resources wait for two adapters: the journeys run the first one, and nobody the second, so
+/// that the API keeps a deleted resource until its test removes it.
+const ENTITIES: &str = r#"[
+  {"kind": "Cluster", "plural": "clusters", "required_adapters": ["journey", "absent"]},
+  {"kind": "NodePool", "plural": "nodepools", "parent_kind": "Cluster", "on_parent_delete": "cascade",
+   "required_adapters": ["journey", "absent"]}
+]"#;
+
+/// A running API. Dropping it closes its connections.
+pub struct LocalApi {
     server: Server,
-    store: Arc<Store>,
+    api: Api,
+    reports: Reports,
 }
 
-impl Deref for FakeApi {
+/// The bodies of all reports, by the id of the resource.
+type Reports = Arc<Mutex<BTreeMap<String, Vec<Value>>>>;
+
+impl Deref for LocalApi {
     type Target = Faults;
 
     fn deref(&self) -> &Faults {
@@ -50,12 +63,21 @@ impl Deref for FakeApi {
     }
 }
 
-impl FakeApi {
+impl LocalApi {
     /// Starts an API without resources, in the current runtime.
     pub async fn start() -> anyhow::Result<Self> {
-        let store = Arc::new(Store::default());
-        let server = Server::start(Api { store: store.clone() }, None).await?;
-        Ok(Self { server, store })
+        crate::init();
+        let specs: Vec<EntitySpec> = serde_json::from_str(ENTITIES)?;
+        let registry = Registry::new(&specs).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+        let api = Api {
+            pool: pool().await.context("failed to prepare the API's tables")?,
+            registry: Arc::new(registry),
+            clock: Arc::new(Timestamp::now),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let reports = Reports::default();
+        let backend = Recorder { router: router(api.clone()), reports: reports.clone() };
+        Ok(Self { server: Server::start(backend, None).await?, api, reports })
     }
 
     /// The base URL for an adapter's configuration, without a path.
@@ -64,107 +86,138 @@ impl FakeApi {
         format!("http://{}", self.server.address)
     }
 
-    /// Stores a live cluster, and returns its path.
-    pub fn put_cluster(&self, id: &str, generation: i64) -> String {
-        let path = format!("clusters/{id}");
-        self.put(&path, resource("Cluster", id, &path, generation));
-        path
+    /// Stores a live cluster, or gives an existing one this generation and undoes its deletion.
+    pub async fn put_cluster(&self, id: &str, generation: i64) -> anyhow::Result<()> {
+        self.put("Cluster", id, generation, &format!("{BASE}/clusters/{id}"), None).await
     }
 
-    /// Stores a live node pool of a cluster, and returns its path.
-    pub fn put_node_pool(&self, cluster: &str, id: &str, generation: i64) -> String {
-        let path = format!("clusters/{cluster}/nodepools/{id}");
-        let mut document = resource("NodePool", id, &path, generation);
-        let owner = json!({"id": cluster, "kind": "Cluster", "href": format!("{BASE}/clusters/{cluster}")});
-        document["owner_references"] = owner;
-        self.put(&path, document);
-        path
+    /// Stores a live node pool of a cluster, or gives an existing one this generation and undoes its deletion.
+    pub async fn put_node_pool(&self, cluster: &str, id: &str, generation: i64) -> anyhow::Result<()> {
+        self.put("NodePool", id, generation, &format!("{BASE}/clusters/{cluster}/nodepools/{id}"), Some(cluster)).await
     }
 
-    /// Stores a document at a path, replacing the former one.
-    pub fn put(&self, path: &str, document: Value) {
-        self.store.put(path, document);
-    }
-
-    /// Changes a document. The generation changes only if `change` changes it.
-    pub fn edit(&self, path: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<()> {
-        self.store.edit(path, change)
-    }
-
-    /// Marks a resource as deleted, as the API does on request: it stays readable, and its generation rises
-    /// by one.
-    pub fn mark_deleted(&self, path: &str) -> anyhow::Result<()> {
-        self.edit(path, |document| {
-            document["deleted_time"] = json!(jiff::Timestamp::now());
-            document["deleted_by"] = json!("test@example.com");
-            document["generation"] = json!(document["generation"].as_i64().unwrap_or_default() + 1);
-        })
-    }
-
-    /// Removes a resource and its reports, so that the API answers 404.
-    pub fn remove(&self, path: &str) {
-        self.store.remove(path);
-    }
-
-    /// Answers requests of this method and full path with a fixed status and JSON body, instead of the API's
-    /// answer.
-    pub fn respond(&self, method: &str, path: &str, status: u16, body: Value) {
-        self.store.respond(method, path, status, body);
-    }
-
-    /// Returns all status reports about a resource in the order of arrival, including those that were not
-    /// stored.
-    #[must_use]
-    pub fn reports(&self, path: &str) -> Vec<Report> {
-        self.store.reports(path)
-    }
-
-    /// Waits until a stored report about a resource satisfies the predicate, and returns the first such report.
-    pub async fn await_status(
+    /// Writes the row itself: the API chooses ids, and raises generations one by one. All rows have the same time of
+    /// creation, so that lists without an order have that of the ids.
+    async fn put(
         &self,
-        path: &str,
-        limit: Duration,
-        predicate: impl Fn(&Value) -> bool,
-    ) -> anyhow::Result<Value> {
-        await_condition(&format!("a matching report about {path}"), limit, async || {
-            let reports = self.reports(path);
-            let stored = reports.iter().filter(|report| report.reception == Reception::Stored);
-            let found = stored.map(|report| &report.body).find(|body| predicate(body)).cloned();
-            found.with_context(|| format!("{reports:?}"))
-        })
-        .await
+        kind: &str,
+        id: &str,
+        generation: i64,
+        href: &str,
+        cluster: Option<&str>,
+    ) -> anyhow::Result<()> {
+        sqlx::query(
+            "INSERT INTO resources (id, kind, name, href, generation, owner_id, owner_kind, owner_href,
+                                    spec, created_by, updated_by, created_time)
+             VALUES ($1, $2, $1, $3, $4, $5, $6, $7, '{}', 'test', 'test', '2026-01-01T00:00:00Z')
+             ON CONFLICT (id) DO UPDATE SET
+                 generation = excluded.generation, updated_time = now(), deleted_time = NULL, deleted_by = NULL",
+        )
+        .bind(id)
+        .bind(kind)
+        .bind(href)
+        .bind(i32::try_from(generation)?)
+        .bind(cluster)
+        .bind(cluster.map(|_| "Cluster"))
+        .bind(cluster.map(|cluster| format!("{BASE}/clusters/{cluster}")))
+        .execute(&self.api.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Stores the condition `Reconciled` of a resource as reports of this time about its generation would.
+    pub async fn put_reconciled(&self, id: &str, status: &str, time: Timestamp) -> anyhow::Result<()> {
+        let resource = self.api.get(&Target::of(id)).await.map_err(refused)?;
+        let condition = Condition {
+            kind: "Reconciled".to_owned(),
+            status: status.to_owned(),
+            reason: None,
+            message: None,
+            observed_generation: resource.generation,
+            created_time: time,
+            last_updated_time: time,
+            last_transition_time: time,
+        };
+        Ok(store::put_conditions(&mut *self.api.pool.acquire().await?, id, &[condition]).await?)
+    }
+
+    /// Requests the deletion of a resource, as DELETE does: the resource stays readable, and its generation rises by
+    /// one.
+    pub async fn delete(&self, id: &str) -> anyhow::Result<()> {
+        self.api.delete(&Target::of(id)).await.map_err(refused)?;
+        Ok(())
+    }
+
+    /// Removes a resource's row, as a database does that loses data: the API answers 404.
+    pub async fn remove(&self, id: &str) -> anyhow::Result<()> {
+        sqlx::query("DELETE FROM resources WHERE id = $1").bind(id).execute(&self.api.pool).await?;
+        Ok(())
+    }
+
+    /// Returns the bodies of all status reports about a resource, in the order of the API's answers. Includes reports
+    /// that the API did not store.
+    #[must_use]
+    pub fn reports(&self, id: &str) -> Vec<Value> {
+        // A panic of another test leaves the map consistent.
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned().unwrap_or_default()
     }
 }
 
-/// A resource as the API returns it right after its creation.
-fn resource(kind: &str, id: &str, path: &str, generation: i64) -> Value {
-    let now = jiff::Timestamp::now();
-    json!({
-        "id": id,
-        "kind": kind,
-        "name": id,
-        "href": format!("{BASE}/{path}"),
-        "spec": {},
-        "labels": {},
-        "generation": generation,
-        "created_time": now,
-        "updated_time": now,
-        "created_by": "test@example.com",
-        "updated_by": "test@example.com",
-        "status": {"conditions": []},
-    })
+fn refused(problem: Problem) -> anyhow::Error {
+    anyhow::anyhow!("the API refused: {problem:?}")
 }
 
-struct Api {
-    store: Arc<Store>,
+/// Connects to a new schema, and creates the API's tables in it.
+async fn pool() -> anyhow::Result<PgPool> {
+    static DATABASE: OnceCell<Database> = OnceCell::const_new();
+    let database = DATABASE.get_or_try_init(async || postgres::Server::shared().await?.database().await).await?;
+    let schema = crate::unique("api").replace('-', "_");
+    let options = PgConnectOptions::from_str(&database.url())?.options([("search_path", &schema)]);
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).connect_with(options).await?;
+    let mut connection = pool.acquire().await?;
+    sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&mut *connection).await?;
+    lifecycle_migrations::apply(&mut connection).await?;
+    Ok(pool)
 }
 
-impl Backend for Api {
+/// Records reports, and leaves the answers to the API.
+struct Recorder {
+    router: Router,
+    reports: Reports,
+}
+
+impl Backend for Recorder {
     async fn answer(&self, request: Request<Body>) -> anyhow::Result<Response<Body>> {
-        answer::answer(&self.store, request).await
+        let (parts, body) = request.into_parts();
+        let body = to_bytes(body, usize::MAX).await?;
+        let resource = parts.uri.path().strip_suffix("/statuses").and_then(|path| path.rsplit('/').next());
+        let reported = resource.filter(|_| parts.method == Method::PUT).map(str::to_owned);
+        let response = self.router.clone().oneshot(Request::from_parts(parts, Body::from(body.clone()))).await?;
+        if let Some(id) = reported {
+            let report = serde_json::from_slice(&body).unwrap_or_default();
+            self.reports.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().push(report);
+        }
+        Ok(response)
     }
 
     fn refusal(&self, status: u16, request: &fault::Request) -> Response<Body> {
-        problem::problem(status, "injected by the test", &request.path, &[])
+        let code = match status {
+            401 => "AUT-001",
+            403 => "AUZ-001",
+            429 => "LMT-001",
+            503 => "SVC-001",
+            _ => "INT-001",
+        };
+        let document = json!({
+            "status": status,
+            "detail": "injected by the test",
+            "instance": request.path,
+            "code": format!("HYPERFLEET-{code}"),
+        });
+        let mut response = Response::new(Body::from(document.to_string()));
+        // An invalid status is a mistake in the test; 500 makes the mistake visible.
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response
     }
 }

@@ -1,14 +1,14 @@
 //! The servers behind this workspace's tests, and the faults that tests inject between them and the programs.
 //!
 //! In: the programs that `./test --setup` installs. Out: a Kubernetes control plane ([`kube`]), a RabbitMQ
-//! broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and a fake of the HyperFleet API ([`api`]) on
-//! the loopback interface, the programs of this workspace as one system ([`parts`]), and proxies ([`fault`]) that refuse, delay or lose chosen requests to them. Fails:
-//! with the name of the server and the last lines of its log.
+//! broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and the local API ([`api`]) on the loopback
+//! interface, the programs of this workspace as one system ([`parts`]), and proxies ([`fault`]) that refuse,
+//! delay or lose chosen requests to them. Fails: with the name of the server and the last lines of its log.
 //!
 //! The first test process that needs the control plane, the broker or the database server starts it, and all
 //! other test processes share it; `src/run.rs` describes how, and how the servers end with the tests. Each
-//! test has its own [`TestNamespace`](kube::TestNamespace), [`Topic`](rabbitmq::Topic) and
-//! [`Database`](postgres::Database), so that all tests can run at the same time.
+//! test has its own [`TestNamespace`](kube::TestNamespace), [`Topic`](rabbitmq::Topic),
+//! [`LocalApi`](api::LocalApi) and [`Database`](postgres::Database), so that all tests can run at the same time.
 //!
 //! No function sleeps for a fixed time: [`await_condition`] waits until a condition is met.
 //!

@@ -1,9 +1,9 @@
 //! Measures a pass of the sweeper, and the deletion of 1,000 orphans, with a real API server.
 //!
-//! Run it with `cargo bench -p hyperfleet-sweeper --bench pass [-- --help]`. The control plane, a fake of the HyperFleet
-//! API and the sweeper's release binary share the machine. Time is what the sweeper logs; CPU time and memory come from
-//! the kernel; a pass through a proxy, which is not measured otherwise, counts the calls. `docs/performance.md` has the
-//! figures and the targets. The benchmark never fails because of slowness.
+//! Run it with `cargo bench -p hyperfleet-sweeper --bench pass [-- --help]`. The control plane, the local API, its
+//! database and the sweeper's release binary share the machine. Time is what the sweeper logs; CPU time and memory come
+//! from the kernel; a pass through a proxy, which is not measured otherwise, counts the calls. `docs/performance.md`
+//! has the figures and the targets. The benchmark never fails because of slowness.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::PostParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::await_condition;
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
@@ -63,7 +63,7 @@ async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let control_plane = ControlPlane::shared().await?;
     let namespace = control_plane.namespace().await?;
-    let bench = Bench { kinds: kinds(&control_plane).await?, api: FakeApi::start().await?, control_plane, namespace };
+    let bench = Bench { kinds: kinds(&control_plane).await?, api: LocalApi::start().await?, control_plane, namespace };
     let mut objects = 0;
     for wanted in [options.objects / 10, options.objects] {
         let started = Instant::now();
@@ -75,7 +75,7 @@ async fn main() -> anyhow::Result<()> {
     for (number, per_second) in [50, 1000].into_iter().enumerate() {
         let owners = ORPHANS / PER_OWNER;
         for owner in owners * number..owners * (number + 1) {
-            bench.api.remove(&format!("clusters/{}", id(owner)));
+            bench.api.remove(&id(owner)).await?;
         }
         bench.measure_deletion(&options.binary, per_second).await?;
     }
@@ -85,7 +85,7 @@ async fn main() -> anyhow::Result<()> {
 struct Bench {
     control_plane: ControlPlane,
     namespace: TestNamespace,
-    api: FakeApi,
+    api: LocalApi,
     kinds: Vec<ApiResource>,
 }
 
@@ -93,7 +93,7 @@ impl Bench {
     /// Creates API resources, and objects of 2 kB that name them.
     async fn create(&self, numbers: Range<usize>) -> anyhow::Result<()> {
         for owner in numbers.start / PER_OWNER..numbers.end.div_ceil(PER_OWNER) {
-            self.api.put_cluster(&id(owner), 1);
+            self.api.put_cluster(&id(owner), 1).await?;
         }
         let client = self.control_plane.client().await?;
         let params = PostParams { field_manager: Some("bench".to_owned()), ..PostParams::default() };

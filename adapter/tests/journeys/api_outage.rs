@@ -128,7 +128,7 @@ async fn api_outage_during_params_does_not_invalidate_the_message() -> Result<()
     let world = World::new().await?;
     let setup = world.adapter(with_a_param())?.with("inputs", json!({"http": {"listen": "127.0.0.1:0"}}));
     let adapter = setup.start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     world.api.inject(reads(), Fault::Status(503));
     let send = async || -> Result<u16> {
         let request = reqwest::Client::new().post(adapter.url("events").await?);

@@ -81,7 +81,7 @@ impl Change {
             Self::Creation => world.reconcile(cluster, 1).await,
             Self::Update => world.reconcile(cluster, 2).await,
             Self::Deletion => {
-                world.api.mark_deleted(&format!("clusters/{cluster}"))?;
+                world.api.delete(cluster).await?;
                 world.reconcile_again(cluster).await
             }
         }

@@ -40,7 +40,7 @@ async fn adapter_reconnects_after_a_restart_of_the_broker() -> Result<()> {
     let mut private = PrivateBroker::start().await?;
     let topic = private.broker().topic().await?;
     let adapter = world.adapter_at(private.broker(), &topic, task(SETTINGS))?.start().await?;
-    world.api.put_cluster("before", 1);
+    world.api.put_cluster("before", 1).await?;
     topic.publish(&Event::cluster("before", 1)).await?;
     world.report("before", 1).await?;
 
@@ -53,7 +53,7 @@ async fn adapter_reconnects_after_a_restart_of_the_broker() -> Result<()> {
     private.resume().await?;
     adapter.await_readiness(200).await?;
 
-    world.api.put_cluster("after", 1);
+    world.api.put_cluster("after", 1).await?;
     publish(private.broker(), topic.name(), &Event::cluster("after", 1)).await?;
     assert_eq!(world.report("after", 1).await?.status("Available"), "True");
     // No log line may contain the broker's password.
@@ -154,7 +154,7 @@ async fn invalid_message_is_dead_lettered_by_the_brokers_policy() -> Result<()> 
     assert_eq!(topic.take("dead", PATIENCE).await?.body, b"poison");
     // An event that fails for another reason than its message is acknowledged, not dead-lettered.
     world.kubernetes.inject(lifecycle_e2e::fault::When::any(), lifecycle_e2e::fault::Fault::Status(500));
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     topic.publish(&Event::cluster("c1", 1)).await?;
     assert_eq!(world.report("c1", 1).await?.status("Available"), "False");
     adapter.stop().await?;

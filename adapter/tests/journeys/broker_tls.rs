@@ -33,7 +33,7 @@ async fn event_arrives_over_tls_from_a_trusted_broker() -> Result<()> {
     let (world, mut private, tls, topic) = start().await?;
     let adapter =
         setup_with_authorities(&world, tls.certificate_authority(), &tls.broker(NAME), &topic)?.start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     topic.publish(&Event::cluster("c1", 1)).await?;
     assert_eq!(world.report("c1", 1).await?.statuses(), ["True", "True", "True", "False"]);
     assert_eq!(world.object("ConfigMap", "c1").await?["data"]["generation"], "1");

@@ -102,7 +102,7 @@ async fn custom_object_is_created_updated_and_deleted() -> Result<()> {
     let message = available["message"].as_str().unwrap_or_default();
     assert!(message.contains("spec.size"), "the report contains the server's message: {message}");
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     assert_eq!(world.reconcile_again("c1").await?.status("Finalized"), "True");
     assert!(gadgets.get_opt("c1").await?.is_none());
     definition.remove().await

@@ -29,7 +29,7 @@ const FAMILY: &str = r#"
 
 /// Marks the cluster as deleted in the API, which raises its generation, and reconciles it.
 async fn delete(world: &World, cluster: &str) -> Result<crate::world::Report> {
-    world.api.mark_deleted(&format!("clusters/{cluster}"))?;
+    world.api.delete(cluster).await?;
     world.reconcile_again(cluster).await
 }
 

@@ -161,7 +161,7 @@ async fn http_input_answers_503_with_retry_after_during_a_pause() -> Result<()> 
     };
     let answer = send().await?;
     assert_eq!((answer.status().as_u16(), answer.headers().contains_key("retry-after")), (503, true));
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     world.api.heal();
     adapter.await_readiness(200).await?;
     assert_eq!(send().await?.status(), 204);

@@ -51,7 +51,7 @@ async fn disowned_object_stays_unchanged_until_a_user_reclaims_it() -> Result<()
     assert!(managed["annotations"]["hyperfleet.io/ownership-proof"].is_string(), "{managed}");
     assert!(managed["ownerReferences"].is_array(), "{managed}");
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("child"), "disown OrphanGateHolds", "{report:?}");
     let finalized = report.condition("Finalized");
@@ -70,8 +70,8 @@ async fn disowned_object_stays_unchanged_until_a_user_reclaims_it() -> Result<()
     assert_eq!((report.outcome("child").as_str(), report.status("Finalized")), ("skip Disowned", "True"));
     let report = world.reconcile("c1", 5).await?;
     assert_eq!(report.outcome("child"), "skip Disowned");
-    world.api.put_cluster("c1", 9);
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.put_cluster("c1", 9).await?;
+    world.api.delete("c1").await?;
     assert_eq!(world.reconcile_again("c1").await?.outcome("child"), "skip Disowned");
     assert_eq!(child(&world).await?, disowned);
 
@@ -103,7 +103,7 @@ async fn orphan_gate_wins_over_the_delete_gate_with_a_warning() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(&both))?.start().await?;
     world.reconcile("c1", 1).await?;
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("child"), "disown OrphanGateHolds");
     assert!(!child(&world).await?.is_null());
@@ -146,7 +146,7 @@ async fn owner_that_waits_for_the_disowning_keeps_the_child() -> Result<()> {
     let _adapter = world.adapter(task(WAITING))?.start().await?;
     world.reconcile("c1", 1).await?;
     let owner = world.object("ConfigMap", "c1-parent").await?;
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
 
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("child"), "disown OrphanGateHolds");

@@ -47,7 +47,7 @@ async fn object_of_another_cluster_in_a_loose_selector_is_kept() -> Result<()> {
     world.reconcile("c1", 2).await?;
     assert_eq!(world.object("Secret", "c2-credentials").await?, other);
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     assert_eq!(world.reconcile_again("c1").await?.outcome("credentials"), "delete DeleteGateHolds");
     assert!(world.object("Secret", "c1-credentials").await?.is_null());
     assert_eq!(world.object("Secret", "c2-credentials").await?, other);

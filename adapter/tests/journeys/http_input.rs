@@ -47,7 +47,7 @@ async fn event_is_answered_after_its_pass() -> Result<()> {
     let world = World::new().await?;
     let adapter = start(&world).await?;
     let sender = Sender::to(&adapter).await?;
-    world.api.put_cluster("c1", 2);
+    world.api.put_cluster("c1", 2).await?;
 
     let answer = sender.structured(Event::cluster("c1", 1).to_bytes()?).await?;
     assert_eq!(answer.status(), 204);
@@ -94,7 +94,7 @@ async fn shutdown_answers_running_events_and_accepts_no_more() -> Result<()> {
     let mut adapter = start(&world).await?;
     let sender = Sender::to(&adapter).await?;
     let gate = world.kubernetes.hold(When::method("POST"));
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let (running, ended) = tokio::join!(sender.structured(Event::cluster("c1", 1).to_bytes()?), async {
         gate.reached().await;
         adapter.signal("TERM").await?;

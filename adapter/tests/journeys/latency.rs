@@ -20,7 +20,7 @@ async fn every_connection_has_nagles_algorithm_off() -> Result<()> {
         .adapter_at(&broker, &world.topic, task(SETTINGS))?
         .with("inputs", json!({"http": {"listen": "127.0.0.1:0"}}));
     let adapter = setup.start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let gate = world.kubernetes.hold(When::method("POST"));
     let client = reqwest::Client::new();
     let (events, metrics) = (adapter.url("events").await?, adapter.url("metrics").await?);

@@ -32,7 +32,7 @@ async fn metrics_of_dashboards_have_their_values() -> Result<()> {
     world.kubernetes.heal();
     world.topic.publish(&Event::cluster("nobody", 1)).await?;
     adapter.await_handled(4.0).await?;
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     world.reconcile_again("c1").await?;
     adapter.await_handled(5.0).await?;
 
@@ -82,7 +82,7 @@ async fn log_lines_are_json_and_carry_the_events_fields() -> Result<()> {
     let world = World::new().await?;
     let mut adapter = world.adapter(task(SETTINGS))?.start().await?;
     let event = Event::cluster("c1", 7).traced("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-    world.api.put_cluster("c1", 7);
+    world.api.put_cluster("c1", 7).await?;
     world.topic.publish(&event).await?;
     world.report("c1", 1).await?;
     world.kubernetes.inject(When::any(), Fault::Status(500));
@@ -163,7 +163,7 @@ fn password(world: &World) -> Result<String> {
 async fn trace_context_is_passed_from_the_event_to_the_api() -> Result<()> {
     let world = World::new().await?;
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     world.topic.publish(&Event::cluster("c1", 1).traced(&format!("00-{trace}-00f067aa0ba902b7-01"))).await?;
     world.report("c1", 1).await?;

@@ -22,7 +22,7 @@ async fn events_of_one_cluster_are_serial_and_block_no_other() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.start().await?;
     let gate = world.kubernetes.hold(reads_of("a").nth(1));
-    world.api.put_cluster("a", 3);
+    world.api.put_cluster("a", 3).await?;
     world.topic.publish(&Event::cluster("a", 1)).await?;
     gate.reached().await;
     for generation in [2, 3] {
@@ -64,7 +64,7 @@ async fn interleaved_events_end_at_each_clusters_last_generation() -> Result<()>
     let _adapter = world.adapter(task(SETTINGS))?.start().await?;
     let clusters: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
     for cluster in &clusters {
-        world.api.put_cluster(cluster, 8);
+        world.api.put_cluster(cluster, 8).await?;
     }
     for generation in 1..=8 {
         for cluster in &clusters {

@@ -52,7 +52,7 @@ async fn dependents_of_a_deleted_owner_are_garbage_collected() -> Result<()> {
     });
     assert_eq!(owner(&child), Some(&expected));
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     let mark = world.mark();
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("parent"), "delete DeleteGateHolds");
@@ -94,7 +94,7 @@ async fn dependents_in_a_deleted_namespace_are_deleted() -> Result<()> {
     let owners = children.get("c1-child").await?.metadata.owner_references.context("it has no owner")?;
     assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("Namespace", place.as_str()));
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     await_condition("Finalized", PATIENCE, async || {
         let report = world.reconcile_again("c1").await?;
         ensure!(report.status("Finalized") == "True", "{report:?}");

@@ -32,7 +32,7 @@ async fn replicas_share_the_events_and_create_everything_once() -> Result<()> {
     let mut uids = BTreeMap::new();
     for generation in [1, 2, 3] {
         for cluster in &clusters {
-            world.api.put_cluster(cluster, generation);
+            world.api.put_cluster(cluster, generation).await?;
             // Publish twice, so that both replicas probably handle the same event at the same time.
             for _ in 0..2 {
                 world.topic.publish(&Event::cluster(cluster, generation)).await?;
@@ -80,7 +80,7 @@ async fn slower_replica_accepts_the_object_of_the_faster_one() -> Result<()> {
     let _replicas = pair(&world, &task(&[SETTINGS, CREDENTIALS].concat())).await?;
     // Hold both creations, so that both replicas have read before either wrote: the second creation then fails.
     let gate = world.kubernetes.hold(When::method("POST").path_ends("/configmaps").first(2));
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     await_condition("both replicas before the creation", PATIENCE, async || {
         world.topic.publish(&Event::cluster("c1", 1)).await?;
         ensure!(world.kubernetes.count(&When::method("POST").path_ends("/configmaps")) == 2, "one of them yet");
@@ -133,7 +133,7 @@ async fn late_write_of_the_slower_replica_is_refused() -> Result<()> {
         Ok(())
     };
     // Events in the replica with the held event wait behind that one, so publish until the other replica gets one.
-    world.api.put_cluster("c1", 4);
+    world.api.put_cluster("c1", 4).await?;
     await_condition("the fourth generation", PATIENCE, async || {
         world.topic.publish(&Event::cluster("c1", 4)).await?;
         reported(4)

@@ -56,7 +56,7 @@ async fn interrupted(
         assert_eq!(report.status("Available"), "True", "{report:?}");
     }
     assert_eq!(versions(&world).await?.len(), 3);
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     world.kubernetes.inject(When::method(method).path_ends("/configmaps/c1-v2"), Fault::Status(500));
     let report = world.reconcile_again("c1").await?;
     world.kubernetes.heal();
@@ -167,7 +167,7 @@ async fn resources_with_equal_selectors_write_only_their_own_objects() -> Result
     let kept = world.object("ConfigMap", "right").await?;
     assert_eq!((&kept["metadata"]["uid"], &kept["data"]), (&right["metadata"]["uid"], &json!({"side": "right"})));
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     let report = world.reconcile_again("c1").await?;
     assert_eq!(report.outcome("left"), "delete DeleteGateHolds");
     assert!(world.object("ConfigMap", "left-2").await?.is_null());
@@ -207,7 +207,7 @@ async fn object_of_the_go_adapter_is_adopted_by_the_resource_of_its_name() -> Re
     assert_eq!(adopted["metadata"]["labels"]["hyperfleet.io/resource"], "right");
     assert_eq!(adopted["data"], json!({"side": "right"}), "the key that the manifest lacks is removed");
 
-    world.api.mark_deleted("clusters/c1")?;
+    world.api.delete("c1").await?;
     world.reconcile_again("c1").await?;
     let kept = world.object("ConfigMap", "stranger").await?;
     assert_eq!(kept["metadata"]["resourceVersion"], stranger["metadata"]["resourceVersion"]);

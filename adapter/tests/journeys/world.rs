@@ -1,11 +1,11 @@
-//! The servers around the adapter of one test: a namespace behind a proxy, the fake API, and an exchange.
+//! The servers around the adapter of one test: a namespace behind a proxy, the API, and an exchange.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Proxy, Request, When};
 use lifecycle_e2e::kube::TestNamespace;
 use lifecycle_e2e::rabbitmq::{Broker, Topic};
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) namespace: TestNamespace,
     /// The proxy of the API server, which records the adapter's requests and injects faults.
     pub(crate) kubernetes: Proxy,
-    pub(crate) api: FakeApi,
+    pub(crate) api: LocalApi,
     pub(crate) topic: Topic,
 }
 
@@ -36,7 +36,7 @@ impl World {
         let (namespace, kubernetes, api, topic) = tokio::try_join!(
             stack.control_plane.namespace(),
             stack.control_plane.proxy(),
-            FakeApi::start(),
+            LocalApi::start(),
             stack.broker.topic(),
         )?;
         // Declare the queue now, so that events published before the adapter starts are not lost.
@@ -73,7 +73,7 @@ impl World {
 
     /// Stores the cluster at this generation in the API, and publishes an event about it.
     pub(crate) async fn announce(&self, cluster: &str, generation: i64) -> Result<()> {
-        self.api.put_cluster(cluster, generation);
+        self.api.put_cluster(cluster, generation).await?;
         self.topic.publish(&Event::cluster(cluster, generation)).await
     }
 
@@ -100,8 +100,7 @@ impl World {
 
     /// Returns all status reports about a cluster, in the order of arrival.
     pub(crate) fn reports(&self, cluster: &str) -> Vec<Report> {
-        let reports = self.api.reports(&format!("clusters/{cluster}"));
-        reports.into_iter().map(|report| Report(report.body)).collect()
+        self.api.reports(cluster).into_iter().map(Report).collect()
     }
 
     /// Waits for the n-th report about a cluster.
@@ -148,7 +147,7 @@ pub(crate) fn writes() -> When {
     When::any().and(|request| request.method != "GET")
 }
 
-/// A status report as the fake API received it.
+/// A status report as the API received it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report(pub(crate) Value);
 

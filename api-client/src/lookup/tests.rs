@@ -1,6 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Fault, When};
 use proptest::prelude::*;
 use serde_json::json;
@@ -150,9 +150,11 @@ fn client(base_url: String) -> Client {
 
 #[tokio::test]
 async fn look_up_finds_resources_by_escaped_ids() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
-    api.put("clusters/c-1", json!({ "id": "c-1", "kind": "Cluster", "generation": 3 }));
-    api.respond("GET", "/api/hyperfleet/v1/clusters/listed", 404, json!({ "code": "HYPERFLEET-NTF-001" }));
+    let api = LocalApi::start().await?;
+    api.put_cluster("c-1", 3).await?;
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let body = json!({ "code": "HYPERFLEET-NTF-001" }).to_string();
+    api.inject(When::any().path_ends("/clusters/listed"), Fault::Answer { status: 404, headers, body });
     let client = client(api.url());
     let cases = [
         ("a resource", "c-1", "found"),

@@ -163,7 +163,7 @@ struct State {
     requests: Vec<Request>,
 }
 
-/// The rules and the record of one proxy or fake; clones share them.
+/// The rules and the record of one proxy or local API; clones share them.
 #[derive(Clone, Default)]
 pub struct Faults {
     state: Arc<Mutex<State>>,

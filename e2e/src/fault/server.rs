@@ -1,4 +1,4 @@
-//! The HTTP server of proxies and fakes, which applies the rules before its backend answers.
+//! The HTTP server of proxies and of the local API, which applies the rules before its backend answers.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::rules::{self, Fault, Faults};
 use super::stream::{Ending, Stream};
 
-/// The source of answers: an upstream or a fake.
+/// The source of answers: an upstream or the local API.
 pub(crate) trait Backend: Send + Sync + 'static {
     /// Answers a request. An error resets the client's connection.
     fn answer(&self, request: Request<Body>) -> impl Future<Output = anyhow::Result<Response<Body>>> + Send;

@@ -166,8 +166,8 @@ async fn cut_proxy_resets_connections_and_later_accepts_new_ones() -> anyhow::Re
 
 #[tokio::test]
 async fn plain_http_server_can_be_proxied() -> anyhow::Result<()> {
-    let api = lifecycle_e2e::api::FakeApi::start().await?;
-    api.put_cluster("c1", 1);
+    let api = lifecycle_e2e::api::LocalApi::start().await?;
+    api.put_cluster("c1", 1).await?;
     let proxy = Proxy::before_http(&api.url()).await?;
     proxy.inject(When::any().nth(2), Fault::Status(503));
     let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build()?;

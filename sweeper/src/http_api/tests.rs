@@ -9,7 +9,7 @@ use lifecycle_api_client::client::{CallError, Settings};
 use lifecycle_api_client::retry::RetryPolicy;
 use lifecycle_api_client::watch::{Outgoing, WatchAttempt};
 use lifecycle_e2e::PATIENCE;
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Fault, When};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use crate::connect;
 const UNLIMITED: Limits = Limits { rate: None, concurrent: 16 };
 
 /// Settings of a client that tries each call once, so that each fault meets one request.
-fn settings(api: &FakeApi) -> Settings {
+fn settings(api: &LocalApi) -> Settings {
     Settings {
         base_url: api.url(),
         version: "v1".to_owned(),
@@ -34,11 +34,11 @@ fn settings(api: &FakeApi) -> Settings {
     }
 }
 
-fn client(api: &FakeApi) -> Client {
+fn client(api: &LocalApi) -> Client {
     Client::new(settings(api)).unwrap()
 }
 
-fn http_api(api: &FakeApi) -> HttpApi {
+fn http_api(api: &LocalApi) -> HttpApi {
     HttpApi::new(client(api), UNLIMITED, ())
 }
 
@@ -63,15 +63,15 @@ fn problem(code: &str, path: &str) -> Fault {
 }
 
 /// Injects a fault into the next request.
-fn break_next(api: &FakeApi, fault: &Fault) {
+fn break_next(api: &LocalApi, fault: &Fault) {
     api.heal();
     api.inject(When::any().nth(1), fault.clone());
 }
 
 #[tokio::test]
 async fn answer_that_is_not_the_apis_own_is_unknown() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
-    api.put_cluster("here", 1);
+    let api = LocalApi::start().await?;
+    api.put_cluster("here", 1).await?;
     let hasty = Client::new(Settings { timeout: Duration::from_millis(50), ..settings(&api) })?;
     let (patient, hasty) = (http_api(&api), HttpApi::new(hasty, UNLIMITED, ()));
     let own_path = "/api/hyperfleet/v1/resources/gone";
@@ -126,8 +126,8 @@ async fn answer_that_is_not_the_apis_own_is_unknown() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn redirected_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
-    api.put_cluster("here", 1);
+    let api = LocalApi::start().await?;
+    api.put_cluster("here", 1).await?;
     let http_api = http_api(&api);
     let redirect = |query: &str| {
         let location = format!("/api/hyperfleet/v1/resources{query}");
@@ -148,7 +148,7 @@ async fn redirected_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result
 
 #[tokio::test]
 async fn cached_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
+    let api = LocalApi::start().await?;
     let http_api = http_api(&api);
     let cached = |status: u16, content_type: &str, body: Value| {
         let headers = vec![("content-type", content_type.to_owned()), ("age", "60".to_owned())];
@@ -171,7 +171,7 @@ async fn cached_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result<()>
 
 #[tokio::test]
 async fn each_request_tells_caches_to_ask_the_api() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
+    let api = LocalApi::start().await?;
     let config = ApiConfig {
         base_url: api.url(),
         version: String::new(),
@@ -226,7 +226,7 @@ fn list_is_read_only_if_it_is_complete() {
 
 #[tokio::test]
 async fn list_that_lacks_resources_of_its_total_is_an_error() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
+    let api = LocalApi::start().await?;
     let http_api = http_api(&api);
     let page = |ids: &[&str], total: usize| {
         let items: Vec<Value> = ids.iter().map(|id| json!({ "id": id, "generation": 1 })).collect();
@@ -288,13 +288,15 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (listed, single) = runtime.block_on(async {
-            let api = FakeApi::start().await?;
-            api.put_cluster("parent", 1);
+            let api = LocalApi::start().await?;
+            api.put_cluster("parent", 1).await?;
             for (id, (generation, variety)) in &living {
                 match variety {
-                    0 => drop(api.put_node_pool("parent", id, *generation)),
-                    1 => api.mark_deleted(&api.put_cluster(id, *generation))?,
-                    _ => drop(api.put_cluster(id, *generation)),
+                    0 => api.put_node_pool("parent", id, *generation).await?,
+                    _ => api.put_cluster(id, *generation).await?,
+                }
+                if *variety == 1 {
+                    api.delete(id).await?;
                 }
             }
             let ids: BTreeSet<&str> = living.keys().chain(&asked).map(String::as_str).collect();
@@ -342,7 +344,7 @@ impl WatchAttempt for Run<'_> {
 
 #[tokio::test]
 async fn calls_share_the_limit_of_concurrent_ones() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
+    let api = LocalApi::start().await?;
     let running = Running::default();
     let http_api = HttpApi::new(client(&api), Limits { rate: None, concurrent: 2 }, &running);
     let gate = api.hold(When::any());
@@ -361,7 +363,7 @@ async fn calls_share_the_limit_of_concurrent_ones() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn calls_share_the_rate_limit() -> anyhow::Result<()> {
-    let api = FakeApi::start().await?;
+    let api = LocalApi::start().await?;
     let hour = Duration::from_secs(3600);
     let http_api = HttpApi::new(client(&api), Limits { rate: Some((hour.as_secs_f64().recip(), 2)), ..UNLIMITED }, ());
     http_api.any().await.map_err(anyhow::Error::msg)?;

@@ -40,7 +40,7 @@ async fn api_that_lost_everything_is_held_until_a_person_approves_the_plan() -> 
     let mut sweeper = breaker(&world)?.run()?;
     sweeper.await_passes(1).await?;
     for id in &lost {
-        world.api.remove(&format!("clusters/{id}"));
+        world.api.remove(id).await?;
     }
     let plan = held_plan(&sweeper, 2).await?;
     let hold = sweeper.entries(|entry| entry["reason"] == "too_many_orphans").pop().context("the reason")?;
@@ -71,8 +71,8 @@ async fn approved_plan_that_grew_is_held_again() -> Result<()> {
     let world = World::new().await?;
     let lost = two_living(&world).await?;
     world.living("third").await?;
-    world.api.remove(&format!("clusters/{}", lost[0]));
-    world.api.remove(&format!("clusters/{}", lost[1]));
+    world.api.remove(&lost[0]).await?;
+    world.api.remove(&lost[1]).await?;
     let sweeper = breaker(&world)?.run()?;
     let plan = held_plan(&sweeper, 2).await?;
     world.orphan("grown").await?;
@@ -86,7 +86,7 @@ async fn api_without_any_resource_cannot_be_approved() -> Result<()> {
     let world = World::new().await?;
     let lost = two_living(&world).await?;
     for id in lost.iter().map(String::as_str).chain([CANARY]) {
-        world.api.remove(&format!("clusters/{id}"));
+        world.api.remove(id).await?;
     }
     let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
     sweeper.await_hold("no_resources").await?;
@@ -103,7 +103,7 @@ async fn api_restored_from_a_backup_is_held_until_it_has_caught_up() -> Result<(
     let generation = json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "5" } } });
     world.patch("one", &generation).await?;
     // The backup has an older generation of one cluster, and lacks the other, which was made later and lives.
-    world.api.remove(&format!("clusters/{missing}"));
+    world.api.remove(&missing).await?;
     let sweeper = world.sweeper()?.with("grace", "1ms").run()?;
     let hold = sweeper.await_hold("api_went_back").await?;
     ensure!(hold["message"].as_str().is_some_and(|text| text.contains(&old)), "{hold}");
@@ -118,8 +118,8 @@ async fn api_restored_from_a_backup_is_held_until_it_has_caught_up() -> Result<(
     world.assert_names(&["one", "other"]).await?;
 
     // The lost data are brought back.
-    world.api.put_cluster(&missing, 1);
-    world.api.put_cluster(&old, 5);
+    world.api.put_cluster(&missing, 1).await?;
+    world.api.put_cluster(&old, 5).await?;
     world.api.heal();
     sweeper.await_metric("held{reason=\"api_went_back\"} 0").await?;
     sweeper.await_passes(2).await?;
@@ -135,17 +135,17 @@ async fn database_that_is_restored_step_by_step_loses_no_object() -> Result<()> 
     let sweeper = breaker(&world)?.run()?;
     sweeper.await_passes(1).await?;
     for id in [&first, &second] {
-        world.api.remove(&format!("clusters/{id}"));
+        world.api.remove(id).await?;
     }
     held_plan(&sweeper, 2).await?;
     // The only orphan that is left would be within the limits.
-    world.api.put_cluster(&first, 1);
+    world.api.put_cluster(&first, 1).await?;
     sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"delete\"} 1").await?;
     let pass = sweeper.await_passes(2).await?;
     assert_eq!((&pass["due"], &pass["result"]), (&json!(1), &json!("held")), "{pass}");
     world.assert_names(&["one", "other", "third", "untouched"]).await?;
 
-    world.api.put_cluster(&second, 1);
+    world.api.put_cluster(&second, 1).await?;
     sweeper.await_metric("held{reason=\"too_many_orphans\"} 0").await?;
     world.assert_names(&["one", "other", "third", "untouched"]).await?;
     world.force_delete(&first).await?;

@@ -13,7 +13,7 @@ use crate::world::World;
 #[tokio::test(flavor = "multi_thread")]
 async fn cluster_scoped_orphan_is_shown_and_kept_unless_its_kind_is_allowed() -> Result<()> {
     let world = World::new().await?;
-    let gone = world.cluster(1);
+    let gone = world.cluster(1).await?;
     let client = world.control_plane.client().await?;
     let labels = json!({ "hyperfleet.io/adapter": world.adapter, "hyperfleet.io/resource-id": gone });
     let all = |group, version, kind| {

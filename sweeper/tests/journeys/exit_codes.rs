@@ -15,7 +15,7 @@ async fn api_that_proves_nothing_ends_plan_and_sweep_with_3() -> Result<()> {
     let world = World::new().await?;
     let id = world.living("object").await?;
     for id in [id.as_str(), CANARY] {
-        world.api.remove(&format!("clusters/{id}"));
+        world.api.remove(id).await?;
     }
     assert_eq!(code(&world.sweeper()?, "plan").await?, Some(3));
     assert_eq!(code(&world.sweeper()?, "sweep").await?, Some(3));

@@ -20,7 +20,7 @@ async fn namesake_that_was_made_in_between_stays() -> Result<()> {
         let gate = world.kubernetes.hold(world.request(moment, "object").first(1));
         let sweeper = world.sweeper()?.run()?;
         gate.reached().await;
-        let id = world.cluster(1);
+        let id = world.cluster(1).await?;
         let uid = world.replace("object", world.config_map("object", &id)).await?;
         gate.release();
         let outcome = if moment == "GET" { "kept" } else { "changed" };
@@ -60,7 +60,7 @@ async fn object_that_an_adapter_wrote_in_between_begins_anew() -> Result<()> {
     let sweeper = world.sweeper()?.run()?;
     gate.reached().await;
     // The cluster was made again, and its adapter has written the object.
-    world.api.put_cluster(&id, 2);
+    world.api.put_cluster(&id, 2).await?;
     world.patch("object", &json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "2" } } })).await?;
     gate.release();
     sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"kept\"} 1").await?;
@@ -88,7 +88,7 @@ async fn deletion_whose_answer_is_lost_counts_as_uncertain() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn orphan_without_a_valid_proof_stays_and_is_counted() -> Result<()> {
     let world = World::new().await?;
-    let (key, id) = ([7; 32], world.cluster(1));
+    let (key, id) = ([7; 32], world.cluster(1).await?);
     let claim = |name| Claim {
         adapter: &world.adapter,
         resource_id: &id,

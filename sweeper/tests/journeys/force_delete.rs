@@ -57,7 +57,7 @@ async fn cluster_that_comes_back_within_the_grace_keeps_its_objects() -> Result<
     let id = world.orphan("object").await?;
     let sweeper = world.sweeper()?.with("grace", "1h").run()?;
     sweeper.await_log("an orphan", |entry| entry["orphans"] == 1).await?;
-    world.api.put_cluster(&id, 1);
+    world.api.put_cluster(&id, 1).await?;
     sweeper.await_metric("oldest_orphan_age_seconds 0.0").await?;
     sweeper.await_metric("lasting_term 0").await?;
     let pass = sweeper.await_passes(1).await?;
@@ -68,7 +68,7 @@ async fn cluster_that_comes_back_within_the_grace_keeps_its_objects() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn deletion_waits_for_a_finalizer_without_asking_again() -> Result<()> {
     let world = World::new().await?;
-    let id = world.cluster(1);
+    let id = world.cluster(1).await?;
     let mut guarded = world.config_map("guarded", &id);
     guarded["metadata"]["finalizers"] = json!(["example.com/guard"]);
     world.create(guarded).await?;

@@ -13,7 +13,7 @@ use crate::world::World;
 async fn namespace_of_an_orphan_goes_after_the_last_disowned_object_in_it() -> Result<()> {
     let world = World::new().await?;
     world.living("living").await?;
-    let gone = world.cluster(1);
+    let gone = world.cluster(1).await?;
     let client = world.control_plane.client().await?;
     let (namespaces, name) = (Api::<Namespace>::all(client.clone()), unique("orphan"));
     let labels = json!({ "hyperfleet.io/adapter": world.adapter, "hyperfleet.io/resource-id": gone });
@@ -44,7 +44,7 @@ async fn namespace_of_an_orphan_goes_after_the_last_disowned_object_in_it() -> R
 #[tokio::test(flavor = "multi_thread")]
 async fn orphan_stays_while_the_object_of_a_living_cluster_names_it_as_owner() -> Result<()> {
     let world = World::new().await?;
-    let (lives, gone) = (world.cluster(1), world.cluster(1));
+    let (lives, gone) = (world.cluster(1).await?, world.cluster(1).await?);
     let uid = world.create(world.config_map("orphan", &gone)).await?;
     let owned = |name: &str, id: &str| {
         let mut manifest = world.config_map(name, id);

@@ -257,7 +257,7 @@ async fn late_deletion_of_a_paused_leader_spares_what_changed_since() -> Result<
     // The cluster comes back, and its adapter writes the object.
     let object = scene.world.objects.get(name).await?;
     let id = object.metadata.labels.unwrap_or_default().remove("hyperfleet.io/resource-id").context("the id")?;
-    scene.world.api.put_cluster(&id, 2);
+    scene.world.api.put_cluster(&id, 2).await?;
     scene.world.patch(name, &json!({ "metadata": { "annotations": { "hyperfleet.io/generation": "2" } } })).await?;
     scene.followers[0].await_message(BEGAN).await?;
     scene.gate.release();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
 use jiff::Timestamp;
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Fault, Request, When};
 use serde_json::{Value, json};
 
@@ -252,8 +252,8 @@ async fn wrong_base_url_keeps_every_object() -> Result<()> {
 async fn api_of_another_installation_is_held_by_the_default_limits() -> Result<()> {
     let world = World::new().await?;
     world.living("living").await?;
-    let other = FakeApi::start().await?;
-    other.put_cluster(CANARY, 1);
+    let other = LocalApi::start().await?;
+    other.put_cluster(CANARY, 1).await?;
     let setup = world.sweeper()?.with("grace", "1ms").with("limits", json!({}));
     let sweeper = setup.with("api.base_url", other.url()).run()?;
     sweeper.await_hold("too_many_orphans").await?;

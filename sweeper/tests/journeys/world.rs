@@ -1,4 +1,4 @@
-//! The servers around the sweepers of one test: a namespace behind a proxy, the fake API, and a Lease.
+//! The servers around the sweepers of one test: a namespace behind a proxy, the API, and a Lease.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Proxy, Request, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) namespace: TestNamespace,
     /// The proxy of the API server, which records the sweeper's requests and injects faults.
     pub(crate) kubernetes: Proxy,
-    pub(crate) api: FakeApi,
+    pub(crate) api: LocalApi,
     pub(crate) adapter: String,
     pub(crate) objects: Api<ConfigMap>,
     files: TempDir,
@@ -41,8 +41,8 @@ impl World {
     pub(crate) async fn new() -> Result<Self> {
         let control_plane = ControlPlane::shared().await?;
         let (namespace, kubernetes, api) =
-            tokio::try_join!(control_plane.namespace(), control_plane.proxy(), FakeApi::start())?;
-        api.put_cluster(CANARY, 1);
+            tokio::try_join!(control_plane.namespace(), control_plane.proxy(), LocalApi::start())?;
+        api.put_cluster(CANARY, 1).await?;
         let objects = namespace.api().await?;
         let world = Self {
             control_plane,
@@ -128,10 +128,10 @@ impl World {
     }
 
     /// Stores a cluster in the API, and returns its id.
-    pub(crate) fn cluster(&self, generation: i64) -> String {
+    pub(crate) async fn cluster(&self, generation: i64) -> Result<String> {
         let id = format!("{ID_PREFIX}0000-7000-8000-{:012x}", fastrand::u64(..1 << 48));
-        self.api.put_cluster(&id, generation);
-        id
+        self.api.put_cluster(&id, generation).await?;
+        Ok(id)
     }
 
     /// The manifest of a `ConfigMap` that the adapter made for generation 1 of a cluster.
@@ -150,7 +150,7 @@ impl World {
 
     /// Creates an object of a cluster that exists, and returns the cluster's id.
     pub(crate) async fn living(&self, name: &str) -> Result<String> {
-        let id = self.cluster(1);
+        let id = self.cluster(1).await?;
         self.create(self.config_map(name, &id)).await?;
         Ok(id)
     }
@@ -165,7 +165,7 @@ impl World {
     /// Force-deletes a cluster, as a person does whose cluster's deletion is stuck.
     pub(crate) async fn force_delete(&self, id: &str) -> Result<()> {
         lifecycle_e2e::init();
-        self.api.mark_deleted(&format!("clusters/{id}"))?;
+        self.api.delete(id).await?;
         let url = format!("{}/api/hyperfleet/v1/clusters/{id}/force-delete", self.api.url());
         let answer = reqwest::Client::new().post(url).json(&json!({ "reason": "stuck" })).send().await?;
         answer.error_for_status()?;

@@ -14,8 +14,8 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn event_has_the_bytes_and_properties_of_the_real_sentinel() -> anyhow::Result<()> {
     let world = World::start().await?;
     let queue = world.topic.subscribe("adapter").await?;
-    world.api.put_cluster("c1", 1);
-    world.api.put_node_pool("c1", "n1", 3);
+    world.api.put_cluster("c1", 1).await?;
+    world.api.put_node_pool("c1", "n1", 3).await?;
     let mut clusters = world.sentinel("clusters", "").await?;
     let mut node_pools = world.sentinel("nodepools", "").await?;
 
@@ -50,7 +50,7 @@ async fn resource_is_announced_after_its_age_and_then_in_every_poll() -> anyhow:
     {
         let world = World::start().await?;
         let queue = world.topic.subscribe("adapter").await?;
-        let path = world.put_cluster("c1", status)?;
+        world.put_cluster("c1", status).await?;
         let mut sentinel = world.sentinel("clusters", "").await?;
 
         for wait in [Duration::ZERO, age] {
@@ -67,9 +67,7 @@ async fn resource_is_announced_after_its_age_and_then_in_every_poll() -> anyhow:
         assert_eq!(sentinel.metric("hyperfleet_sentinel_pending_resources", &["resource_type=\"clusters\""]), "1");
 
         // The adapters report again, so the API renews the condition.
-        world.api.edit(&path, |document| {
-            document["status"]["conditions"][1]["last_updated_time"] = json!("2027-01-01T00:00:00Z")
-        })?;
+        world.put_cluster("c1", status).await?;
         assert_eq!(sentinel.poll().await?.chosen, 0, "{status}");
     }
     Ok(())
@@ -79,7 +77,7 @@ async fn resource_is_announced_after_its_age_and_then_in_every_poll() -> anyhow:
 async fn kind_without_the_condition_is_announced_in_every_poll() -> anyhow::Result<()> {
     let world = World::start().await?;
     let queue = world.topic.subscribe("adapter").await?;
-    world.api.put_cluster("c1", 2);
+    world.api.put_cluster("c1", 2).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     for polls in 1..=3 {
         assert_eq!(sentinel.poll().await?.routed, 1);
@@ -93,10 +91,11 @@ async fn kind_without_the_condition_is_announced_in_every_poll() -> anyhow::Resu
 async fn deleted_resource_is_announced_with_its_new_generation() -> anyhow::Result<()> {
     let world = World::start().await?;
     let queue = world.topic.subscribe("adapter").await?;
-    let path = world.put_cluster("c1", "True")?;
+    world.put_cluster("c1", "True").await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     assert_eq!(sentinel.poll().await?.chosen, 0);
-    world.api.mark_deleted(&path)?;
+    world.api.delete("c1").await?;
+    world.advance(60 * SECOND);
     assert_eq!(sentinel.poll().await?.routed, 1);
     assert_eq!(world.take(&queue).await?.1.data.get("generation"), Some(&json!(2)));
     Ok(())
@@ -108,7 +107,7 @@ async fn resources_of_all_pages_are_announced() -> anyhow::Result<()> {
     let queue = world.topic.subscribe("adapter").await?;
     let ids = ["c1", "c2", "c3", "c4", "c5"];
     for id in ids {
-        world.api.put_cluster(id, 1);
+        world.api.put_cluster(id, 1).await?;
     }
     let mut sentinel = world.sentinel("clusters", "").await?;
     assert_eq!(sentinel.poll().await?, Polled { resources: 5, chosen: 5, routed: 5, ..Polled::default() });
@@ -124,12 +123,7 @@ async fn resources_of_all_pages_are_announced() -> anyhow::Result<()> {
 #[tokio::test]
 async fn selector_is_sent_as_a_search_and_labels_the_metrics() -> anyhow::Result<()> {
     let world = World::start().await?;
-    world.api.respond(
-        "GET",
-        "/api/hyperfleet/v1/clusters",
-        200,
-        json!({"items": null, "total": 0, "page": 1, "size": 0}),
-    );
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel =
         world.sentinel("clusters", "resource_selector: [{label: zone, value: b}, {label: a, value: 1}]").await?;
     assert_eq!(sentinel.poll().await?, Polled::default());

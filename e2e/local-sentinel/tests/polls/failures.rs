@@ -15,7 +15,7 @@ const ROUTED: Polled = Polled { resources: 1, chosen: 1, routed: 1, unroutable: 
 async fn poll_after_an_outage_of_the_api_succeeds() -> anyhow::Result<()> {
     let world = World::start().await?;
     world.topic.subscribe("adapter").await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     let page = |body: &str| Fault::Answer { status: 200, headers: Vec::new(), body: body.to_owned() };
     let cases = [
@@ -48,7 +48,7 @@ async fn list_with_a_missing_page_counts_as_unread() -> anyhow::Result<()> {
     let world = World::start().await?;
     let queue = world.topic.subscribe("adapter").await?;
     for id in ["c1", "c2", "c3"] {
-        world.api.put_cluster(id, 1);
+        world.api.put_cluster(id, 1).await?;
     }
     let mut sentinel = world.sentinel("clusters", "").await?;
     world.api.inject(When::any().query_contains("page=2"), Fault::Status(500));
@@ -62,7 +62,7 @@ async fn events_are_published_again_after_a_restart_of_the_broker() -> anyhow::R
     let mut private = PrivateBroker::start().await?;
     let world = World::around(private.broker().clone()).await?;
     let queue = world.topic.subscribe("adapter").await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     assert_eq!(sentinel.poll().await?, ROUTED);
 
@@ -91,7 +91,7 @@ async fn poll_waits_only_once_for_a_silent_broker() -> anyhow::Result<()> {
     let world = World::around(broker.through(&proxy)?).await?;
     world.topic.subscribe("adapter").await?;
     for id in ["c1", "c2"] {
-        world.api.put_cluster(id, 1);
+        world.api.put_cluster(id, 1).await?;
     }
     let mut sentinel = world.sentinel("clusters", "").await?;
     proxy.mute();
@@ -102,7 +102,7 @@ async fn poll_waits_only_once_for_a_silent_broker() -> anyhow::Result<()> {
 #[tokio::test]
 async fn exchange_that_was_deleted_is_declared_again() -> anyhow::Result<()> {
     let world = World::start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     let connection = world.broker.connect().await?;
     let channel = connection.create_channel().await?;
@@ -119,7 +119,7 @@ async fn exchange_that_was_deleted_is_declared_again() -> anyhow::Result<()> {
 #[tokio::test]
 async fn event_that_reaches_no_queue_is_counted() -> anyhow::Result<()> {
     let world = World::start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     assert_eq!(sentinel.poll().await?, Polled { routed: 0, unroutable: 1, ..ROUTED });
     assert_eq!(sentinel.metric("hyperfleet_sentinel_broker_errors_total", &["unroutable"]), "1");
@@ -133,7 +133,7 @@ async fn event_that_reaches_no_queue_is_counted() -> anyhow::Result<()> {
 #[tokio::test]
 async fn stop_ends_a_poll_that_waits_for_the_api() -> anyhow::Result<()> {
     let world = World::start().await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut sentinel = world.sentinel("clusters", "").await?;
     let gate = world.api.hold(When::any());
     let stop = CancellationToken::new();

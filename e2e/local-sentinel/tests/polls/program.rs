@@ -64,7 +64,7 @@ impl Serving {
 async fn program_announces_resources_until_a_signal() -> anyhow::Result<()> {
     let world = World::start().await?;
     let queue = world.topic.subscribe("adapter").await?;
-    world.api.put_cluster("c1", 1);
+    world.api.put_cluster("c1", 1).await?;
     let mut serving = Serving::start(&world, "topic")?;
     assert_eq!(world.take(&queue).await?.1.kind, "com.redhat.hyperfleet.cluster.reconcile");
     serving.await_readiness(200, r#"{"checks":{"api":"ok","broker":"ok"},"status":"ok"}"#).await?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_e2e::api::FakeApi;
+use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::rabbitmq::{Broker, Message, Topic};
 use lifecycle_e2e::sentinel::Event;
 use lifecycle_e2e::{PATIENCE, init};
@@ -14,12 +14,11 @@ use local_sentinel::listing::ListingError;
 use local_sentinel::metrics::Metrics;
 use local_sentinel::run;
 use local_sentinel::sentinel::{Polled, Sentinel};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 /// An API, and an exchange on a broker.
 pub(crate) struct World {
-    pub(crate) api: FakeApi,
+    pub(crate) api: LocalApi,
     pub(crate) broker: Broker,
     pub(crate) topic: Topic,
     now: Arc<Mutex<Timestamp>>,
@@ -38,8 +37,10 @@ impl World {
 
     pub(crate) async fn around(broker: Broker) -> anyhow::Result<Self> {
         init();
-        let (api, topic) = (FakeApi::start().await?, broker.topic().await?);
-        Ok(Self { api, broker, topic, now: Arc::new(Mutex::new("2026-03-01T12:00:00Z".parse()?)) })
+        let (api, topic) = (LocalApi::start().await?, broker.topic().await?);
+        // Without a fraction, which the API's tables would cut.
+        let now = Timestamp::from_second(Timestamp::now().as_second())?;
+        Ok(Self { api, broker, topic, now: Arc::new(Mutex::new(now)) })
     }
 
     /// A configuration of this world; `more` has further keys as YAML.
@@ -68,16 +69,10 @@ impl World {
     }
 
     /// Stores a cluster whose condition `Reconciled` has this status and is as old as the clock.
-    pub(crate) fn put_cluster(&self, id: &str, status: &str) -> anyhow::Result<String> {
-        let path = self.api.put_cluster(id, 1);
+    pub(crate) async fn put_cluster(&self, id: &str, status: &str) -> anyhow::Result<()> {
+        self.api.put_cluster(id, 1).await?;
         let now = *self.now.lock().unwrap();
-        self.api.edit(&path, |document| {
-            document["status"]["conditions"] = json!([
-                {"type": "Available", "status": "True", "observed_generation": 1, "last_updated_time": now},
-                {"type": "Reconciled", "status": status, "observed_generation": 1, "last_updated_time": now},
-            ]);
-        })?;
-        Ok(path)
+        self.api.put_reconciled(id, status, now).await
     }
 
     /// Moves the clock of the Sentinels.
