@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_e2e::rabbitmq::{Broker, Depth};
+use lifecycle_e2e::sentinel::Event;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use local_sentinel::config::{Environment, Flags, parse};
 use local_sentinel::run;
@@ -71,7 +72,7 @@ impl Hours {
 async fn nothing_is_lost_while_an_adapter_is_down_for_an_hour() -> Result<()> {
     let system = System::without_sentinel(Servers::shared().await?).await?;
     let mut hours = Hours::start(&system).await?;
-    let (_first, mut second) = (system.adapter(Adapter::First)?, system.adapter(Adapter::Second)?);
+    let (first, mut second) = (system.adapter(Adapter::First)?, system.adapter(Adapter::Second)?);
     let mut clusters = Vec::new();
     for name in ["changing", "leaving", "steady"] {
         clusters.push(system.create_cluster(name, &json!({ "region": "north" })).await?);
@@ -97,10 +98,13 @@ async fn nothing_is_lost_while_an_adapter_is_down_for_an_hour() -> Result<()> {
     let left = waiting(&system, Adapter::Second).await?.ready;
     let untouched = system.object(Adapter::Second, steady).await?.context("no object")?.metadata.resource_version;
 
-    system.send("PATCH", changing, &json!({ "spec": { "region": "south" } }), 200).await?;
+    system.send("PATCH", changing, &json!({ "spec": { "region": "west" } }), 200).await?;
     system.send("DELETE", leaving, &Value::Null, 202).await?;
     let mut sent: BTreeMap<usize, usize> = BTreeMap::new();
     for poll in 0..POLLS_OF_AN_HOUR {
+        if poll == POLLS_OF_AN_HOUR / 2 {
+            system.send("PATCH", changing, &json!({ "spec": { "region": "south" } }), 200).await?;
+        }
         let polled = hours.poll().await?;
         ensure!(polled.routed == polled.chosen, "{polled:?}");
         *sent.entry(polled.chosen).or_default() += 1;
@@ -122,12 +126,17 @@ async fn nothing_is_lost_while_an_adapter_is_down_for_an_hour() -> Result<()> {
     .await?;
 
     let second = system.adapter(Adapter::Second)?;
-    system.await_reconciled(changing, 2).await?;
+    system.await_reconciled(changing, 3).await?;
     hours
         .await_condition("the deleted cluster to go", async || {
             system.send("GET", leaving, &Value::Null, 404).await.map(drop)
         })
         .await?;
+    // The broker delivers an event again that is older than the change.
+    let (_, id) = changing.rsplit_once('/').context("no id in the path")?;
+    system.topic.publish(&Event::cluster(id, 2)).await?;
+    let is_stale = |entry: &Value| entry["reason"] == "the event is about generation 2, and generation 3 is live";
+    first.await_log("that the event is stale", is_stale).await?;
     await_condition("the queue to be empty", PATIENCE, async || {
         let queue = waiting(&system, Adapter::Second).await?;
         ensure!(queue == Depth { ready: 0, consumers: 1 }, "{queue:?}");
@@ -146,7 +155,7 @@ async fn nothing_is_lost_while_an_adapter_is_down_for_an_hour() -> Result<()> {
     ensure!(system.object(Adapter::Second, leaving).await?.is_none(), "the object of the deleted cluster is there");
     let statuses = system.send("GET", &format!("{changing}/statuses"), &Value::Null, 200).await?;
     for status in statuses["items"].as_array().context("no statuses")? {
-        ensure!(status["observed_generation"] == 2, "an old event is reported last: {status}");
+        ensure!(status["observed_generation"] == 3, "an old event is reported last: {status}");
     }
 
     // Back at the time of the others, the Sentinel is content.
