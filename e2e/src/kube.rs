@@ -85,6 +85,12 @@ impl ControlPlane {
         self.access.client().await
     }
 
+    /// The API server's own metrics, in Prometheus' text format.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        let request = http::Request::get("/metrics").body(Vec::new())?;
+        self.client().await?.request_text(request).await.context("the API server does not tell its metrics")
+    }
+
     /// The API server's address, `https://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> &str {

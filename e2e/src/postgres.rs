@@ -63,7 +63,7 @@ impl Server {
     }
 
     async fn execute(&self, database: &str, sql: &str) -> anyhow::Result<()> {
-        start::psql(&format!("{}/{database}", self.url), sql).await
+        start::psql(&format!("{}/{database}", self.url), sql).await.map(drop)
     }
 }
 
@@ -89,6 +89,11 @@ impl Database {
     /// Executes SQL statements; stops at the first that fails.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         self.server.execute(&self.name, sql).await
+    }
+
+    /// Executes a query. Returns a line for each row, with `|` between the columns.
+    pub async fn query(&self, sql: &str) -> anyhow::Result<String> {
+        start::psql(&self.url(), sql).await
     }
 
     /// Starts a proxy for the server; clients connect to the database with [`Database::through`].

@@ -56,7 +56,9 @@ pub(super) async fn run(instance: &mut Instance, port: u16, more: &[&str]) -> an
 
     let server = Server { url: format!("postgres://postgres@127.0.0.1:{port}") };
     instance
-        .await_start("PostgreSQL to answer", async || psql(&format!("{}/postgres", server.url), "SELECT 1").await)
+        .await_start("PostgreSQL to answer", async || {
+            psql(&format!("{}/postgres", server.url), "SELECT 1").await.map(drop)
+        })
         .await?;
     Ok(server)
 }
@@ -81,16 +83,17 @@ fn make(instance: &Instance, maker: &str, arguments: &[&str]) -> anyhow::Result<
     Ok(())
 }
 
-/// Executes SQL statements with `psql`.
-pub(super) async fn psql(url: &str, sql: &str) -> anyhow::Result<()> {
+/// Executes SQL statements with `psql`. Returns a line for each row of a result, with `|` between the columns.
+pub(super) async fn psql(url: &str, sql: &str) -> anyhow::Result<String> {
     let output = tokio::process::Command::new(program(&programs()?, "psql"))
-        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", url, "--command", sql])
+        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1"])
+        .args(["--dbname", url, "--command", sql])
         .stdin(Stdio::null())
         .output()
         .await
         .context("failed to run psql")?;
     ensure!(output.status.success(), "psql failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn program(programs: &Path, name: &str) -> String {

@@ -29,6 +29,8 @@ enum Command {
         /// The story.
         story: Story,
     },
+    /// Measures a fleet in a system of its own: each part's share from POST to Reconciled, and the cost of an event.
+    Bench(Bench),
 }
 
 /// What to do.
@@ -38,6 +40,8 @@ pub enum Invocation {
     Up(Up),
     /// Play a story.
     Demo(Story),
+    /// Measure a fleet.
+    Bench(Bench),
 }
 
 /// How to start the system.
@@ -55,6 +59,23 @@ pub struct Up {
     /// Creates no cluster.
     #[arg(long)]
     pub no_demo: bool,
+}
+
+/// How to measure a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Bench {
+    /// How many clusters there are.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub clusters: u32,
+    /// How often the Sentinel looks, and how soon it announces a resource again.
+    #[arg(long, value_enum, default_value_t = Pace::Production)]
+    pub cadence: Pace,
+    /// How many seconds to measure the reconciled fleet: first without events, then again with one for each cluster.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steady: u64,
+    /// Installs and builds nothing first: every program is there already.
+    #[arg(long)]
+    pub no_build: bool,
 }
 
 /// How often the Sentinel looks at resources.
@@ -107,6 +128,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Option<Pa
     let invocation = match arguments.command {
         None => Invocation::Up(arguments.up),
         Some(Command::Demo { story }) => Invocation::Demo(story),
+        Some(Command::Bench(bench)) => Invocation::Bench(bench),
     };
     Ok((arguments.directory, invocation))
 }
@@ -125,7 +147,10 @@ mod tests {
     #[test]
     fn no_command_starts_the_system() {
         let up = Up { cadence: Pace::Production, no_build: true, node: true, no_demo: false };
-        let cases: [(&[&str], Option<Invocation>); 4] = [
+        let bench = Bench { clusters: 5, cadence: Pace::Production, steady: 60, no_build: false };
+        let cases: [(&[&str], Option<Invocation>); 6] = [
+            (&["stack", "bench", "--clusters", "5"], Some(Invocation::Bench(bench))),
+            (&["stack", "bench", "--clusters", "0"], None),
             (&["stack", "--cadence", "production", "--no-build", "--node"], Some(Invocation::Up(up))),
             (&["stack", "demo", "force-delete"], Some(Invocation::Demo(Story::ForceDelete))),
             (&["stack", "--no-build", "demo", "stuck"], None),

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use crate::args::Invocation;
 use crate::place::Place;
-use crate::{demo, prepare, up};
+use crate::{bench, demo, prepare, up};
 
 /// Runs a command. `directory` is that of the stack.
 ///
@@ -19,16 +19,17 @@ use crate::{demo, prepare, up};
 pub fn run(directory: Option<PathBuf>, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     lifecycle_e2e::init();
     let place = directory.map_or_else(Place::of_this_checkout, Place::at)?;
-    if let Invocation::Up(options) = invocation
-        && !options.no_build
-    {
-        prepare::prepare(options.node)?;
+    match invocation {
+        Invocation::Up(options) if !options.no_build => prepare::prepare(options.node)?,
+        Invocation::Bench(options) if !options.no_build => prepare::prepare(false)?,
+        _ => {}
     }
     // One thread only: a part ends when the thread that started it does (see `part`).
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     runtime.block_on(async {
         match invocation {
             Invocation::Up(options) => up::up(&place, options).await,
+            Invocation::Bench(options) => bench::bench(&place, options).await,
             Invocation::Demo(story) => demo::play(&place.running()?, *story).await,
         }
     })?;

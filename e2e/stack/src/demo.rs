@@ -3,7 +3,6 @@
 //! In: the addresses of the stack, and a story. Out: what happens to a cluster, line by line, and what to look at. Fails: if
 //! a request fails, or if what the story tells does not happen in time.
 
-mod api;
 mod observation;
 mod scene;
 mod stories;

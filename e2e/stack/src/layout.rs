@@ -26,6 +26,10 @@ pub(crate) type Task = (&'static str, &'static str);
 pub(crate) const TASKS: [Task; 2] =
     [(FOUNDATION, include_str!("tasks/foundation.yaml")), (PROVISIONER, include_str!("tasks/provisioner.yaml"))];
 
+/// The adapters of measurements: the second one waits for the first one's report.
+pub(crate) const FLEET: [Task; 2] =
+    [("first", include_str!("tasks/fleet.yaml")), ("second", include_str!("tasks/fleet.yaml"))];
+
 /// What differs between systems.
 pub(crate) struct Design {
     /// How often the Sentinel looks.

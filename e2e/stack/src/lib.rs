@@ -6,7 +6,9 @@
 //! `system` starts the servers by [`lifecycle_e2e`], which also ends them if this process is killed, and the programs of
 //! this workspace by `part`. What `demo` needs to find them is in a file (`place`).
 
+mod api;
 pub mod args;
+mod bench;
 pub mod commands;
 mod demo;
 mod fake_kubelet;
@@ -15,6 +17,7 @@ mod part;
 mod place;
 mod prepare;
 mod prometheus;
+mod series;
 mod system;
 mod terminal;
 mod up;

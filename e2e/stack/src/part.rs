@@ -104,6 +104,11 @@ impl Part {
         Ok(())
     }
 
+    /// The process id, while the part runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// What the part is.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use lifecycle_e2e::kube::ControlPlane;
 use lifecycle_e2e::parts::Parts;
-use lifecycle_e2e::postgres::Server;
+use lifecycle_e2e::postgres::{Database, Server};
 use lifecycle_e2e::rabbitmq::Broker;
 use lifecycle_e2e::{free_port, keep_servers_in, stop_servers};
 use lifecycle_service::shutdown;
@@ -30,6 +30,13 @@ const TOPICS: &str = "stack";
 pub(crate) struct System {
     pub(crate) running: Running,
     pub(crate) client: kube::Client,
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) broker: Broker,
+    pub(crate) database: Database,
+    /// The topic of the events about clusters.
+    pub(crate) topic: String,
+    /// The process ids of the parts, by their names; a part that ends gets another one.
+    pub(crate) processes: Vec<(String, u32)>,
 }
 
 /// Starts a system, does the work, and returns after everything has stopped: at the work's end, or at a signal.
@@ -114,7 +121,9 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
     }
     claim.publish(&running)?;
     say(&format!("Everything is up after {:.1} s.\n", begin.elapsed().as_secs_f32()));
-    Ok(System { running, client })
+    let processes = started.iter().filter_map(|part| Some((part.plan().name.clone(), part.id()?))).collect();
+    let topic = parts.topic(layout::CLUSTERS);
+    Ok(System { running, client, control_plane, broker, database, topic, processes })
 }
 
 fn up_line(name: &str, address: &str) {

@@ -1,4 +1,5 @@
-//! The program as its users meet it: the system comes up, every story comes true, and Control-C leaves nothing behind.
+//! The program as its users meet it: the system comes up, every story comes true, a fleet is measured, and nothing is left
+//! behind.
 
 use std::fs;
 use std::path::Path;
@@ -18,9 +19,7 @@ const STORIES: [&str; 6] = ["delete", "force-delete", "stuck", "disown", "histor
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
-    let home = TempDir::new()?;
-    // The database server runs as another user.
-    fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let home = home()?;
     let directory = home.path().join("stack");
     let path = directory.to_str().context("the directory is no text")?;
     let arguments = ["--no-build", "--directory", path];
@@ -44,24 +43,52 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
     stack.signal("INT").await?;
     let status = stack.exit().await?;
     ensure!(status.code() == Some(0), "{status}");
-    let left = processes_of(&directory)?;
-    ensure!(left.is_empty(), "processes are left: {left:?}");
-    for server in fs::read_dir(directory.join("servers"))? {
-        let data = server?.path().join("data");
-        ensure!(!data.exists(), "{} is left", data.display());
-    }
+    ensure_nothing_is_left(&directory)?;
     let none = run(&["demo", "create", "--directory", path]).await;
     ensure!(none.is_err_and(|error| error.to_string().contains("no stack runs")), "a story without a stack");
     Ok(())
 }
 
-/// Runs the program to its end.
-async fn run(arguments: &[&str]) -> Result<()> {
+#[tokio::test(flavor = "multi_thread")]
+async fn bench_measures_a_small_fleet_and_leaves_nothing_behind() -> Result<()> {
+    let home = home()?;
+    let directory = home.path().join("stack");
+    let path = directory.to_str().context("the directory is no text")?;
+    let few = ["bench", "--clusters", "5", "--cadence", "fast", "--steady", "2"];
+    let told = run(&[&few[..], &["--no-build", "--directory", path]].concat()).await?;
+    for part in ["first", "second", "sentinel", "api", "postgres", "rabbitmq", "kube-apiserver", "etcd"] {
+        ensure!(told.lines().any(|line| line.starts_with(part)), "{part} is missing in {told}");
+    }
+    for expected in ["5 clusters, 2 adapters", "(0 failed)", "The next bottleneck is", "What 100000 clusters need"] {
+        ensure!(told.contains(expected), "{expected} is missing in {told}");
+    }
+    ensure_nothing_is_left(&directory)
+}
+
+/// A temporary directory that the database server's user can enter.
+fn home() -> Result<TempDir> {
+    let home = TempDir::new()?;
+    fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(home)
+}
+
+fn ensure_nothing_is_left(directory: &Path) -> Result<()> {
+    let left = processes_of(directory)?;
+    ensure!(left.is_empty(), "processes are left: {left:?}");
+    for server in fs::read_dir(directory.join("servers"))? {
+        let data = server?.path().join("data");
+        ensure!(!data.exists(), "{} is left", data.display());
+    }
+    Ok(())
+}
+
+/// Runs the program to its end. Returns what it told.
+async fn run(arguments: &[&str]) -> Result<String> {
     let output = Command::new(program("stack")?).args(arguments).kill_on_drop(true).output();
     let output = timeout(LIMIT, output).await.context("it does not end")??;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ensure!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
-    Ok(())
+    Ok(text(&output.stdout))
 }
 
 /// The command lines of the processes that name the directory.

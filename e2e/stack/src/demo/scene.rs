@@ -14,9 +14,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt as _};
 use tokio::time::sleep;
 
-use super::api::{Api, Cluster};
 use super::observation::{ClusterState, Kind, ObjectState, Observation, adapters, changes};
+use crate::api::{Api, Cluster};
 use crate::place::Running;
+use crate::series::Series;
 use crate::terminal::{say, step};
 
 /// How long a story waits for what it tells. The sweeper's passes and the exporter's threshold are within half a minute.
@@ -142,22 +143,6 @@ impl Scene {
         let found = self.running.metrics.iter().find(|(known, _)| known == part);
         let (_, url) = found.with_context(|| format!("the stack has no {part}"))?;
         let text = reqwest::get(url).await.with_context(|| format!("{part} does not answer"))?.text().await?;
-        Ok(text.lines().filter_map(|line| Series::read(line, metric)).collect())
-    }
-}
-
-/// One series of a metric.
-pub(super) struct Series {
-    /// The labels, as the part exports them.
-    pub(super) labels: String,
-    pub(super) value: f64,
-}
-
-impl Series {
-    fn read(line: &str, metric: &str) -> Option<Self> {
-        let (labels, value) = line.strip_prefix(metric)?.rsplit_once(' ')?;
-        let is_this = labels.is_empty() || labels.starts_with('{');
-        is_this.then_some(())?;
-        Some(Self { labels: labels.to_owned(), value: value.parse().ok()? })
+        Ok(Series::all(&text, metric).collect())
     }
 }

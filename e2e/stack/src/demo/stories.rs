@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::api::Cluster;
 use super::observation::{Kind, Observation};
 use super::scene::Scene;
+use crate::api::Cluster;
 use crate::layout::{FOUNDATION, PROVISIONER};
 
 const WAITING_ON: &str = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
