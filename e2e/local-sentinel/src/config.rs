@@ -3,8 +3,9 @@
 //! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
 //! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default.
 //!
-//! The keys are those of the real Sentinel's file, and `broker` of its broker's file, so that one file is enough. No
-//! diagnostic quotes a line of the file, because the broker's URL may hold a password.
+//! The keys are those of the real Sentinel's file, and `broker` of its broker's file. Both can be in one file; if
+//! `BROKER_CONFIG_FILE` names a file, `broker` is read there. No diagnostic quotes a line of a file, because the broker's
+//! URL may hold a password.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,9 +18,10 @@ use lapin::types::ShortString;
 use lapin::uri::AMQPUri;
 use lifecycle_api_client::TokenSettings;
 use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
 use lifecycle_config::document::Document;
 use lifecycle_config::settings as merge;
+use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
 use lifecycle_service::settings as service;
 use serde_json::Value;
@@ -32,8 +34,8 @@ pub mod spec;
 pub use lifecycle_config::settings::{Environment, Flags};
 
 use crate::decision::MaxAges;
-use settings::{FILE, SENTINEL};
-use spec::SentinelSpec;
+use settings::{BROKER, BROKER_FILE, FILE, SENTINEL};
+use spec::{BrokerFileSpec, SentinelSpec};
 
 /// The configuration with every default applied.
 #[derive(Debug, Clone)]
@@ -150,16 +152,24 @@ impl ExchangeType {
     }
 }
 
-/// Reads and loads the configuration file; without a path it loads flags and variables alone.
+/// Reads and loads the configuration file, and the broker's file if there is one; without a path it loads flags and
+/// variables alone.
 ///
 /// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
+/// Returns every diagnostic, also if a file cannot be read. Mistakes of the broker's file come first.
 pub fn load(
     path: Option<&Path>,
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
-    service::load(&FILE, path, "no configuration file", |file, text| parse(file, text, environment, flags))
+    let (apart, mut warnings) = match broker_file(environment, flags)? {
+        Some((broker, warnings)) => (Some(broker), warnings),
+        None => (None, Diagnostics::default()),
+    };
+    let parse = |file: &str, text: &str| parse_beside(apart, file, text, environment, flags);
+    let (config, found) = service::load(&FILE, path, "no configuration file", parse)?;
+    warnings.extend(found);
+    Ok((config, warnings))
 }
 
 /// Loads a configuration from the file's text. Returns warnings beside the configuration.
@@ -172,9 +182,34 @@ pub fn parse(
     environment: &Environment,
     flags: &Flags,
 ) -> Result<(Config, Diagnostics), Diagnostics> {
+    parse_beside(None, file, text, environment, flags)
+}
+
+/// Loads a configuration beside the broker of a file of its own.
+fn parse_beside(
+    apart: Option<BrokerConfig>,
+    file: &str,
+    text: &str,
+    environment: &Environment,
+    flags: &Flags,
+) -> Result<(Config, Diagnostics), Diagnostics> {
     // Go's configuration library reads keys in any case.
     let document = Document::parse_secret(file, text)?.with_lower_case_keys();
-    merge::load(&SENTINEL, &schema(), document, environment, flags, resolve::resolve)
+    merge::load(&SENTINEL, &schema(), document, environment, flags, |spec, resolver| {
+        resolve::resolve(spec, resolver, apart)
+    })
+}
+
+/// Loads the broker's file; `None` if no variable names one.
+fn broker_file(environment: &Environment, flags: &Flags) -> Result<Option<(BrokerConfig, Diagnostics)>, Diagnostics> {
+    let Some(name) = environment.get(BROKER_FILE).filter(|name| !name.is_empty()) else { return Ok(None) };
+    let text = files::read_text(Path::new(name), files::CONFIGURATION).map_err(|error| {
+        let help = format!("name a readable file by {BROKER_FILE}");
+        Diagnostics::from(Diagnostic::unreadable(name, &error, Some(help)))
+    })?;
+    let document = Document::parse_secret(name, &text)?.with_lower_case_keys();
+    let schema = schema_of::<BrokerFileSpec>();
+    merge::load(&BROKER, &schema, document, environment, flags, resolve::broker_file).map(Some)
 }
 
 /// Returns the JSON Schema of the file.

@@ -8,12 +8,14 @@ use lapin::types::ShortString;
 use lapin::uri::AMQPUri;
 use lifecycle_api_client::TokenSettings;
 use lifecycle_api_client::url::segment;
-use lifecycle_config::settings::Resolver;
+use lifecycle_config::duration::{Units, parse_nanoseconds};
+use lifecycle_config::settings::{Resolver, Source};
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings::{health_listen, log, metrics_listen};
 
-use super::default_rule::{is_default_rule, is_usual_content};
-use super::spec::{ApiSpec, BrokerSpec, LabelSpec, SentinelSpec};
+use super::default_rule::{is_usual_content, written_ages};
+use super::settings::BROKER_FILE;
+use super::spec::{ApiSpec, BrokerFileSpec, BrokerSpec, LabelSpec, SentinelSpec};
 use super::{ApiConfig, BrokerConfig, BrokerUrl, Config, ExchangeType};
 use crate::decision::MaxAges;
 use crate::listing::LARGEST_PAGE;
@@ -26,8 +28,9 @@ const PAGE_SIZE: u16 = 20;
 const HEARTBEAT_SECONDS: u16 = 10;
 const TOKEN_CACHE: Duration = Duration::from_secs(30);
 
-/// Checks the values and applies the defaults; `None` without a usable topic and a usable URL of the broker.
-pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>) -> Option<Config> {
+/// Checks the values and applies the defaults; `None` without a usable topic and a usable URL of the broker. `apart` is
+/// the broker of a file of its own.
+pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>, apart: Option<BrokerConfig>) -> Option<Config> {
     let r = &mut resolver;
     let resource_type = required(r, "resource_type", spec.resource_type, "write a plural type, such as `clusters`");
     if !resource_type.is_empty() && segment(&resource_type).is_none() {
@@ -39,11 +42,12 @@ pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>) -> Option<
     if topic.is_err() {
         r.error("clients.broker.topic", "has more than the 255 bytes that AMQP allows", None);
     }
-    if spec.message_decision.as_ref().is_some_and(|rule| !is_default_rule(rule)) {
+    let written = spec.message_decision.as_ref().and_then(written_ages);
+    if spec.message_decision.is_some() && written.is_none() {
         r.error(
             "message_decision",
             "is not the default rule, by which this Sentinel decides",
-            "leave it out; set other ages by `max_age_reconciled` and `max_age_unreconciled`",
+            "leave it out, or change only the ages in it",
         );
     }
     if spec.message_data.as_ref().is_some_and(|data| !is_usual_content(data)) {
@@ -57,9 +61,10 @@ pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>) -> Option<
         r.warn("tracing_enabled", "has no effect: this Sentinel writes no traces", None);
     }
     let default = MaxAges::default();
+    let (reconciled, unreconciled) = written.map(|ages| (ages.reconciled, ages.unreconciled)).unzip();
     let ages = MaxAges {
-        reconciled: r.duration("max_age_reconciled", spec.max_age_reconciled.as_deref(), default.reconciled),
-        unreconciled: r.duration("max_age_unreconciled", spec.max_age_unreconciled.as_deref(), default.unreconciled),
+        reconciled: age(r, "max_age_reconciled", spec.max_age_reconciled, reconciled, default.reconciled),
+        unreconciled: age(r, "max_age_unreconciled", spec.max_age_unreconciled, unreconciled, default.unreconciled),
     };
     let api = api(r, spec.clients.hyperfleet_api);
     let selector = selector(r, spec.resource_selector);
@@ -68,7 +73,15 @@ pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>) -> Option<
     let health_listen = health_listen(r, spec.health.listen.as_deref());
     let metrics_listen = metrics_listen(r, spec.metrics.listen.as_deref());
     // Last, because `?` returns here, and the other diagnostics must be collected before.
-    let broker = broker(r, spec.broker)?;
+    let broker = match apart {
+        None => broker(r, spec.broker)?,
+        Some(apart) => {
+            if r.source("broker.rabbitmq.url") == Source::File {
+                r.warn("broker", format!("has no effect beside the file that {BROKER_FILE} names"), "remove it");
+            }
+            apart
+        }
+    };
     let name = spec.sentinel.name.filter(|name| !name.is_empty()).unwrap_or_else(|| PROGRAM.to_owned());
     Some(Config {
         name,
@@ -83,6 +96,20 @@ pub(super) fn resolve(spec: SentinelSpec, mut resolver: Resolver<'_>) -> Option<
         health_listen,
         metrics_listen,
     })
+}
+
+/// An age: that of the key, else that of the rule, else the default.
+fn age(r: &mut Resolver<'_>, key: &str, given: Option<String>, written: Option<String>, default: Duration) -> Duration {
+    let Some(text) = written.filter(|_| given.is_none()) else { return r.duration(key, given.as_deref(), default) };
+    if parse_nanoseconds(&text, Units::Go).is_err() {
+        r.error("message_decision", format!("has {text:?} as an age"), "write a duration such as 30m");
+    }
+    r.duration("message_decision", Some(&text), default)
+}
+
+/// Resolves the broker's file.
+pub(super) fn broker_file(spec: BrokerFileSpec, mut resolver: Resolver<'_>) -> Option<BrokerConfig> {
+    broker(&mut resolver, spec.broker)
 }
 
 fn required(r: &mut Resolver<'_>, key: &str, given: Option<String>, help: &str) -> String {

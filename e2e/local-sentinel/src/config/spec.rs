@@ -20,7 +20,7 @@ pub struct SentinelSpec {
     /// The servers that the Sentinel calls.
     #[serde(default)]
     pub clients: ClientsSpec,
-    /// The message broker; in the real Sentinel a file of its own.
+    /// The message broker. Has no effect if `BROKER_CONFIG_FILE` names a file of its own, as the real Sentinel's.
     #[serde(default)]
     pub broker: BrokerSpec,
     /// The plural type of the resources, such as `clusters`. Required.
@@ -31,13 +31,13 @@ pub struct SentinelSpec {
     /// The time between two polls; 5s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub poll_interval: Option<DurationText>,
-    /// How old the condition Reconciled becomes before a reconciled resource is announced again; 30m by default.
+    /// How old the condition Reconciled becomes before a reconciled resource is announced again; by default the age in `message_decision`, else 30m.
     #[schemars(extend("format" = "go-duration"))]
     pub max_age_reconciled: Option<DurationText>,
-    /// The same for a resource that is not reconciled; 10s by default.
+    /// The same for a resource that is not reconciled; by default the age in `message_decision`, else 10s.
     #[schemars(extend("format" = "go-duration"))]
     pub max_age_unreconciled: Option<DurationText>,
-    /// The real Sentinel's rule. May be left out, and must otherwise be the default rule.
+    /// The real Sentinel's rule. May be left out, and must otherwise be the default rule, with any ages.
     pub message_decision: Option<DecisionSpec>,
     /// The real Sentinel's content of events. May be left out, and must otherwise be the usual content.
     pub message_data: Option<Value>,
@@ -54,6 +54,18 @@ pub struct SentinelSpec {
     /// The server of Prometheus metrics.
     #[serde(default)]
     pub metrics: MetricsSpec,
+}
+
+/// The broker's file, which the adapters read as well. Unknown keys are warnings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[schemars(extend("x-lenient" = true))]
+#[serde(deny_unknown_fields)]
+pub struct BrokerFileSpec {
+    /// The message broker.
+    #[serde(default)]
+    pub broker: BrokerSpec,
+    /// Has no effect: it is about programs that receive.
+    pub subscriber: Option<Value>,
 }
 
 /// The Sentinel itself.

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::fs;
+
+use tempfile::TempDir;
+
 use super::*;
 
 const LEAST: &str = "\
@@ -75,6 +79,47 @@ fn file_of_the_real_sentinel_loads() {
     assert_eq!(config.broker.url.to_string(), "amqp://rabbitmq:5672 (virtual host fleet)");
     let warned: Vec<_> = warnings.all().iter().map(|warning| warning.path.as_str()).collect();
     assert_eq!(warned, ["tracing_enabled"], "{warnings}");
+}
+
+#[test]
+fn ages_of_the_rule_count_unless_a_key_sets_them() {
+    let shorter = REAL.replace("30m", "2m").replace("10s", "5s");
+    let seconds = |text: &str| {
+        let ages = loaded(text).ages;
+        (ages.reconciled.as_secs(), ages.unreconciled.as_secs())
+    };
+    assert_eq!(seconds(REAL), (1800, 10));
+    assert_eq!(seconds(&shorter), (120, 5));
+    assert_eq!(seconds(&format!("{shorter}\nmax_age_unreconciled: 1s\n")), (120, 1));
+    let broken = shorter.replace("5s", "soon");
+    let diagnostics = parsed(&broken, &[], &Flags::new()).unwrap_err().to_string();
+    assert!(diagnostics.contains("message_decision: has \"soon\" as an age"), "{diagnostics}");
+}
+
+#[test]
+fn broker_file_wins_over_the_broker_section() {
+    let directory = TempDir::new().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let sentinel = file("s.yaml", LEAST);
+    let loaded = |broker: &str, flags: Flags| {
+        let variables = Environment::from([("BROKER_CONFIG_FILE".to_owned(), file("broker.yaml", broker))]);
+        load(Some(Path::new(&sentinel)), &variables, &flags)
+    };
+    let broker =
+        "subscriber: {parallelism: 2}\nbroker: {type: rabbitmq, rabbitmq: {url: 'amqp://other', exchange_type: topic}}";
+    let (config, warnings) = loaded(broker, Flags::new()).unwrap();
+    assert_eq!(config.broker.url.to_string(), "amqp://other:5672 (virtual host /)");
+    assert_eq!(config.broker.exchange_type, ExchangeType::Topic);
+    let warned: Vec<_> = warnings.all().iter().map(|warning| warning.path.as_str()).collect();
+    assert_eq!(warned, ["broker"], "{warnings}");
+    let (config, _) = loaded(broker, Flags::from([("exchange-type", "direct".to_owned())])).unwrap();
+    assert_eq!(config.broker.exchange_type, ExchangeType::Direct);
+    let diagnostics = loaded("broker: {rabbitmq: {url: here}}", Flags::new()).unwrap_err().to_string();
+    assert!(diagnostics.contains("broker.yaml") && diagnostics.contains("is not an AMQP URL"), "{diagnostics}");
 }
 
 #[test]

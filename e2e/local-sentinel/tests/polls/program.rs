@@ -30,7 +30,13 @@ impl Serving {
     fn start(world: &World, exchange_type: &str) -> anyhow::Result<Self> {
         let mut command = program(world);
         command
-            .args(["serve", "--health-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
+            .args([
+                "serve",
+                "--health-server-bindaddress",
+                "127.0.0.1:0",
+                "--metrics-server-bindaddress",
+                "127.0.0.1:0",
+            ])
             .args(["--exchange-type", exchange_type]);
         Ok(Self(Process::start("the Sentinel", command, TempDir::new()?)?))
     }
