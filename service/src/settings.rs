@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use lifecycle_config::address;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
+use lifecycle_config::document::Path as Place;
 use lifecycle_config::settings::{FileName, Resolver};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,6 +52,13 @@ pub struct MetricsSpec {
 /// An unknown level is a warning, as in the Go adapter: it must not keep a program from starting.
 #[must_use]
 pub fn log(r: &mut Resolver<'_>, spec: &LogSpec, default_output: Output) -> LogSettings {
+    log_at(r, "log", spec, default_output)
+}
+
+/// Resolves the log's section of another name.
+#[must_use]
+pub fn log_at(r: &mut Resolver<'_>, section: &str, spec: &LogSpec, default_output: Output) -> LogSettings {
+    let key = |name: &str| Place::of_keys(section).key(name);
     let lower = |text: &Option<String>| text.as_deref().unwrap_or_default().to_lowercase();
     let level = match lower(&spec.level).as_str() {
         "debug" => LevelFilter::DEBUG,
@@ -59,14 +67,14 @@ pub fn log(r: &mut Resolver<'_>, spec: &LogSpec, default_output: Output) -> LogS
         "error" => LevelFilter::ERROR,
         other => {
             let message = format!("\"{other}\" is unknown and is taken as info");
-            r.warn("log.level", message, "write debug, info, warn or error");
+            r.warn(key("level"), message, "write debug, info, warn or error");
             LevelFilter::INFO
         }
     };
     let formats = [("json", Format::Json), ("text", Format::Text)];
     let outputs = [("stdout", Output::Stdout), ("stderr", Output::Stderr)];
-    let format = r.choice("log.format", Some(&lower(&spec.format)), &formats, Format::Json);
-    let output = r.choice("log.output", Some(&lower(&spec.output)), &outputs, default_output);
+    let format = r.choice(key("format"), Some(&lower(&spec.format)), &formats, Format::Json);
+    let output = r.choice(key("output"), Some(&lower(&spec.output)), &outputs, default_output);
     LogSettings { level, format, output }
 }
 

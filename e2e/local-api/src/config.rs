@@ -13,11 +13,11 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::{Document, Path as Place};
 use lifecycle_config::settings::{self as merge, Derived, FileName, Resolver, Setting, Table};
 use lifecycle_service::logging::{LogSettings, Output};
-use lifecycle_service::settings::{self as service, LogSpec, log};
+use lifecycle_service::settings::{self as service, LogSpec, log_at};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 pub use lifecycle_config::settings::{Environment, Flags};
 
@@ -36,9 +36,14 @@ pub const API: Table = Table {
         Setting::text("metrics.host", "metrics-host", &["HYPERFLEET_METRICS_HOST"]),
         Setting::text("metrics.port", "metrics-port", &["HYPERFLEET_METRICS_PORT"]),
         Setting::text("database.url", "database-url", &["HYPERFLEET_DATABASE_URL"]),
-        Setting::text("log.level", "log-level", &["HYPERFLEET_LOGGING_LEVEL"]),
-        Setting::text("log.format", "log-format", &["HYPERFLEET_LOGGING_FORMAT"]),
-        Setting::text("log.output", "log-output", &["HYPERFLEET_LOGGING_OUTPUT"]),
+        Setting::text("database.host", "db-host", &["HYPERFLEET_DATABASE_HOST"]),
+        Setting::text("database.port", "db-port", &["HYPERFLEET_DATABASE_PORT"]),
+        Setting::text("database.name", "db-name", &["HYPERFLEET_DATABASE_NAME"]),
+        Setting::text("database.username", "db-username", &["HYPERFLEET_DATABASE_USERNAME"]),
+        Setting::variable("database.password", &["HYPERFLEET_DATABASE_PASSWORD"]),
+        Setting::text("logging.level", "log-level", &["HYPERFLEET_LOGGING_LEVEL"]),
+        Setting::text("logging.format", "log-format", &["HYPERFLEET_LOGGING_FORMAT"]),
+        Setting::text("logging.output", "log-output", &["HYPERFLEET_LOGGING_OUTPUT"]),
     ],
     derived: Derived::None,
     typing: Typing::Strict,
@@ -50,7 +55,7 @@ pub const API: Table = Table {
 pub struct ApiSpec {
     /// The server of the API; `localhost:8000` by default.
     #[serde(default)]
-    pub server: ListenSpec,
+    pub server: ServerSpec,
     /// The server of health probes; `localhost:8080` by default.
     #[serde(default)]
     pub health: ListenSpec,
@@ -65,7 +70,33 @@ pub struct ApiSpec {
     pub entities: Vec<EntitySpec>,
     /// Logging.
     #[serde(default)]
-    pub log: LogSpec,
+    pub logging: LogSpec,
+    /// Has no effect: this API writes no traces.
+    pub tracing: Option<Value>,
+}
+
+/// The server of the API.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// An IP address, or `localhost`.
+    pub host: Option<String>,
+    /// The port; 0 for any free one.
+    pub port: Option<u16>,
+    /// Has no effect: this API serves no `OpenAPI` document.
+    pub openapi_schema_path: Option<String>,
+    /// Authentication, which this API lacks.
+    #[serde(default)]
+    pub jwt: JwtSpec,
+}
+
+/// Authentication, which this API lacks. Unknown keys are warnings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[schemars(extend("x-lenient" = true))]
+#[serde(deny_unknown_fields)]
+pub struct JwtSpec {
+    /// Has no effect: everybody may do everything.
+    pub enabled: Option<bool>,
 }
 
 /// The address of a server.
@@ -78,12 +109,37 @@ pub struct ListenSpec {
     pub port: Option<u16>,
 }
 
-/// The database.
+/// The database: `url`, or the keys of the real API. The role must own the database, as `serve` creates the tables.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSpec {
-    /// The URL, such as `postgres://api:secret@localhost:5432/hyperfleet`. Its role must own the database, as `serve` creates the tables.
+    /// The URL, such as `postgres://api:secret@localhost:5432/hyperfleet`. The other keys then have no effect.
     pub url: Option<String>,
+    /// Must be postgres, the default.
+    pub dialect: Option<String>,
+    /// The host.
+    pub host: Option<String>,
+    /// The port; 5432 by default.
+    pub port: Option<u16>,
+    /// The name of the database; hyperfleet by default.
+    pub name: Option<String>,
+    /// The role; hyperfleet by default.
+    pub username: Option<String>,
+    /// The role's password; none by default.
+    pub password: Option<String>,
+    /// TLS.
+    #[serde(default)]
+    pub ssl: TlsSpec,
+}
+
+/// TLS of connections to the database.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSpec {
+    /// disable (the default), prefer, require, verify-ca or verify-full.
+    pub mode: Option<String>,
+    /// A PEM file of certificate authorities; the system's by default.
+    pub root_cert_file: Option<String>,
 }
 
 /// The configuration with every default applied.
@@ -136,19 +192,9 @@ pub fn schema() -> Value {
 
 fn resolve(spec: ApiSpec, mut resolver: Resolver<'_>) -> Option<Config> {
     let r = &mut resolver;
-    let url = spec.database.url.unwrap_or_default();
-    if url.is_empty() {
-        r.error("database.url", "is required", "write a URL, such as `postgres://api@localhost:5432/hyperfleet`");
-    }
-    let is_postgres = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
-    let database = if is_postgres { PgConnectOptions::from_str(&url).ok() } else { None };
-    if database.is_none() && !url.is_empty() {
-        // The error may quote the URL, which may contain a password.
-        r.error(
-            "database.url",
-            "is no URL of a PostgreSQL database",
-            "write `postgres://USER:PASSWORD@HOST:PORT/NAME`",
-        );
+    let database = database(r, &spec.database);
+    if spec.server.jwt.enabled == Some(true) {
+        r.warn("server.jwt.enabled", "has no effect: this API authenticates nobody", None);
     }
     if spec.entities.is_empty() {
         r.error("entities", "is required", "list the kinds that the API serves, as in `e2e/local-api/example.yaml`");
@@ -157,11 +203,58 @@ fn resolve(spec: ApiSpec, mut resolver: Resolver<'_>) -> Option<Config> {
     for fault in registry.as_ref().err().into_iter().flatten() {
         r.error(Place::of_keys("entities").index(fault.entity).key(fault.key), fault.message.clone(), None);
     }
-    let listen = listen(r, "server", &spec.server, 8000);
+    let server = ListenSpec { host: spec.server.host, port: spec.server.port };
+    let listen = listen(r, "server", &server, 8000);
     let health_listen = self::listen(r, "health", &spec.health, 8080);
     let metrics_listen = self::listen(r, "metrics", &spec.metrics, 9090);
-    let log = log(r, &spec.log, Output::Stderr);
+    let log = log_at(r, "logging", &spec.logging, Output::Stderr);
     Some(Config { listen, health_listen, metrics_listen, database: database?, registry: registry.ok()?, log })
+}
+
+fn database(r: &mut Resolver<'_>, spec: &DatabaseSpec) -> Option<PgConnectOptions> {
+    if let Some(dialect) = spec.dialect.as_deref().filter(|dialect| !matches!(*dialect, "" | "postgres")) {
+        r.error("database.dialect", format!("must be postgres, but is \"{dialect}\""), "leave it out");
+    }
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    if let Some(url) = given(&spec.url) {
+        let is_postgres = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
+        let options = if is_postgres { PgConnectOptions::from_str(&url).ok() } else { None };
+        if options.is_none() {
+            // The error may quote the URL, which may contain a password.
+            r.error(
+                "database.url",
+                "is no URL of a PostgreSQL database",
+                "write `postgres://USER:PASSWORD@HOST:PORT/NAME`",
+            );
+        }
+        return options;
+    }
+    let Some(host) = given(&spec.host) else {
+        let help = "write a URL, such as `postgres://api@localhost:5432/hyperfleet`, or the host and the other keys";
+        r.error("database.url", "is required", help);
+        return None;
+    };
+    let modes = [
+        ("disable", PgSslMode::Disable),
+        ("prefer", PgSslMode::Prefer),
+        ("require", PgSslMode::Require),
+        ("verify-ca", PgSslMode::VerifyCa),
+        ("verify-full", PgSslMode::VerifyFull),
+    ];
+    let mode = r.choice("database.ssl.mode", spec.ssl.mode.as_deref(), &modes, PgSslMode::Disable);
+    let mut options = PgConnectOptions::new_without_pgpass()
+        .host(&host)
+        .port(spec.port.unwrap_or(5432))
+        .database(&given(&spec.name).unwrap_or_else(|| "hyperfleet".to_owned()))
+        .username(&given(&spec.username).unwrap_or_else(|| "hyperfleet".to_owned()))
+        .ssl_mode(mode);
+    if let Some(password) = given(&spec.password) {
+        options = options.password(&password);
+    }
+    if let Some(file) = given(&spec.ssl.root_cert_file) {
+        options = options.ssl_root_cert(file);
+    }
+    Some(options)
 }
 
 fn listen(r: &mut Resolver<'_>, section: &str, spec: &ListenSpec, port: u16) -> SocketAddr {

@@ -18,6 +18,34 @@ fn example_has_the_defaults_of_the_real_api() {
     assert_eq!(kinds, ["Cluster", "NodePool", "Channel", "Version", "WifConfig"]);
 }
 
+/// A file of the real API, as far as it concerns this one.
+const REAL: &str = "\
+server:
+  {host: localhost, port: 8000, openapi_schema_path: openapi.yaml, jwt: {enabled: true, configs: [{issuer_url: 'https://i'}]}}
+health: {host: localhost, port: 8081}
+metrics: {host: localhost, port: 9091}
+database:
+  {dialect: postgres, host: db, port: 5433, name: fleet, username: api, password: hunter2, ssl: {mode: require}}
+logging: {level: debug, format: text, output: stderr}
+tracing: {enabled: false}
+entities: [{kind: Cluster, plural: clusters, required_adapters: [dns]}]
+";
+
+#[test]
+fn file_of_the_real_api_loads() {
+    let (config, warnings) = parse("api.yaml", REAL, &Environment::new(), &Flags::new()).unwrap();
+    let database = &config.database;
+    assert_eq!((database.get_host(), database.get_port()), ("db", 5433));
+    assert_eq!((database.get_database(), database.get_username()), (Some("fleet"), "api"));
+    assert!(matches!(database.get_ssl_mode(), PgSslMode::Require));
+    assert_eq!(config.log.level.to_string(), "debug");
+    let warned: Vec<_> = warnings.all().iter().map(|warning| warning.path.as_str()).collect();
+    assert_eq!(warned, ["server.jwt.enabled", "server.jwt.configs"], "{warnings}");
+    assert!(!warnings.to_string().contains("hunter2"));
+    let found = load(&REAL.replace("dialect: postgres", "dialect: mysql")).unwrap_err();
+    assert!(found.contains("database.dialect: must be postgres"), "{found}");
+}
+
 #[test]
 fn flag_wins_over_variable_and_variable_over_file() {
     let environment =
