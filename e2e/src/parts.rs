@@ -4,15 +4,27 @@
 //! each program. Fails: never; a program that a journey needs otherwise gets more arguments or variables, or other ones.
 //!
 //! Each type of resources has a topic of its name, to which its Sentinel sends and its adapters subscribe.
+//!
+//! API, Sentinel and adapters get the files, flags and variables of the Go programs, so that one of those can run in the
+//! place of ours ([`Setup::by`]). Only the adapter's ports are in variables that a Go adapter ignores, because its ports
+//! are fixed.
 
 use std::path::PathBuf;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::process::Setup;
 
+/// The ports of a Go adapter, which nothing changes.
+pub const FIXED_PORTS: Ports = Ports { health: 8080, metrics: 9090 };
+
+/// An `OpenAPI` document without schemas, because a Go API does not start without a document.
+const OPENAPI: &str = r#"{"openapi": "3.0.0", "info": {"title": "stack", "version": "1"}, "paths": {}}"#;
+
 /// The ports on which a program listens; 0 for any free one, which the program then logs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ports {
     /// The port of health probes.
     pub health: u16,
@@ -46,7 +58,7 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// The real Sentinel's.
+    /// The Go Sentinel's.
     pub const PRODUCTION: Self = Self { poll_interval: "5s", unreconciled: "10s", reconciled: "30m" };
     /// As short as a test allows.
     pub const TEST: Self = Self { poll_interval: "100ms", unreconciled: "200ms", reconciled: "30m" };
@@ -64,7 +76,7 @@ pub struct Parts {
     /// The prefix of all topics, so that systems can share a broker.
     pub topic_prefix: String,
     /// The URL of the API's database.
-    pub database_url: String,
+    pub database_url: Url,
     /// The kubeconfig of the adapters and of the sweeper.
     pub kubeconfig: PathBuf,
     /// The kinds of resources.
@@ -78,19 +90,49 @@ impl Parts {
         format!("{}-{plural}", self.topic_prefix)
     }
 
-    /// The local API.
+    /// The API. It needs [`migrate`](Self::migrate) before its first start.
     #[must_use]
     pub fn api(&self, ports: Ports) -> Setup {
-        let at = |port: u16| json!({ "host": "127.0.0.1", "port": port });
-        let config = json!({
-            "server": at(self.api_port), "health": at(ports.health), "metrics": at(ports.metrics),
-            "database": { "url": self.database_url },
-            "entities": self.entities(),
-        });
-        Setup::new("local-api").arguments(&["serve"]).file("--config", "api.yaml", &config.to_string())
+        self.api_command("serve", ports)
     }
 
-    /// A local Sentinel of one type of resources.
+    /// The API's command that creates the tables, and ends.
+    #[must_use]
+    pub fn migrate(&self, ports: Ports) -> Setup {
+        self.api_command("migrate", ports)
+    }
+
+    fn api_command(&self, command: &str, ports: Ports) -> Setup {
+        let at = |port: u16| json!({ "host": "127.0.0.1", "port": port });
+        let document = "openapi.json";
+        let server = json!({ "openapi_schema_path": document, "jwt": { "enabled": false } });
+        let config = json!({
+            "server": merge(server, &at(self.api_port)), "health": at(ports.health), "metrics": at(ports.metrics),
+            "database": self.database(),
+            "entities": self.entities(),
+            // A Go API would print its spans among the lines of its log.
+            "tracing": { "enabled": false },
+        });
+        let setup = Setup::new("local-api").arguments(&[command]).with_file(document, OPENAPI);
+        setup.file("--config", "api.yaml", &config.to_string())
+    }
+
+    fn database(&self) -> Value {
+        let url = &self.database_url;
+        let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        json!({
+            "dialect": "postgres",
+            "host": url.host_str(),
+            "port": url.port().unwrap_or(5432),
+            "name": text(url.path().trim_start_matches('/')),
+            "username": text(url.username()),
+            // A server that trusts everybody ignores the password; a program may insist on one.
+            "password": text(url.password().unwrap_or("none")),
+            "ssl": { "mode": "disable" },
+        })
+    }
+
+    /// A Sentinel of one type of resources.
     #[must_use]
     pub fn sentinel(&self, ports: Ports, plural: &str, cadence: Cadence) -> Setup {
         let config = json!({
@@ -98,15 +140,25 @@ impl Parts {
                 "hyperfleet_api": { "base_url": self.api_url, "page_size": 100 },
                 "broker": { "topic": self.topic(plural) },
             },
-            "broker": { "rabbitmq": { "url": self.broker_url, "exchange_type": "topic" } },
             "resource_type": plural,
             "poll_interval": cadence.poll_interval,
-            "max_age_unreconciled": cadence.unreconciled,
-            "max_age_reconciled": cadence.reconciled,
-            "health": listen(ports.health),
-            "metrics": listen(ports.metrics),
+            "message_decision": rule(cadence),
+            "message_data": {
+                "id": "resource.id", "kind": "resource.kind", "href": "resource.href",
+                "generation": "resource.generation",
+                "owner_references": {
+                    "id": "resource.owner_references.id", "href": "resource.owner_references.href",
+                    "kind": "resource.owner_references.kind",
+                },
+            },
+            "tracing_enabled": false,
         });
-        Setup::new("local-sentinel").arguments(&["serve"]).file("--config", "sentinel.yaml", &config.to_string())
+        Setup::new("local-sentinel")
+            .arguments(&["serve"])
+            .file("--config", "sentinel.yaml", &config.to_string())
+            .file_of_variable("BROKER_CONFIG_FILE", "broker.yaml", &self.broker())
+            .arguments(&["--health-server-bindaddress", &listen(ports.health)])
+            .arguments(&["--metrics-server-bindaddress", &listen(ports.metrics)])
     }
 
     /// An adapter of one type of resources. Replicas of an adapter have the same name, which is that of their queue.
@@ -120,16 +172,21 @@ impl Parts {
                 "broker": { "subscription_id": name, "topic": self.topic(plural) },
                 "kubernetes": { "kube_config_path": self.kubeconfig },
             },
-            "health": listen(ports.health),
-            "metrics": listen(ports.metrics),
         });
-        let rabbitmq = json!({ "url": self.broker_url, "exchange_type": "topic" });
-        let broker = json!({ "broker": { "type": "rabbitmq", "rabbitmq": rabbitmq } });
         Setup::new("hyperfleet-adapter")
             .arguments(&["serve"])
             .file("--config", "adapter.yaml", &deployment.to_string())
             .file("--task-config", "task.yaml", task)
-            .file_of_variable("BROKER_CONFIG_FILE", "broker.yaml", &broker.to_string())
+            .file_of_variable("BROKER_CONFIG_FILE", "broker.yaml", &self.broker())
+            .variable("HYPERFLEET_HEALTH_LISTEN", &listen(ports.health))
+            .variable("HYPERFLEET_METRICS_LISTEN", &listen(ports.metrics))
+            // Spans among the lines of the log help nobody.
+            .variable("HYPERFLEET_TRACING_ENABLED", "false")
+    }
+
+    fn broker(&self) -> String {
+        let rabbitmq = json!({ "url": self.broker_url, "exchange_type": "topic" });
+        json!({ "broker": { "type": "rabbitmq", "rabbitmq": rabbitmq } }).to_string()
     }
 
     /// A sweeper of these adapters' objects, with its Lease in a namespace. `settings` are more keys of its configuration.
@@ -140,8 +197,8 @@ impl Parts {
             "api": { "base_url": self.api_url },
             "kubernetes": { "kubeconfig": self.kubeconfig },
             "lease": { "namespace": lease_namespace },
-            "health": listen(ports.health),
-            "metrics": listen(ports.metrics),
+            "health": { "listen": listen(ports.health) },
+            "metrics": { "listen": listen(ports.metrics) },
         });
         let text = merge(config, settings).to_string();
         Setup::new("sweeper").arguments(&["run"]).file("--config", "sweeper.yaml", &text)
@@ -152,10 +209,10 @@ impl Parts {
     pub fn exporter(&self, ports: Ports, settings: &Value) -> Setup {
         let kinds = self.kinds.iter().map(|kind| json!({ "kind": kind.name, "required_adapters": kind.adapters }));
         let config = json!({
-            "database": { "url": self.database_url },
+            "database": { "url": self.database_url.as_str() },
             "kinds": kinds.collect::<Vec<_>>(),
-            "health": listen(ports.health),
-            "metrics": listen(ports.metrics),
+            "health": { "listen": listen(ports.health) },
+            "metrics": { "listen": listen(ports.metrics) },
         });
         let text = merge(config, settings).to_string();
         Setup::new("reconcile-metrics").arguments(&["serve"]).file("--config", "exporter.yaml", &text)
@@ -188,6 +245,24 @@ fn merge(mut config: Value, settings: &Value) -> Value {
     config
 }
 
-fn listen(port: u16) -> Value {
-    json!({ "listen": format!("127.0.0.1:{port}") })
+fn listen(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// The Go Sentinel's default rule, with other ages. It has no default: the file must contain it.
+fn rule(cadence: Cadence) -> Value {
+    let older =
+        |state: &str, age: &str| format!("{state} && has_ref_time && now - timestamp(ref_time) > duration('{age}')");
+    let params = [
+        ("ref_time", "condition('Reconciled').last_updated_time".to_owned()),
+        ("is_reconciled", "condition('Reconciled').status == 'True'".to_owned()),
+        ("has_ref_time", "ref_time != ''".to_owned()),
+        ("is_new_resource", "resource.generation == 1 && !has_ref_time".to_owned()),
+        ("generation_mismatch", "resource.generation > condition('Reconciled').observed_generation".to_owned()),
+        ("reconciled_and_stale", older("is_reconciled", cadence.reconciled)),
+        ("not_reconciled_and_debounced", older("!is_reconciled", cadence.unreconciled)),
+    ];
+    let names = params[3..].iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    let params = params.iter().map(|(name, expr)| json!({ "name": name, "expr": expr }));
+    json!({ "params": params.collect::<Vec<_>>(), "result": names.join(" || ") })
 }

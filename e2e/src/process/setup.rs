@@ -30,6 +30,15 @@ impl Setup {
         Self { program: program.into(), arguments: Vec::new(), files: BTreeMap::new(), environment: BTreeMap::new() }
     }
 
+    /// Starts another program with the same arguments, files and variables; `None` changes nothing.
+    #[must_use]
+    pub fn by(mut self, program: Option<&Path>) -> Self {
+        if let Some(program) = program {
+            self.program = program.to_owned();
+        }
+        self
+    }
+
     /// Adds arguments.
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {

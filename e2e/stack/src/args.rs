@@ -9,6 +9,8 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 use lifecycle_e2e::parts::Cadence;
 use lifecycle_service::version::THIS;
 
+use crate::swap::Swapped;
+
 /// Starts the whole system on this machine, and shows a cluster's way to Reconciled. Control-C stops it.
 #[derive(Parser)]
 #[command(name = "stack", version = THIS.number, args_conflicts_with_subcommands = true)]
@@ -59,6 +61,9 @@ pub struct Up {
     /// Creates no cluster.
     #[arg(long)]
     pub no_demo: bool,
+    /// Programs in the place of this workspace's.
+    #[command(flatten)]
+    pub swapped: Swapped,
 }
 
 /// How to measure a fleet.
@@ -146,12 +151,17 @@ mod tests {
 
     #[test]
     fn no_command_starts_the_system() {
-        let up = Up { cadence: Pace::Production, no_build: true, node: true, no_demo: false };
+        let no_swap = Swapped::default();
+        let up = Up { cadence: Pace::Production, no_build: true, node: true, no_demo: false, swapped: no_swap };
+        let swapped = Swapped { adapter_program: Some("a".into()), ..Swapped::default() };
+        let with_swapped = Up { cadence: Pace::Fast, no_build: false, node: false, no_demo: false, swapped };
         let bench = Bench { clusters: 5, cadence: Pace::Production, steady: 60, no_build: false };
-        let cases: [(&[&str], Option<Invocation>); 6] = [
+        let cases: [(&[&str], Option<Invocation>); 8] = [
             (&["stack", "bench", "--clusters", "5"], Some(Invocation::Bench(bench))),
             (&["stack", "bench", "--clusters", "0"], None),
             (&["stack", "--cadence", "production", "--no-build", "--node"], Some(Invocation::Up(up))),
+            (&["stack", "--adapter-program", "a"], Some(Invocation::Up(with_swapped))),
+            (&["stack", "--adapter-ports", "1,2"], None),
             (&["stack", "demo", "force-delete"], Some(Invocation::Demo(Story::ForceDelete))),
             (&["stack", "--no-build", "demo", "stuck"], None),
             (&["stack", "demo"], None),

@@ -22,6 +22,7 @@ use tokio::time::{interval, sleep};
 use crate::args::Bench;
 use crate::layout::{self, Design};
 use crate::place::Place;
+use crate::swap::Swap;
 use crate::system::{System, with_system};
 use crate::terminal::{bad, say, step};
 use fleet::Fleet;
@@ -52,7 +53,8 @@ pub(crate) async fn bench(place: &Place, options: &Bench) -> Result<()> {
         say(&bad("This is a debug build, which is many times slower: use `cargo run --release --bin stack -- bench`."));
     }
     let cadence = options.cadence.cadence();
-    let design = Design { cadence, tasks: &layout::FLEET, has_node: false, is_watched: false };
+    let swap = Swap::default();
+    let design = Design { cadence, tasks: &layout::FLEET, has_node: false, is_watched: false, swap };
     with_system(place, &design, async |system: &System| {
         let measured = measure(system, options).await?;
         report::tell(&measured);

@@ -7,7 +7,7 @@ mod observation;
 mod scene;
 mod stories;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::args::Story;
 use crate::place::Running;
@@ -15,6 +15,11 @@ use scene::Scene;
 
 /// Plays a story.
 pub(crate) async fn play(running: &Running, story: Story) -> Result<()> {
+    let needs_task = matches!(story, Story::History | Story::Debounce);
+    ensure!(
+        !(running.has_other_task && needs_task),
+        "the provisioner's task lacks `retention` and `when`: restart the stack without --adapter-program and --adapter-task"
+    );
     let scene = Scene::open(running).await?;
     match story {
         Story::Create => stories::create(&scene).await,

@@ -9,6 +9,7 @@ use lifecycle_e2e::process::Setup;
 use serde_json::{Value, json};
 
 use crate::part::Plan;
+use crate::swap::Swap;
 
 /// The adapter that makes the namespace and the settings.
 pub(crate) const FOUNDATION: &str = "foundation";
@@ -41,6 +42,8 @@ pub(crate) struct Design {
     /// Whether somebody watches: then the sweeper, the exporter and Prometheus look every few seconds, and adapters log
     /// each step. Otherwise all of them keep to their defaults.
     pub(crate) is_watched: bool,
+    /// Other programs in the place of parts.
+    pub(crate) swap: Swap,
 }
 
 /// The kinds of resources that the API serves.
@@ -50,18 +53,26 @@ pub(crate) fn kinds(tasks: &[Task]) -> Vec<Kind> {
 
 /// The parts in the order in which they start.
 pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
-    let api = plan("api", |ports| parts.api(ports))?;
-    let mut plans = vec![Plan { address: parts.api_url.clone(), ..api }];
+    let swap = &design.swap;
+    let (program, ports) = (swap.api.as_deref(), free_ports()?);
+    let (api, before) = (parts.api(ports).by(program), parts.migrate(ports).by(program));
+    let api = Plan { address: parts.api_url.clone(), before: Some(before), ..plan_at(ports, "api", api) };
+    let mut plans = vec![api];
     let level = if design.is_watched { "debug" } else { "info" };
     for &(name, task) in design.tasks {
         // Adapters before the Sentinel: they declare the queues that its first events go to.
+        let task = swap.task.as_deref().filter(|_| name == PROVISIONER).unwrap_or(task);
         let setup = |ports| {
             let adapter = parts.adapter(ports, name, CLUSTERS, task);
             adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("LOG_LEVEL", level)
         };
-        plans.push(plan(name, setup)?);
+        plans.push(match &swap.adapter {
+            Some((program, ports)) if name == PROVISIONER => plan_at(*ports, name, setup(*ports).by(Some(program))),
+            _ => plan(name, setup)?,
+        });
     }
-    plans.push(plan("sentinel", |ports| parts.sentinel(ports, CLUSTERS, design.cadence))?);
+    let sentinel = |ports| parts.sentinel(ports, CLUSTERS, design.cadence).by(swap.sentinel.as_deref());
+    plans.push(plan("sentinel", sentinel)?);
     let (sweeper, exporter) =
         if design.is_watched { (hasty_sweeper(), hasty_exporter()) } else { (json!({}), json!({})) };
     plans.push(plan("sweeper", |ports| parts.sweeper(ports, &names(design.tasks), RECORDS, &sweeper))?);
@@ -92,14 +103,17 @@ fn names(tasks: &[Task]) -> Vec<String> {
 }
 
 fn plan(name: &str, setup: impl FnOnce(Ports) -> Setup) -> Result<Plan> {
-    let ports = Ports { health: free_port()?, metrics: free_port()? };
+    let ports = free_ports()?;
+    Ok(plan_at(ports, name, setup(ports)))
+}
+
+fn free_ports() -> Result<Ports> {
+    Ok(Ports { health: free_port()?, metrics: free_port()? })
+}
+
+fn plan_at(ports: Ports, name: &str, setup: Setup) -> Plan {
     let at = |port: u16, path: &str| format!("http://127.0.0.1:{port}/{path}");
     let metrics = at(ports.metrics, "metrics");
-    Ok(Plan {
-        name: name.to_owned(),
-        setup: setup(ports),
-        ready: at(ports.health, "readyz"),
-        address: metrics.clone(),
-        metrics,
-    })
+    let (name, ready, address) = (name.to_owned(), at(ports.health, "readyz"), metrics.clone());
+    Plan { name, before: None, setup, ready, address, metrics }
 }

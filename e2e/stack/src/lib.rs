@@ -18,6 +18,7 @@ mod place;
 mod prepare;
 mod prometheus;
 mod series;
+pub mod swap;
 mod system;
 mod terminal;
 mod up;

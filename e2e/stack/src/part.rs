@@ -32,6 +32,8 @@ const TAIL: usize = 12;
 pub(crate) struct Plan {
     /// The name: of its log as well.
     pub(crate) name: String,
+    /// A program that ends before the part is started for the first time.
+    pub(crate) before: Option<Setup>,
     /// How it is started.
     pub(crate) setup: Setup,
     /// The URL that answers with success once the part is ready.
@@ -54,7 +56,12 @@ impl Part {
     pub(crate) async fn start(plan: Plan, directory: &Path) -> Result<Self> {
         let directory = directory.join(&plan.name);
         fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
-        let child = spawn(&plan, &directory).await?;
+        if let Some(before) = &plan.before {
+            let ended = timeout(START, spawn(&plan.name, before, &directory)?.wait()).await;
+            let status = ended.with_context(|| tail(&plan.name, &directory))??;
+            ensure!(status.success(), "{} cannot be prepared: {status}\n{}", plan.name, tail(&plan.name, &directory));
+        }
+        let child = spawn(&plan.name, &plan.setup, &directory)?;
         let mut part = Self { plan, directory, child };
         part.await_ready().await?;
         Ok(part)
@@ -86,7 +93,7 @@ impl Part {
             let name = &self.plan.name;
             say(&bad(&format!("{name} has ended ({how}) and is started again; its log: {}", self.log().display())));
             sleep(PAUSE).await;
-            match spawn(&self.plan, &self.directory).await {
+            match spawn(&self.plan.name, &self.plan.setup, &self.directory) {
                 Ok(child) => self.child = child,
                 Err(error) => say(&bad(&format!("{name} cannot be started: {error:#}"))),
             }
@@ -119,10 +126,7 @@ impl Part {
     }
 
     fn tail(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        let last = lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default().join("\n  ");
-        format!("the last lines of {}:\n  {last}", self.log().display())
+        tail(&self.plan.name, &self.directory)
     }
 }
 
@@ -130,10 +134,18 @@ fn log(name: &str, directory: &Path) -> PathBuf {
     directory.join(format!("{name}.log"))
 }
 
-async fn spawn(plan: &Plan, directory: &Path) -> Result<Child> {
-    let command = plan.setup.command(directory)?;
+fn tail(name: &str, directory: &Path) -> String {
+    let log = log(name, directory);
+    let text = fs::read_to_string(&log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default().join("\n  ");
+    format!("the last lines of {}:\n  {last}", log.display())
+}
+
+fn spawn(name: &str, setup: &Setup, directory: &Path) -> Result<Child> {
+    let command = setup.command(directory)?;
     let command = command.as_std();
-    let log = log(&plan.name, directory);
+    let log = log(name, directory);
     let file = File::options().create(true).append(true).open(&log);
     let file = file.with_context(|| format!("failed to open {}", log.display()))?;
     let mut under = Command::new("setpriv");
@@ -141,5 +153,5 @@ async fn spawn(plan: &Plan, directory: &Path) -> Result<Child> {
     under.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     under.current_dir(directory).process_group(0);
     under.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).kill_on_drop(true);
-    under.spawn().with_context(|| format!("failed to start {} (it needs setpriv)", plan.name))
+    under.spawn().with_context(|| format!("failed to start {name} (it needs setpriv)"))
 }

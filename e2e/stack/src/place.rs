@@ -37,6 +37,8 @@ pub(crate) struct Running {
     pub(crate) metrics: Vec<(String, String)>,
     /// The directory of the logs.
     pub(crate) logs: PathBuf,
+    /// Whether the provisioner has another task than that of the stories.
+    pub(crate) has_other_task: bool,
 }
 
 impl Place {

@@ -36,5 +36,5 @@ pub(crate) fn plan<'a>(port: u16, interval: &str, parts: impl Iterator<Item = &'
         setup = setup.with_file(name, text);
     }
     let (ready, metrics) = (format!("{url}/-/ready"), format!("{url}/metrics"));
-    Plan { name: "prometheus".to_owned(), setup, ready, metrics, address: url }
+    Plan { name: "prometheus".to_owned(), before: None, setup, ready, metrics, address: url }
 }

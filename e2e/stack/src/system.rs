@@ -99,7 +99,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         api_url: format!("http://127.0.0.1:{api_port}"),
         broker_url: broker.url().to_owned(),
         topic_prefix: TOPICS.to_owned(),
-        database_url: database.url(),
+        database_url: database.url().parse().context("the database has no URL")?,
         kubeconfig: control_plane.kubeconfig_path().to_owned(),
         kinds: layout::kinds(design.tasks),
     };
@@ -113,6 +113,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         prometheus: prometheus.address.clone(),
         metrics: plans.iter().map(|plan| (plan.name.clone(), plan.metrics.clone())).collect(),
         logs: claim.directory.clone(),
+        has_other_task: design.swap.task.is_some(),
     };
     for plan in plans.into_iter().chain([prometheus]) {
         let part = Part::start(plan, &claim.directory).await?;

@@ -16,7 +16,8 @@ use crate::{demo, fake_kubelet};
 /// Starts the system, and returns after a signal has stopped it.
 pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
     let cadence = options.cadence.cadence();
-    let design = Design { cadence, tasks: &layout::TASKS, has_node: options.node, is_watched: true };
+    let swap = options.swapped.resolve()?;
+    let design = Design { cadence, tasks: &layout::TASKS, has_node: options.node, is_watched: true, swap };
     with_system(place, &design, async |system: &System| {
         let guide = async {
             if !options.no_demo {

@@ -1,5 +1,5 @@
-//! The program as its users meet it: the system comes up, every story comes true, a fleet is measured, and nothing is left
-//! behind.
+//! The program as its users meet it: the system comes up, with other programs too, every story comes true, a fleet is
+//! measured, and nothing is left behind.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
-use lifecycle_e2e::process::Setup;
-use lifecycle_e2e::{await_condition, program};
+use lifecycle_e2e::process::{Process, Setup};
+use lifecycle_e2e::{await_condition, free_port, program};
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -23,17 +23,7 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
     let directory = home.path().join("stack");
     let path = directory.to_str().context("the directory is no text")?;
     let arguments = ["--no-build", "--directory", path];
-    let mut stack = Setup::new("stack").arguments(&arguments);
-    for name in ["PATH", "HOME"] {
-        stack = stack.variable(name, &std::env::var(name).unwrap_or_default());
-    }
-    let mut stack = stack.start()?;
-    await_condition("the first cluster to be reconciled", LIMIT, async || {
-        let is_up = stack.lines().iter().any(|line| line.contains("The cluster is Reconciled"));
-        ensure!(is_up, "{:?}", stack.lines().last());
-        Ok(())
-    })
-    .await?;
+    let mut stack = start(&arguments).await?;
 
     let second = run(&arguments).await;
     ensure!(second.is_err_and(|error| error.to_string().contains("runs already")), "two stacks in one directory");
@@ -65,6 +55,31 @@ async fn bench_measures_a_small_fleet_and_leaves_nothing_behind() -> Result<()> 
     ensure_nothing_is_left(&directory)
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn swapped_programs_start_with_the_files_and_flags_of_the_go_programs() -> Result<()> {
+    let home = home()?;
+    let directory = home.path().join("stack");
+    let path = directory.to_str().context("the directory is no text")?;
+    let programs = ["local-api", "local-sentinel", "hyperfleet-adapter"].map(program);
+    let [api, sentinel, adapter] = programs.map(|path| path.map(|path| path.display().to_string()));
+    // The fixed ports of a Go adapter may be in use here.
+    let ports = format!("{},{}", free_port()?, free_port()?);
+    let arguments = [
+        ["--api-program", &api?],
+        ["--sentinel-program", &sentinel?],
+        ["--adapter-program", &adapter?],
+        ["--adapter-ports", &ports],
+        ["--directory", path],
+    ];
+    let mut stack = start(&[&["--no-build"], arguments.as_flattened()].concat()).await?;
+    let debounce = run(&["demo", "debounce", "--directory", path]).await;
+    ensure!(debounce.is_err_and(|error| error.to_string().contains("lacks `retention`")), "a story without its task");
+    stack.signal("INT").await?;
+    let status = stack.exit().await?;
+    ensure!(status.code() == Some(0), "{status}");
+    Ok(())
+}
+
 /// A temporary directory that the database server's user can enter.
 fn home() -> Result<TempDir> {
     let home = TempDir::new()?;
@@ -80,6 +95,22 @@ fn ensure_nothing_is_left(directory: &Path) -> Result<()> {
         ensure!(!data.exists(), "{} is left", data.display());
     }
     Ok(())
+}
+
+/// Starts the program, and waits for the first cluster.
+async fn start(arguments: &[&str]) -> Result<Process> {
+    let mut stack = Setup::new("stack").arguments(arguments);
+    for name in ["PATH", "HOME"] {
+        stack = stack.variable(name, &std::env::var(name).unwrap_or_default());
+    }
+    let stack = stack.start()?;
+    await_condition("the first cluster to be reconciled", LIMIT, async || {
+        let is_up = stack.lines().iter().any(|line| line.contains("The cluster is Reconciled"));
+        ensure!(is_up, "{:?}", stack.lines().last());
+        Ok(())
+    })
+    .await?;
+    Ok(stack)
 }
 
 /// Runs the program to its end. Returns what it told.

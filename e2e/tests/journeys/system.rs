@@ -112,7 +112,7 @@ impl System {
             api_url: format!("http://127.0.0.1:{api_port}"),
             broker_url: servers.broker.url().to_owned(),
             topic_prefix: unique("topic"),
-            database_url: servers.database_url,
+            database_url: servers.database_url.parse()?,
             kubeconfig: servers.kubeconfig,
             kinds,
         };

@@ -78,7 +78,9 @@ impl Scene {
         for map in &maps.items {
             put(Kind::ConfigMap, &map.name_any(), ObjectState::of(map));
         }
-        for job in &kube::Api::<Job>::namespaced(self.kubernetes.clone(), &place).list(&owned).await?.items {
+        // Without the label too: a Go adapter writes none.
+        let jobs = kube::Api::<Job>::namespaced(self.kubernetes.clone(), &place).list(&ListParams::default()).await?;
+        for job in &jobs.items {
             put(Kind::Job, &job.name_any(), ObjectState::of_job(job));
         }
         let records = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &self.running.records_namespace);
