@@ -156,7 +156,7 @@ impl ExchangeType {
 /// variables alone.
 ///
 /// # Errors
-/// Returns every diagnostic, also if a file cannot be read. Mistakes of the broker's file come first.
+/// Returns every diagnostic, also if a file cannot be read. Diagnostics of the broker's file come first.
 pub fn load(
     path: Option<&Path>,
     environment: &Environment,
