@@ -10,10 +10,6 @@ mod start;
 mod tls;
 mod topic;
 
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::Context;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
@@ -28,7 +24,7 @@ pub use topic::{Message, Topic};
 
 use self::tls::TlsListener;
 use crate::fault::TcpProxy;
-use crate::run::{Instance, Lifetime, Run, start_or_join, wait};
+use crate::run::{Instance, Private, start_or_join};
 
 /// A broker, by its URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,21 +120,18 @@ async fn answers(broker: &Broker) -> bool {
 pub struct PrivateBroker {
     broker: Broker,
     listeners: start::Listeners,
-    instance: Instance,
-    /// The supervisor stops the broker when no process holds a shared lock on this file; `None` during a restart.
-    lease: Option<File>,
-    directory: TempDir,
+    private: Private,
 }
 
 impl PrivateBroker {
     /// Starts a broker for one test.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::start_in(directory().await?, None).await
+        Self::start_in(Private::directory().await?, None).await
     }
 
     /// Starts a broker that also listens for TLS, with a certificate for exactly these host names and addresses.
     pub async fn start_with_tls(names: &[&str]) -> anyhow::Result<(Self, Tls)> {
-        let directory = directory().await?;
+        let directory = Private::directory().await?;
         let listener = TlsListener::prepare(directory.path(), names)?;
         let tls = listener.client_side();
         Ok((Self::start_in(directory, Some(listener)).await?, tls))
@@ -146,8 +139,9 @@ impl PrivateBroker {
 
     async fn start_in(directory: TempDir, tls: Option<TlsListener>) -> anyhow::Result<Self> {
         let listeners = start::Listeners::choose(tls)?;
-        let (instance, lease, broker) = launch(&directory, &listeners).await?;
-        Ok(Self { broker, listeners, instance, lease: Some(lease), directory })
+        let start = async |instance: &mut Instance| start::start(instance, &listeners).await;
+        let (private, broker) = Private::start(directory, start).await?;
+        Ok(Self { broker, listeners, private })
     }
 
     /// The broker; its address stays the same after a restart.
@@ -164,57 +158,19 @@ impl PrivateBroker {
 
     /// Shuts the broker down cleanly; connections end, and new ones are refused.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        fs::write(self.keep(), "TERM").context("failed to mark the broker's data for keeping")?;
-        self.lease = None;
-        wait(&mut self.instance)
+        self.private.stop("TERM")
     }
 
     /// Starts the broker again after [`stop`](Self::stop).
     pub async fn resume(&mut self) -> anyhow::Result<()> {
-        let (instance, lease, broker) = launch(&self.directory, &self.listeners).await?;
-        fs::remove_file(self.keep()).context("failed to release the broker's data")?;
-        (self.instance, self.lease, self.broker) = (instance, Some(lease), broker);
+        let start = async |instance: &mut Instance| start::start(instance, &self.listeners).await;
+        self.broker = self.private.resume(start).await?;
         Ok(())
     }
 
     /// Runs the broker's administration tool `rabbitmqctl`, for operations that AMQP lacks, such as setting a
     /// policy.
     pub async fn control(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        start::control(&self.instance, &self.listeners, arguments).await
-    }
-
-    fn keep(&self) -> PathBuf {
-        self.directory.path().join("keep")
-    }
-}
-
-impl Drop for PrivateBroker {
-    fn drop(&mut self) {
-        self.lease = None;
-        // Wait until the servers have stopped writing into the directory, which is deleted next.
-        let _ = wait(&mut self.instance);
-    }
-}
-
-async fn directory() -> anyhow::Result<TempDir> {
-    let run = Run::join().await?;
-    tempfile::Builder::new()
-        .prefix("private-")
-        .tempdir_in(&run.directory)
-        .context("failed to create the broker's directory")
-}
-
-async fn launch(directory: &TempDir, listeners: &start::Listeners) -> anyhow::Result<(Instance, File, Broker)> {
-    let lease_path = directory.path().join("lease");
-    let lease = File::create(&lease_path).context("failed to create the broker's lease")?;
-    lease.lock_shared().context("failed to lock the broker's lease")?;
-    let lifetime = Lifetime { lease: lease_path, linger: Duration::ZERO };
-    let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
-    match start::start(&mut instance, listeners).await {
-        Ok(broker) => {
-            instance.publish(&broker)?;
-            Ok((instance, lease, broker))
-        }
-        Err(error) => Err(error.context(format!("failed to start a private broker: {}", instance.log_tails()))),
+        start::control(self.private.instance(), &self.listeners, arguments).await
     }
 }

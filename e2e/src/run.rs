@@ -13,6 +13,7 @@
 
 mod instance;
 mod port;
+mod private;
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -27,8 +28,9 @@ use tokio::task::spawn_blocking;
 
 use crate::await_condition;
 
-pub(crate) use instance::{Instance, Lifetime, wait};
+pub(crate) use instance::{Instance, Lifetime};
 pub use port::free_port;
+pub(crate) use private::Private;
 
 /// How long servers run without a test process. A plain `cargo test` runs one test binary after the other.
 const LINGER: Duration = Duration::from_secs(20);

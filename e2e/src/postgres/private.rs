@@ -1,29 +1,22 @@
 //! A PostgreSQL server for one test, with its own settings, which the test may kill and start again.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use tempfile::TempDir;
 
 use super::{Server, start};
 use crate::await_condition;
-use crate::run::{Instance, Lifetime, Run, wait};
+use crate::run::{Instance, Private};
+
+/// How long the processes of a killed server may take to end: until then no other server may use the data.
+const BACKENDS_END: Duration = Duration::from_secs(60);
 
 /// A server for one test. Dropping it stops the server.
 pub struct PrivateServer {
     server: Server,
-    instance: Instance,
     settings: Vec<String>,
-    /// The supervisor stops the server when no process holds a shared lock on this file; `None` while the server is
-    /// killed.
-    lease: Option<File>,
-    directory: TempDir,
+    private: Private,
 }
-
-/// How long the processes of a killed server may take to end: until then no other server may use the data.
-const BACKENDS_END: Duration = Duration::from_secs(60);
 
 impl PrivateServer {
     /// Starts a server; `settings` (`name=value`) override those of the shared server.
@@ -39,37 +32,17 @@ impl PrivateServer {
     /// Kills the server, as a crash of its machine would; connections end, and new ones are refused. What was committed
     /// stays.
     pub fn kill(&mut self) -> anyhow::Result<()> {
-        fs::write(self.keep(), "KILL").context("failed to mark the server's data for keeping")?;
-        self.lease = None;
-        wait(&mut self.instance)
+        self.private.stop("KILL")
     }
 
     /// Starts the server again after [`kill`](Self::kill), with the same port.
     pub async fn resume(&mut self) -> anyhow::Result<()> {
         let port = self.server.authority()?.rsplit_once(':').context("the address has no port")?.1.parse()?;
         let settings: Vec<&str> = self.settings.iter().map(String::as_str).collect();
-        let start =
-            async || launch(&self.directory, async |instance| start::run(instance, port, &settings).await).await;
-        let (server, instance, lease) =
-            await_condition("the killed server's processes to end", BACKENDS_END, start).await?;
-        fs::remove_file(self.keep()).context("failed to release the server's data")?;
-        (self.server, self.instance, self.lease) = (server, instance, Some(lease));
+        let private = &mut self.private;
+        let resume = async || private.resume(async |instance| start::run(instance, port, &settings).await).await;
+        self.server = await_condition("the killed server's processes to end", BACKENDS_END, resume).await?;
         Ok(())
-    }
-
-    async fn begin(
-        settings: &[&str],
-        start: impl AsyncFn(&mut Instance) -> anyhow::Result<Server>,
-    ) -> anyhow::Result<Self> {
-        let run = Run::join().await?;
-        let directory = tempfile::Builder::new().prefix("private-").tempdir_in(&run.directory)?;
-        let (server, instance, lease) = launch(&directory, start).await?;
-        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Ok(Self { server, instance, settings, lease: Some(lease), directory })
-    }
-
-    fn keep(&self) -> PathBuf {
-        self.directory.path().join("keep")
     }
 
     /// Returns the running server, for connections and databases.
@@ -77,30 +50,13 @@ impl PrivateServer {
     pub fn server(&self) -> &Server {
         &self.server
     }
-}
 
-impl Drop for PrivateServer {
-    fn drop(&mut self) {
-        self.lease = None;
-        // Wait until the server has stopped writing into the directory, which is deleted next.
-        let _ = wait(&mut self.instance);
-    }
-}
-
-async fn launch(
-    directory: &TempDir,
-    start: impl AsyncFn(&mut Instance) -> anyhow::Result<Server>,
-) -> anyhow::Result<(Server, Instance, File)> {
-    let path = directory.path().join("lease");
-    let lease = File::create(&path).context("failed to create the server's lease")?;
-    lease.lock_shared().context("failed to lock the server's lease")?;
-    let lifetime = Lifetime { lease: path, linger: Duration::ZERO };
-    let mut instance = Instance::supervise(directory.path().to_owned(), &lifetime)?;
-    match start(&mut instance).await {
-        Ok(server) => {
-            instance.publish(&server)?;
-            Ok((server, instance, lease))
-        }
-        Err(error) => Err(error.context(format!("failed to start a private server: {}", instance.log_tails()))),
+    async fn begin(
+        settings: &[&str],
+        start: impl AsyncFnOnce(&mut Instance) -> anyhow::Result<Server>,
+    ) -> anyhow::Result<Self> {
+        let (private, server) = Private::start(Private::directory().await?, start).await?;
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        Ok(Self { server, settings, private })
     }
 }

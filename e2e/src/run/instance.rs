@@ -150,15 +150,6 @@ impl Instance {
     }
 }
 
-/// Waits until the servers have stopped; on a multi-threaded runtime, other tasks go on meanwhile.
-pub(crate) fn wait(instance: &mut Instance) -> anyhow::Result<()> {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| instance.wait()),
-        _ => instance.wait(),
-    }
-}
-
 /// Quotes text as one word of a shell command.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
