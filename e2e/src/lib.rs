@@ -30,6 +30,7 @@ pub mod process;
 pub mod rabbitmq;
 mod run;
 pub mod scripted;
+pub mod series;
 pub mod sockets;
 mod wait;
 

@@ -8,6 +8,8 @@
 
 mod setup;
 
+use std::fs;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -135,4 +137,20 @@ impl Drop for Process {
             println!("{line}");
         }
     }
+}
+
+/// The numbers and command lines of all processes whose environment or arguments contain the path of a directory.
+pub fn processes_of(directory: &Path) -> Result<Vec<(String, String)>> {
+    let needle = directory.to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let (arguments, environment) = (read("cmdline"), read("environ"));
+        let names_it = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&needle);
+        if names_it(&arguments) || names_it(&environment) {
+            let number = entry.file_name().to_string_lossy().into_owned();
+            found.push((number, String::from_utf8_lossy(&arguments).replace('\0', " ")));
+        }
+    }
+    Ok(found)
 }

@@ -17,7 +17,6 @@ mod part;
 mod place;
 mod prepare;
 mod prometheus;
-mod series;
 pub mod swap;
 mod system;
 mod terminal;

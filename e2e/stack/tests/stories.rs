@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
-use lifecycle_e2e::process::{Process, Setup};
+use lifecycle_e2e::process::{Process, Setup, processes_of};
 use lifecycle_e2e::{await_condition, free_port, program};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -120,17 +120,4 @@ async fn run(arguments: &[&str]) -> Result<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ensure!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
     Ok(text(&output.stdout))
-}
-
-/// The command lines of the processes that name the directory.
-fn processes_of(directory: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for process in fs::read_dir("/proc")? {
-        let line = fs::read(process?.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if line.contains(&directory.display().to_string()) {
-            found.push(line);
-        }
-    }
-    Ok(found)
 }

@@ -1,22 +1,15 @@
 //! The figures that programs export.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use lifecycle_e2e::process::Process;
+use lifecycle_e2e::series::total;
 
 /// The sum of the series of this name whose labels contain a text; 0 without a series.
 pub(crate) async fn sum(process: &Process, name: &str, label: &str) -> Result<f64> {
-    let mut sum = 0.0;
-    for line in lines(process, name).await? {
-        let (series, value) = line.rsplit_once(' ').with_context(|| format!("no value: {line}"))?;
-        if series.split('{').next() == Some(name) && series.contains(label) {
-            sum += value.parse::<f64>()?;
-        }
-    }
-    Ok(sum)
+    Ok(total(&text(process).await?, name, label))
 }
 
-/// The series whose names begin with a text, with their values.
-pub(crate) async fn lines(process: &Process, prefix: &str) -> Result<Vec<String>> {
-    let text = reqwest::get(format!("{}/metrics", process.url("metrics").await?)).await?.text().await?;
-    Ok(text.lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect())
+/// All that a program exports.
+pub(crate) async fn text(process: &Process) -> Result<String> {
+    Ok(reqwest::get(format!("{}/metrics", process.url("metrics").await?)).await?.text().await?)
 }

@@ -149,8 +149,9 @@ async fn exporters_agree() -> Result<()> {
     await_condition("both exporters to count the same stuck clusters", PATIENCE, async || {
         let mut figures = Vec::new();
         for exporter in &exporters {
-            let mut lines = metrics::lines(exporter, "hyperfleet_api_resource_").await?;
-            lines.retain(|line| !line.contains("_seconds"));
+            let text = metrics::text(exporter).await?;
+            let is_count = |line: &&str| line.starts_with("hyperfleet_api_resource_") && !line.contains("_seconds");
+            let lines: Vec<_> = text.lines().filter(is_count).map(str::to_owned).collect();
             let waiting_on = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
             let stuck = metrics::sum(exporter, waiting_on, system.name(Adapter::Second)).await?;
             ensure!((stuck - 2.0).abs() < 0.5, "{stuck} clusters wait on the second adapter: {lines:#?}");

@@ -1,14 +1,12 @@
 //! Many clusters at once, with the cadence of production. `JOURNEY_CLUSTERS=1000` sets their number; with `--nocapture`
-//! the test prints how long each part worked.
+//! the test prints how long they took. `stack bench` measures each part.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use lifecycle_e2e::await_condition;
 use lifecycle_e2e::parts::Cadence;
-use lifecycle_e2e::process::Process;
 use serde_json::{Value, json};
 
 use crate::metrics;
@@ -47,11 +45,6 @@ async fn many_clusters_are_reconciled_at_once() -> Result<()> {
     .await?;
     println!("{number} clusters were reconciled after {:?}", began.elapsed());
 
-    for (name, process) in
-        [("API", &system.api), ("Sentinel", sentinel), ("first adapter", &first), ("second adapter", &second)]
-    {
-        println!("{name}: {:?} of CPU", cpu(process)?);
-    }
     let published = metrics::sum(sentinel, "hyperfleet_broker_messages_published_total", "").await?;
     println!("{published} events");
     for (name, adapter) in [("first", &first), ("second", &second)] {
@@ -63,15 +56,4 @@ async fn many_clusters_are_reconciled_at_once() -> Result<()> {
     // Most clusters need an event for each adapter's turn; who needs many more is asked again while the adapters work.
     ensure!(published < 6.0 * f64::from(u32::try_from(number)?), "{published} events about {number} clusters");
     system.check_invariants().await
-}
-
-/// The CPU time of a process so far.
-fn cpu(process: &Process) -> Result<Duration> {
-    /// The kernel's unit of these figures, `USER_HZ`, is the same on all machines.
-    const TICK: Duration = Duration::from_millis(10);
-    let text = fs::read_to_string(format!("/proc/{}/stat", process.id()?))?;
-    // The name of the program, in parentheses, may contain spaces.
-    let (_, fields) = text.rsplit_once(')').context("no name")?;
-    let ticks: Vec<u32> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(TICK * ticks.iter().sum::<u32>())
 }

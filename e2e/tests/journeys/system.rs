@@ -12,8 +12,11 @@ use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
 use lifecycle_e2e::postgres::Server;
 use lifecycle_e2e::process::Process;
 use lifecycle_e2e::rabbitmq::{Broker, Topic};
+use lifecycle_e2e::series::Series;
 use lifecycle_e2e::{PATIENCE, await_condition, free_port, unique};
 use serde_json::{Value, json};
+
+use crate::metrics;
 
 /// The adapters of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,13 +214,10 @@ impl System {
 
     /// The sum of the exporter's series of this name with these labels.
     pub(crate) async fn figure(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
-        let text = reqwest::get(format!("{}/metrics", self.exporter.url("metrics").await?)).await?.text().await?;
+        let text = metrics::text(&self.exporter).await?;
         let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
-        let is_meant =
-            |line: &&str| line.starts_with(&format!("{name}{{")) && labels.iter().all(|label| line.contains(label));
-        let values =
-            text.lines().filter(is_meant).map(|line| Ok(line.rsplit_once(' ').context("no value")?.1.parse()?));
-        let values: Vec<f64> = values.collect::<Result<_>>()?;
+        let is_meant = |series: &Series| labels.iter().all(|label| series.labels.contains(label));
+        let values: Vec<f64> = Series::all(&text, name).filter(is_meant).map(|series| series.value).collect();
         ensure!(!values.is_empty(), "the exporter has no {name} with {labels:?}, so it does not know: {text}");
         Ok(values.iter().sum())
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
+use lifecycle_e2e::process::processes_of;
 use lifecycle_e2e::rabbitmq::{Broker, PrivateBroker};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use tempfile::TempDir;
@@ -69,22 +70,6 @@ async fn await_silence(address: &str) -> anyhow::Result<()> {
     .await
 }
 
-/// The numbers and command lines of all processes whose environment or arguments contain the run's directory.
-pub(crate) fn processes_of(run: &TempDir) -> anyhow::Result<Vec<(String, String)>> {
-    let needle = run.path().to_string_lossy().into_owned();
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
-        let (arguments, environment) = (read("cmdline"), read("environ"));
-        let names_it = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&needle);
-        if names_it(&arguments) || names_it(&environment) {
-            let number = entry.file_name().to_string_lossy().into_owned();
-            found.push((number, String::from_utf8_lossy(&arguments).replace('\0', " ")));
-        }
-    }
-    Ok(found)
-}
-
 #[tokio::test]
 async fn broker_is_shared_and_stops_when_its_users_are_killed() -> anyhow::Result<()> {
     let run = TempDir::new()?;
@@ -97,7 +82,7 @@ async fn broker_is_shared_and_stops_when_its_users_are_killed() -> anyhow::Resul
     drop(second);
     await_silence(&address).await?;
     await_condition("every process of the run to end", PATIENCE, async || {
-        let left = processes_of(&run)?;
+        let left = processes_of(run.path())?;
         ensure!(left.is_empty(), "{left:?}");
         Ok(())
     })

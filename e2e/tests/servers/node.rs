@@ -11,11 +11,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{ListParams, LogParams, PostParams};
 use lifecycle_e2e::kube::{ControlPlane, NODE_IMAGE};
+use lifecycle_e2e::process::processes_of;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::lifetime::{processes_of, report_and_wait, run_test};
+use crate::lifetime::{report_and_wait, run_test};
 
 fn pod(script: &str) -> Value {
     json!({
@@ -116,7 +117,7 @@ async fn killed_node_leaves_nothing_behind() -> anyhow::Result<()> {
         let cgroups = cgroups_of(&run)?;
         ensure!(!cgroups.is_empty(), "the node has no cgroups");
 
-        let found = processes_of(&run)?.into_iter().find(|(_, command)| command.contains(victim));
+        let found = processes_of(run.path())?.into_iter().find(|(_, command)| command.contains(victim));
         let (number, _) = found.with_context(|| format!("there is no process `{victim}`"))?;
         ensure!(Command::new("kill").args(["-KILL", &number]).status()?.success(), "kill failed");
 
@@ -124,7 +125,7 @@ async fn killed_node_leaves_nothing_behind() -> anyhow::Result<()> {
             // A process of a Pod is in one of these cgroups, and the kernel removes no cgroup with a process.
             let left: Vec<_> = cgroups.iter().filter(|cgroup| cgroup.exists()).collect();
             ensure!(left.is_empty(), "cgroups: {left:?}");
-            let mut left = processes_of(&run)?;
+            let mut left = processes_of(run.path())?;
             left.retain(|(_, command)| !command.contains("child_process_starts_a_pod_and_waits"));
             ensure!(left.is_empty(), "processes: {left:?}");
             Ok(())

@@ -8,9 +8,9 @@ use std::ops::Sub;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use lifecycle_e2e::series::total;
 
 use super::processes::{Usage, busy, usage};
-use crate::series::Series;
 use crate::system::System;
 
 /// Transactions, rows written, rows read and bytes of a database.
@@ -154,11 +154,6 @@ impl Sub for Counts {
             database_bytes: self.database_bytes - former.database_bytes,
         }
     }
-}
-
-/// The sum of a metric's series whose labels contain a text.
-fn total(text: &str, metric: &str, label: &str) -> f64 {
-    Series::all(text, metric).filter(|series| series.labels.contains(label)).map(|series| series.value).sum()
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt as _};
+use lifecycle_e2e::series::Series;
 use tokio::time::sleep;
 
 use super::observation::{ClusterState, Kind, ObjectState, Observation, adapters, changes};
 use crate::api::{Api, Cluster};
 use crate::place::Running;
-use crate::series::Series;
 use crate::terminal::{say, step};
 
 /// How long a story waits for what it tells. The sweeper's passes and the exporter's threshold are within half a minute.

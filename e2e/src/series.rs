@@ -1,17 +1,19 @@
 //! Reads series of metrics.
 //!
-//! In: Prometheus' text format, and the name of a metric. Out: its series. Pure; lines of another form are skipped.
+//! In: Prometheus' text format, and the name of a metric. Out: its series. Pure; other lines are skipped.
 
 /// One series of a metric.
-pub(crate) struct Series {
-    /// The labels, as the part exports them.
-    pub(crate) labels: String,
-    pub(crate) value: f64,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The labels in braces, as the program exports them; empty without labels.
+    pub labels: String,
+    /// The value; not a number if the text is none, so that no comparison holds.
+    pub value: f64,
 }
 
 impl Series {
     /// All series of a metric.
-    pub(crate) fn all(text: &str, metric: &str) -> impl Iterator<Item = Self> {
+    pub fn all(text: &str, metric: &str) -> impl Iterator<Item = Self> {
         text.lines().filter_map(move |line| Self::read(line, metric))
     }
 
@@ -19,8 +21,14 @@ impl Series {
         let (labels, value) = line.strip_prefix(metric)?.rsplit_once(' ')?;
         let is_this = labels.is_empty() || labels.starts_with('{');
         is_this.then_some(())?;
-        Some(Self { labels: labels.to_owned(), value: value.parse().ok()? })
+        Some(Self { labels: labels.to_owned(), value: value.parse().unwrap_or(f64::NAN) })
     }
+}
+
+/// The sum of a metric's series whose labels contain a text; 0 without such a series.
+#[must_use]
+pub fn total(text: &str, metric: &str, label: &str) -> f64 {
+    Series::all(text, metric).filter(|series| series.labels.contains(label)).map(|series| series.value).sum()
 }
 
 #[cfg(test)]
