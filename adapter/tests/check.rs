@@ -147,7 +147,7 @@ fn json_output_has_the_same_diagnostics() {
 /// A task with a namespace, and a Job that the namespace owns and that keeps former versions.
 const RETAINED: &str = r#"params:
   - {name: clusterId, source: event.id}
-  - {name: isDeleting, source: {expression: "event.?deleted_time.hasValue()"}}
+  - {name: isDeleting, source: {expression: "event.?deleted_time.orValue(null) != null"}}
 resources:
   - name: space
     manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "{{ .clusterId }}"}}

@@ -32,7 +32,7 @@ const KINDS: [&str; 3] = ["ConfigMap", "Secret", "ServiceAccount"];
 
 /// Three resources of different kinds, which are deleted when their cluster is deleted.
 fn resources() -> String {
-    let gate = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}}\n";
+    let gate = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}}\n";
     [SETTINGS, CREDENTIALS, ACCOUNT].iter().flat_map(|resource| [*resource, gate]).collect()
 }
 

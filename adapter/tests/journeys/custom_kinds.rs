@@ -80,7 +80,7 @@ const GADGET: &str = r#"
         size: {{ .generation }}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
     lifecycle:
-      delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
 "#;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ const FAMILY: &str = r#"
       metadata: {name: "{{ .clusterId }}-parent", namespace: "{{ .namespace }}"}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-parent"}
     lifecycle:
-      delete: {when: {expression: 'cluster.?deleted_time.hasValue() && !resources.?child.hasValue()'}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null && !resources.?child.hasValue()'}}
   - name: child
     manifest:
       apiVersion: v1
@@ -24,7 +24,7 @@ const FAMILY: &str = r#"
       metadata: {name: "{{ .clusterId }}-child", namespace: "{{ .namespace }}"}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-child"}
     lifecycle:
-      delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
 "#;
 
 /// Marks the cluster as deleted in the API, which raises its generation, and reconciles it.

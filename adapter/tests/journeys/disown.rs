@@ -26,8 +26,8 @@ const DISOWNING: &str = r#"
       data: {generation: "{{ .generation }}"}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-child"}
     lifecycle:
-      orphan: {when: {expression: 'generation < 9 && cluster.?deleted_time.hasValue()'}}
-      delete: {when: {expression: 'generation >= 9 && cluster.?deleted_time.hasValue()'}}
+      orphan: {when: {expression: 'generation < 9 && cluster.?deleted_time.orValue(null) != null'}}
+      delete: {when: {expression: 'generation >= 9 && cluster.?deleted_time.orValue(null) != null'}}
 "#;
 
 const OURS: [&str; 3] = ["hyperfleet.io/adapter", "hyperfleet.io/resource-id", "hyperfleet.io/resource"];
@@ -127,7 +127,7 @@ const WAITING: &str = r#"
       delete:
         when:
           expression: |
-            cluster.?deleted_time.hasValue()
+            cluster.?deleted_time.orValue(null) != null
               && (!resources.?child.hasValue() || "hyperfleet.io/disowned" in resources.child.metadata.labels)
   - name: child
     owner: {resource: parent}
@@ -137,7 +137,7 @@ const WAITING: &str = r#"
       metadata: {name: "{{ .clusterId }}-child", namespace: "{{ .namespace }}"}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-child"}
     lifecycle:
-      orphan: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      orphan: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
 "#;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,7 +37,7 @@ async fn object_of_another_cluster_in_a_loose_selector_is_kept() -> Result<()> {
     // This selector matches the secrets of every cluster.
     let loose = CREDENTIALS.replace(r#"{journey/cluster: "{{ .clusterId }}"}"#, "{journey/kind: credentials}");
     let gated =
-        format!("{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.hasValue()'}}}}}}\n");
+        format!("{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.orValue(null) != null'}}}}}}\n");
     let world = World::new().await?;
     let _adapter = world.adapter(task(&gated))?.start().await?;
     for cluster in ["c1", "c2"] {

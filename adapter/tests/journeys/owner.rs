@@ -17,9 +17,9 @@ const OWNED: &str = r#"
       metadata: {name: "{{ .clusterId }}-parent", namespace: "{{ .namespace }}"}
     discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}-parent"}
     lifecycle:
-      delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
   - name: child
-    when: {expression: '!cluster.?deleted_time.hasValue()'}
+    when: {expression: 'cluster.?deleted_time.orValue(null) == null'}
     owner: {resource: parent}
     manifest:
       apiVersion: v1

@@ -56,7 +56,7 @@ post:
           - type: Finalized
             status:
               expression: |
-                cluster.?deleted_time.hasValue() && adapter.executionStatus == "success"
+                cluster.?deleted_time.orValue(null) != null && adapter.executionStatus == "success"
                   && !adapter.resourcesSkipped && NOTHING_LEFT ? "True" : "False"
             reason: Cleanup
             message: Whether every object is gone

@@ -26,7 +26,7 @@ const VERSIONS: &str = r#"
       by_selectors: {label_selector: {SELECTOR}}
     retention: {historyLimit: 10}
     lifecycle:
-      GATE: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      GATE: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
 "#;
 
 /// A selector of labels that the adapter stamps.
@@ -138,7 +138,7 @@ const SAME_SELECTOR: &str = r#"
     discovery: {namespace: "{{ .namespace }}", by_selectors: {label_selector: {app: twins}}}
     retention: {historyLimit: 0}
     lifecycle:
-      delete: {when: {expression: 'cluster.?deleted_time.hasValue()'}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
   - name: right
     manifest:
       apiVersion: v1

@@ -147,7 +147,7 @@ fn complete_task_compiles_every_key() {
             "config clients.broker.topic",
             "path cluster.spec.name",
             "GET /clusters/{{ .clusterId }}",
-            "= cluster.?deleted_time.hasValue()",
+            "= cluster.?deleted_time.orValue(null) != null",
             "file /etc/pull-secret true",
         ]
     );

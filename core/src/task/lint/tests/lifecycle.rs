@@ -9,7 +9,7 @@ const PARAMS: &str = r#"params:
   - {name: generation, source: event.generation}
   - {name: phase, source: event.phase}
   - {name: cluster, source: {api_call: {method: GET, url: "/clusters/{{ .clusterId }}"}}}
-  - {name: isDeleting, source: {expression: cluster.?deleted_time.hasValue()}}
+  - {name: isDeleting, source: {expression: cluster.?deleted_time.orValue(null) != null}}
   - {name: handover, source: {expression: isDeleting && phase == 'Handover'}}
 "#;
 
@@ -85,7 +85,7 @@ pub(super) fn disowning() -> Vec<(&'static str, String)> {
         ),
         (
             "an orphan gate that reads the deletion signal by another name",
-            with_gates(&[("orphan", "handover"), ("delete", "cluster.?deleted_time.hasValue()")]),
+            with_gates(&[("orphan", "handover"), ("delete", "cluster.?deleted_time.orValue(null) != null")]),
         ),
         (
             "the gates of the proposal",
