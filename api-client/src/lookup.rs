@@ -1,13 +1,14 @@
 //! Looks up one resource, and tells "does not exist" from every answer that does not prove it.
 //!
-//! In: the id of a resource, and the answer to its GET. Out: one of three results. Callers delete objects of
+//! In: the path of a resource, and the answer to its GET. Out: one of three results. Callers delete objects of
 //! resources that do not exist, so an answer that may come from something else than the API is
-//! [`Lookup::Unknown`]: a proxy's or a web server's page, another API, a cache, a truncated body.
+//! [`Lookup::Unknown`]: a proxy's or a web server's page, another API, a cache, a truncated body, or the API's
+//! answer to another request, because a gateway forwards some ids to another collection.
 //!
 //! | answer | result |
 //! | --- | --- |
 //! | 200 and a resource with the id | [`Lookup::Found`] |
-//! | 404 and the API's problem document about this id, with the code `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
+//! | 404 and the API's problem document about this path, with the code `HYPERFLEET-NTF-001` | [`Lookup::NotFound`] |
 //! | anything else | [`Lookup::Unknown`], with its reason |
 //!
 //! Another installation of the same API would answer the same 404. So before a deletion, a caller also looks
@@ -102,8 +103,9 @@ impl Client {
     /// Looks up a resource in a collection: `clusters`, another kind's, or `resources`, which has all kinds.
     pub async fn look_up<W: Watch>(&self, collection: &str, id: &str, deadline: Option<Instant>, watch: &W) -> Lookup {
         let Some(segment) = segment(id) else { return Lookup::Unknown(Unknown::Id) };
-        match self.call(&Request::get(format!("{collection}/{segment}")), deadline, watch).await {
-            Ok(answer) => judge(id, &answer),
+        let path = self.base().resolve(&format!("{collection}/{segment}"));
+        match self.call(&Request::get(path.as_str()), deadline, watch).await {
+            Ok(answer) => judge(&path, &answer),
             Err(failure) => Lookup::Unknown(Unknown::NoAnswer(failure)),
         }
     }
@@ -121,24 +123,37 @@ pub fn check_source(answer: &Answer) -> Result<(), Unknown> {
     }
 }
 
-/// Classifies the answer to `GET …/{id}`.
+/// Classifies the answer to `GET` of a path whose last two segments are a collection and an id, as
+/// [`Base::resolve`](crate::Base::resolve) returns it.
 #[must_use]
-pub fn judge(id: &str, answer: &Answer) -> Lookup {
+pub fn judge(path: &str, answer: &Answer) -> Lookup {
     if let Err(unknown) = check_source(answer) {
         return Lookup::Unknown(unknown);
     }
     match answer.status {
         StatusCode::OK => match serde_json::from_str::<Value>(&answer.body) {
-            Ok(resource) if resource.get("id").and_then(Value::as_str) == Some(id) => Lookup::Found(resource),
+            Ok(resource) if has_id(&resource, path) => Lookup::Found(resource),
             Ok(_) | Err(_) => Lookup::Unknown(Unknown::NoResource),
         },
-        StatusCode::NOT_FOUND => not_found(id, answer).map_or_else(Lookup::Unknown, |()| Lookup::NotFound),
+        StatusCode::NOT_FOUND => check_absence(path, answer).map_or_else(Lookup::Unknown, |()| Lookup::NotFound),
         status => Lookup::Unknown(Unknown::Status(status)),
     }
 }
 
-/// Succeeds only if the answer is the API's own statement that the resource does not exist.
-fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
+fn has_id(resource: &Value, path: &str) -> bool {
+    let id = segments(path).next().and_then(|id| String::from_utf8(id).ok());
+    id.is_some() && resource.get("id").and_then(Value::as_str) == id.as_deref()
+}
+
+/// Checks that a 404 is the API's own statement that it has no resource at this path.
+///
+/// # Errors
+/// The answer may come from something else than the API, or speaks about something else than this resource.
+pub fn check_absence(path: &str, answer: &Answer) -> Result<(), Unknown> {
+    check_source(answer)?;
+    if answer.status != StatusCode::NOT_FOUND {
+        return Err(Unknown::Status(answer.status));
+    }
     let media_type = answer.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
     if !media_type.trim().eq_ignore_ascii_case(problem::MEDIA_TYPE) {
         return Err(Unknown::NoProblem);
@@ -147,9 +162,19 @@ fn not_found(id: &str, answer: &Answer) -> Result<(), Unknown> {
     if problem.code != Code::ResourceNotFound {
         return Err(Unknown::OtherProblem(problem.code));
     }
-    // Compare only the last segment: a proxy may have rewritten the path before it.
-    let named = problem.instance.rsplit('/').next().unwrap_or_default();
-    if percent_decode_str(named).decode_utf8().ok().as_deref() == Some(id) { Ok(()) } else { Err(Unknown::OtherPath) }
+    if is_same_resource(path, &problem.instance) { Ok(()) } else { Err(Unknown::OtherPath) }
+}
+
+/// Whether two paths end alike, as far as the shorter one reaches: a proxy may cut a prefix from the path, or add
+/// one. The collection and the id are never part of a prefix.
+fn is_same_resource(asked: &str, named: &str) -> bool {
+    let agreeing = segments(asked).zip(segments(named)).take_while(|(one, other)| one == other).count();
+    agreeing >= 2 && agreeing == segments(asked).count().min(segments(named).count())
+}
+
+/// The segments of a path, decoded, from the last to the first.
+fn segments(path: &str) -> impl Iterator<Item = Vec<u8>> {
+    path.strip_prefix('/').unwrap_or(path).rsplit('/').map(|segment| percent_decode_str(segment).collect())
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ impl Objects for World {
 
 impl Api for World {
     async fn look_up(&self, id: &str) -> Lookup {
-        judge(id, &self.answer(id))
+        judge(&path(id), &self.answer(id))
     }
 
     async fn search(&self, ids: &[&str]) -> Result<BTreeMap<String, Generation>, String> {
@@ -167,10 +167,14 @@ impl World {
                 answer(StatusCode::OK, "application/json", json!({ "id": id, "generation": generation }).to_string())
             }
             None => {
-                let instance = format!("/api/hyperfleet/v1/resources/{id}");
-                let problem = json!({ "code": "HYPERFLEET-NTF-001", "status": 404, "instance": instance });
+                let problem = json!({ "code": "HYPERFLEET-NTF-001", "status": 404, "instance": path(id) });
                 answer(StatusCode::NOT_FOUND, "application/problem+json", problem.to_string())
             }
         }
     }
+}
+
+/// The path of `GET /resources/{id}`.
+fn path(id: &str) -> String {
+    format!("/api/hyperfleet/v1/resources/{id}")
 }

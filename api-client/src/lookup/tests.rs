@@ -10,6 +10,7 @@ use crate::client::CallError;
 use crate::client::tests::settings;
 
 const ID: &str = "0199c0de-0000-7000-8000-000000000001";
+const PATH: &str = "/api/hyperfleet/v1/resources/0199c0de-0000-7000-8000-000000000001";
 
 /// The answer of the API for a resource that does not exist.
 fn gone() -> Answer {
@@ -18,7 +19,7 @@ fn gone() -> Answer {
         "title": "Not Found",
         "status": 404,
         "detail": format!("Resource with id='{ID}' not found"),
-        "instance": format!("/api/hyperfleet/v1/resources/{ID}"),
+        "instance": PATH,
         "code": "HYPERFLEET-NTF-001",
         "timestamp": "2026-03-01T12:00:00Z",
         "trace_id": "0199c0de-0000-7000-8000-00000000abcd",
@@ -53,17 +54,15 @@ fn not_found_requires_the_apis_own_problem_document() {
     let typed = |content_type: &str| Answer { content_type: Some(content_type.to_owned()), ..gone() };
     let with_body = |body: &str| Answer { body: body.to_owned(), ..gone() };
     let with_status = |status: u16| Answer { status: StatusCode::from_u16(status).unwrap(), ..gone() };
+    let instance = |path: &str| problem_with("instance", json!(path.replace("{ID}", ID)));
     let half = &gone().body[..gone().body.len() / 2];
     let no_problem = "HTTP status 404 without a problem document of the API";
     let other_path = "HTTP status 404 about another path";
     let cases = [
         ("the API's own", gone(), "not found"),
         ("with a character set", typed("Application/Problem+JSON; charset=utf-8"), "not found"),
-        (
-            "behind a proxy that cuts the prefix",
-            problem_with("instance", json!(format!("/resources/{ID}"))),
-            "not found",
-        ),
+        ("behind a proxy that cuts the prefix", instance("/resources/{ID}"), "not found"),
+        ("behind a proxy that adds a prefix", instance("/fleet/api/hyperfleet/v1/resources/{ID}"), "not found"),
         ("plain JSON", typed("application/json"), no_problem),
         ("a page for people", typed("text/html"), no_problem),
         ("no type", Answer { content_type: None, ..gone() }, no_problem),
@@ -86,6 +85,14 @@ fn not_found_requires_the_apis_own_problem_document() {
         ),
         ("about another resource", problem_with("instance", json!("/api/hyperfleet/v1/resources/x")), other_path),
         ("about no path", problem_with("instance", json!("")), other_path),
+        ("about the id alone", problem_with("instance", json!(ID)), other_path),
+        ("about another collection", instance("/api/hyperfleet/v1/clusters/{ID}"), other_path),
+        ("about another service's collection", instance("/foo/bar/clusters/{ID}"), other_path),
+        ("about another service's collection of the same name", instance("/foo/bar/resources/{ID}"), other_path),
+        ("about another version", instance("/api/hyperfleet/v2/resources/{ID}"), other_path),
+        ("about a part of the resource", instance("/api/hyperfleet/v1/resources/{ID}/statuses"), other_path),
+        ("about a resource below the id", instance("/api/hyperfleet/v1/resources/x/{ID}"), other_path),
+        ("with a slash at the end", instance("/api/hyperfleet/v1/resources/{ID}/"), other_path),
         ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
         ("cached", Answer { cached: true, ..gone() }, "the answer comes from a cache"),
         ("gone for ever", with_status(410), "HTTP status 410 Gone"),
@@ -97,7 +104,7 @@ fn not_found_requires_the_apis_own_problem_document() {
         ("no content", with_status(204), "HTTP status 204 No Content"),
     ];
     for (name, answer, expected) in cases {
-        assert_eq!(text(&judge(ID, &answer)), expected, "{name}");
+        assert_eq!(text(&judge(PATH, &answer)), expected, "{name}");
     }
 }
 
@@ -113,9 +120,9 @@ fn found_requires_a_resource_with_the_id() {
     for (name, body, expected) in cases {
         let content_type = Some("application/json".to_owned());
         let answer = Answer { status: StatusCode::OK, content_type, body, ..gone() };
-        assert_eq!(matches!(judge(ID, &answer), Lookup::Found(_)), expected, "{name}");
+        assert_eq!(matches!(judge(PATH, &answer), Lookup::Found(_)), expected, "{name}");
         let cached = Answer { cached: true, ..answer };
-        assert_eq!(text(&judge(ID, &cached)), "the answer comes from a cache", "{name}");
+        assert_eq!(text(&judge(PATH, &cached)), "the answer comes from a cache", "{name}");
     }
 }
 
@@ -140,8 +147,25 @@ proptest! {
     #[test]
     fn truncated_problem_document_is_unknown(end in 0..gone().body.len()) {
         let answer = Answer { body: gone().body[..end].to_owned(), ..gone() };
-        prop_assert_eq!(text(&judge(ID, &answer)), "HTTP status 404 without a problem document of the API");
+        prop_assert_eq!(text(&judge(PATH, &answer)), "HTTP status 404 without a problem document of the API");
     }
+}
+
+#[test]
+fn absence_is_checked_for_status_and_source() {
+    let cases = [
+        ("the API's own", gone(), "nothing"),
+        ("another status", Answer { status: StatusCode::OK, ..gone() }, "HTTP status 200 OK"),
+        ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
+        ("cached", Answer { cached: true, ..gone() }, "the answer comes from a cache"),
+    ];
+    for (name, answer, expected) in cases {
+        let wrong = check_absence(PATH, &answer).map_or_else(|unknown| unknown.to_string(), |()| "nothing".to_owned());
+        assert_eq!(wrong, expected, "{name}");
+    }
+    let nested = "/api/hyperfleet/v1/clusters/c-1/nodepools/n-1";
+    let about = |path: &str| check_absence(nested, &problem_with("instance", json!(path))).is_ok();
+    assert!(about(nested) && !about("/api/hyperfleet/v1/clusters/c-2/nodepools/n-1"), "the parent is part of the path");
 }
 
 fn client(base_url: String) -> Client {

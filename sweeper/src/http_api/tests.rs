@@ -84,6 +84,8 @@ async fn answer_that_is_not_the_apis_own_is_unknown() -> anyhow::Result<()> {
         ("a path that the API does not serve", problem("HYPERFLEET-NTF-000", own_path)),
         ("another API's 404", problem("CLUSTERS-MGMT-404", own_path)),
         ("another path's 404", problem("HYPERFLEET-NTF-001", "/api/hyperfleet/v1/resources/other")),
+        ("another collection's 404", problem("HYPERFLEET-NTF-001", "/api/hyperfleet/v1/clusters/gone")),
+        ("another service's 404", problem("HYPERFLEET-NTF-001", "/foo/bar/clusters/gone")),
         ("no token", Fault::Status(401)),
         ("no permission", Fault::Status(403)),
         ("gone for ever", Fault::Status(410)),
