@@ -11,8 +11,9 @@
 //! 4. delete exactly the object that was read, fenced by UID and resource version;
 //! 5. write the audit record of the result.
 //!
-//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Once an audit record
-//! could not be written, this pass deletes nothing more.
+//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Before steps 1 and 4
+//! it asks for the [`Evidence`] again. Once the evidence is withdrawn, or an audit record could not be written, this pass
+//! deletes nothing more.
 
 mod event;
 mod outcome;
@@ -30,13 +31,16 @@ use tokio::time::timeout;
 
 pub use self::outcome::Outcome;
 use crate::audit::{Action, Audit, AuditError, FORMAT, Identity, Record};
+use crate::evidence::Evidence;
 use crate::leader::TermOver;
 use crate::objects::Objects;
 
 /// Deletes objects on behalf of one term of leadership.
-pub struct Deleter<'a, O, C> {
+pub struct Deleter<'a, O, C, E> {
     /// The cluster.
     pub objects: &'a O,
+    /// What the plan rests on, as it is now.
+    pub evidence: &'a E,
     /// Permits one call while the term lasts in which the plan was judged, as [`Claim::permit`] does. The permit is kept
     /// until the call has ended.
     ///
@@ -65,14 +69,14 @@ pub struct Attempt<'a> {
     pub outcome: Outcome,
 }
 
-impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
+impl<O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Deleter<'_, O, C, E> {
     /// Deletes the plan's objects; returns the attempts as they end. To stop early, let the term end and read on to the
     /// end: a stream that is dropped leaves deletions without the record of their result.
     pub fn delete_all<'b>(
         &'b self,
         plan: &'b SweepPlan,
         strikes: &'b Strikes,
-    ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P> {
+    ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P, E> {
         self.audit.begin_pass();
         let attempts = plan
             .objects()
@@ -83,14 +87,14 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P> Deleter<'_, O, C> {
 }
 
 /// The attempt to delete one object.
-struct Running<'b, 'a, O, C> {
-    deleter: &'b Deleter<'a, O, C>,
+struct Running<'b, 'a, O, C, E> {
+    deleter: &'b Deleter<'a, O, C, E>,
     plan: &'b SweepPlan,
     judged: &'b Candidate,
     gone_since: Option<Timestamp>,
 }
 
-impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
+impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b, '_, O, C, E> {
     async fn run(self) -> Attempt<'b> {
         let outcome = match self.prepare().await {
             Ok(live) => {
@@ -113,6 +117,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
     /// Takes the steps before the deletion; returns the object as it was read.
     async fn prepare(&self) -> Result<Value, Outcome> {
         let Self { judged, deleter: Deleter { objects, policy, audit, .. }, .. } = self;
+        self.confirm().await?;
         let live = match self.call("read", objects.read(&judged.object)).await? {
             Ok(Some(live)) => live,
             Ok(None) => return Err(Outcome::AlreadyGone),
@@ -128,11 +133,18 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P> Running<'b, '_, O, C> {
     }
 
     async fn delete(&self, live: &Value) -> Outcome {
+        if let Err(withdrawn) = self.confirm().await {
+            return withdrawn;
+        }
         let deletion = self.deleter.objects.delete(&self.judged.object, Fence::of(live));
         match self.call("delete", deletion).await {
             Ok(answer) => Outcome::of(answer),
             Err(kept) => kept,
         }
+    }
+
+    async fn confirm(&self) -> Result<(), Outcome> {
+        self.deleter.evidence.confirm(self.judged).await.map_err(Outcome::Withdrawn)
     }
 
     /// Creates the Event. The deletion goes on without it: the Event is a courtesy to people, and the audit record is

@@ -112,7 +112,7 @@ async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<Ex
 async fn plan(config: Config, output: Output) -> anyhow::Result<ExitCode> {
     let (objects, api) = (connect::objects(&config).await?, connect::api(&config.api)?);
     let policy = (&config.policy, &config.filter);
-    let found = survey(&objects, &api, policy, &mut Strikes::default(), || None, Timestamp::now).await;
+    let found = survey(&objects, &api, policy, &mut Strikes::default(), async || None, Timestamp::now).await;
     // After the last answer, from which the file's grace counts.
     let now = Timestamp::now();
     let found = found.after_grace(now);

@@ -13,6 +13,7 @@ pub mod audit;
 pub mod commands;
 pub mod config;
 pub mod connect;
+pub mod evidence;
 pub mod http_api;
 pub mod inventory;
 pub mod kube_objects;

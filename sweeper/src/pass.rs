@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use lifecycle_core::sweep::{Approval, Hold, Release, Strikes};
+use lifecycle_core::sweep::{Approval, Hold, Release, Strikes, release};
 use tokio::time::Instant;
 
 use crate::act::Deleter;
 use crate::api::Api;
 use crate::audit::Audit;
 use crate::config::Config;
+use crate::evidence::PlanEvidence;
 use crate::leader::Claim;
 use crate::metrics::{Metrics, PassResult};
 use crate::objects::Objects;
@@ -69,40 +70,59 @@ pub struct Passed {
 impl<O: Objects, A: Api> Sweeper<O, A> {
     /// Surveys the cluster, and deletes what is due if that is released. Each log line of a pass has the field `term`.
     #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
-    pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, approval: impl Fn() -> Option<Approval>) -> Passed {
+    pub async fn pass(
+        &self,
+        strikes: &mut Strikes,
+        claim: &Claim,
+        approval: impl AsyncFn() -> Option<Approval>,
+    ) -> Passed {
         let began = Instant::now();
         let policy = (&self.config.policy, &self.config.filter);
-        let survey = survey(&self.objects, &self.api, policy, strikes, approval, || self.clock.now());
+        let survey = survey(&self.objects, &self.api, policy, strikes, &approval, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
-        let result = match &survey {
-            None => PassResult::Failed,
+        let (result, is_confirmed) = match &survey {
+            None => (PassResult::Failed, false),
             Some(survey) => {
                 self.metrics.surveyed(survey, self.clock.now());
-                self.act(survey, strikes, claim).await
+                self.act(survey, strikes, claim, &approval).await
             }
         };
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
-        if let Some(survey) = survey.as_ref().filter(|_| !self.config.dry_run) {
+        if let Some(survey) = survey.as_ref().filter(|_| is_confirmed && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
         }
         Passed { survey, result }
     }
 
-    /// Deletes what is due, unless the pass is held or only reports.
-    async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim) -> PassResult {
+    /// Deletes what is due, unless the pass is held or only reports. Returns also whether nothing spoke against the plan
+    /// meanwhile.
+    async fn act(
+        &self,
+        survey: &Survey,
+        strikes: &Strikes,
+        claim: &Claim,
+        approval: impl AsyncFn() -> Option<Approval>,
+    ) -> (PassResult, bool) {
         if survey.release == Release::Held {
-            return PassResult::Held;
+            return (PassResult::Held, true);
         }
         if survey.plan.objects().is_empty() {
-            return PassResult::Done;
+            return (PassResult::Done, true);
         }
         if self.config.dry_run {
-            return PassResult::DryRun;
+            return (PassResult::DryRun, true);
         }
+        let evidence = PlanEvidence::new(&self.api, &survey.plan, async || match survey.release {
+            Release::Approved => {
+                release(&survey.plan, approval().await.as_ref(), self.clock.now()) == Release::Approved
+            }
+            Release::Go | Release::Held => true,
+        });
         let deleter = Deleter {
             objects: &self.objects,
+            evidence: &evidence,
             permit: || claim.permit(),
             call_limit: self.config.lease.margin(),
             audit: &self.audit,
@@ -112,14 +132,16 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             clock: Timestamp::now,
         };
         let mut result = PassResult::Done;
-        let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
-        while let Some(attempt) = attempts.next().await {
-            self.metrics.attempted(&attempt);
-            if !attempt.outcome.is_settled() {
-                result = PassResult::Failed;
+        {
+            let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
+            while let Some(attempt) = attempts.next().await {
+                self.metrics.attempted(&attempt);
+                if !attempt.outcome.is_settled() {
+                    result = PassResult::Failed;
+                }
             }
         }
-        result
+        (result, evidence.withdrawn().is_none())
     }
 }
 

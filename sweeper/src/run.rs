@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use lifecycle_core::keys;
+use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Strikes};
 use lifecycle_service::logging::Identity;
 use lifecycle_service::probes::Readiness;
@@ -20,6 +21,7 @@ use crate::config::Config;
 use crate::connect::{self, RealSweeper};
 use crate::leader::{Claim, Elector, Leadership, identity};
 use crate::metrics::PassResult;
+use crate::objects::Objects as _;
 use crate::report;
 
 /// How often the leader looks whether the plan that it holds was approved. The election reads the Lease as often.
@@ -62,15 +64,15 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
     );
     let (began, mut strikes) = (Instant::now(), Strikes::default());
     while !claim.over().is_cancelled() {
-        let approval = approval(leadership);
-        let passed = sweeper.pass(&mut strikes, claim, || self::approval(leadership)).await;
+        let approval = noticed_approval(leadership);
+        let passed = sweeper.pass(&mut strikes, claim, async || self::approval(sweeper).await).await;
         if began.elapsed() >= grace {
             sweeper.metrics.outlasted_grace(claim.term());
         }
         let held =
             passed.survey.filter(|_| passed.result == PassResult::Held).map(|survey| survey.plan.hash().to_owned());
         let is_approved = async {
-            while held.is_none() || self::approval(leadership).map(|approval| approval.hash) != held {
+            while held.is_none() || noticed_approval(leadership).map(|approval| approval.hash) != held {
                 sleep(APPROVAL_CHECK).await;
             }
         };
@@ -119,7 +121,7 @@ async fn look_twice(
         }
         None => {
             let mut strikes = Strikes::default();
-            let result = look(sweeper, leadership, &claim, &mut strikes).await?;
+            let result = look(sweeper, &claim, &mut strikes).await?;
             if strikes.count() == 0 {
                 return Ok(result);
             }
@@ -135,16 +137,11 @@ async fn look_twice(
             "the term ended during the grace"
         );
     }
-    look(sweeper, leadership, &claim, &mut strikes).await
+    look(sweeper, &claim, &mut strikes).await
 }
 
-async fn look(
-    sweeper: &RealSweeper,
-    leadership: &Leadership,
-    claim: &Claim,
-    strikes: &mut Strikes,
-) -> anyhow::Result<PassResult> {
-    let passed = sweeper.pass(strikes, claim, || approval(leadership)).await;
+async fn look(sweeper: &RealSweeper, claim: &Claim, strikes: &mut Strikes) -> anyhow::Result<PassResult> {
+    let passed = sweeper.pass(strikes, claim, async || approval(sweeper).await).await;
     let survey = passed
         .survey
         .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
@@ -152,13 +149,22 @@ async fn look(
     Ok(passed.result)
 }
 
-/// What a person approved by an annotation of the Lease.
-fn approval(leadership: &Leadership) -> Option<Approval> {
+/// What a person approved by an annotation of the Lease, as the API server has it now.
+async fn approval(sweeper: &RealSweeper) -> Option<Approval> {
+    let object = sweeper.config.lease.object().ok()?;
+    let lease = sweeper.objects.read(&object).await;
+    let lease = lease.inspect_err(|error| tracing::warn!(lease = %object, %error, "The Lease could not be read")).ok()??;
+    parse_approval(&object, lease.pointer("/metadata/annotations")?.get(keys::SWEEP_APPROVAL)?.as_str()?)
+}
+
+/// What a person approved, as the election last saw it.
+fn noticed_approval(leadership: &Leadership) -> Option<Approval> {
     let lease = leadership.lease()?;
-    let text = lease.annotations.get(keys::SWEEP_APPROVAL)?;
-    text.parse()
-        .inspect_err(|error| tracing::warn!(lease = %lease.object, "The annotation {} {error}", keys::SWEEP_APPROVAL))
-        .ok()
+    parse_approval(&lease.object, lease.annotations.get(keys::SWEEP_APPROVAL)?)
+}
+
+fn parse_approval(lease: &ObjectRef, text: &str) -> Option<Approval> {
+    text.parse().inspect_err(|error| tracing::warn!(%lease, "The annotation {} {error}", keys::SWEEP_APPROVAL)).ok()
 }
 
 async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {

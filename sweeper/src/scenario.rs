@@ -20,6 +20,7 @@ use crate::act::Deleter;
 use crate::args::duration;
 use crate::audit::Audit;
 use crate::config::{Config, Environment, Flags, parse};
+use crate::evidence::PlanEvidence;
 use crate::report;
 use crate::survey::survey;
 use crate::world::World;
@@ -103,15 +104,18 @@ async fn play_pass(
     now: Timestamp,
     out: &mut String,
 ) -> Option<String> {
-    let found = survey(world, world, (&config.policy, &config.filter), strikes, || approval.cloned(), || now).await;
+    let policy = (&config.policy, &config.filter);
+    let found = survey(world, world, policy, strikes, async || approval.cloned(), || now).await;
     out.push_str(&report::text(&found, config.dry_run));
     if found.release == Release::Held {
         return Some(found.plan.hash().to_owned());
     }
     if !config.dry_run {
         let audit = Audit::to_nowhere();
+        let evidence = PlanEvidence::new(world, &found.plan, async || true);
         let deleter = Deleter {
             objects: world,
+            evidence: &evidence,
             permit: || Ok(()),
             call_limit: Duration::MAX,
             audit: &audit,

@@ -44,13 +44,13 @@ pub struct Survey {
     pub oldest: Option<Timestamp>,
 }
 
-/// Surveys the cluster, and brings the strikes up to date. `approval` is asked for at the end, when the plan is known.
+/// Surveys the cluster, and brings the strikes up to date. `approval` is asked for at the end, if the plan is held.
 pub async fn survey(
     objects: &impl Objects,
     api: &impl Api,
     (policy, filter): (&Policy, &KindFilter),
     strikes: &mut Strikes,
-    approval: impl Fn() -> Option<Approval>,
+    approval: impl AsyncFn() -> Option<Approval>,
     now: impl Fn() -> Timestamp,
 ) -> Survey {
     let mut inventory = Inventory::take(objects, filter, policy).await;
@@ -86,13 +86,14 @@ pub async fn survey(
     let judgement = judgement.judge(strikes, policy);
     let plan = judgement.plan();
     let Judgement { orphans, kept, .. } = judgement;
+    let approval = if plan.holds().is_empty() { None } else { approval().await };
     Survey {
         kinds: census.kinds().map(|(kind, objects)| (kind.clone(), objects)).collect(),
         inventory: census.inventory(),
         owners: census.owners().count() as u64,
         kept,
         unknown: answers.unknown,
-        release: release(&plan, approval().as_ref(), now()),
+        release: release(&plan, approval.as_ref(), now()),
         plan,
         orphans,
         oldest: strikes.oldest(),

@@ -98,6 +98,7 @@ impl World {
         let audit = Audit::to_file(&self.folder.path().join("audit"), true)?;
         let deleter = Deleter {
             objects: cluster,
+            evidence: &(),
             permit: || Ok::<_, TermOver>(()),
             term: 3,
             call_limit: PATIENCE,

@@ -69,7 +69,7 @@ fn exposition() -> String {
     let text = "adapters: [a]\nresource_id_pattern: 'r[0-9]'\napi: {base_url: 'http://api'}\n";
     let config = config::parse("test", text, &Environment::new(), &Flags::new()).unwrap().0;
     let (policy, now) = ((&config.policy, &config.filter), Timestamp::now());
-    let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), || None, || now));
+    let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), async || None, || now));
     let metrics = Metrics::new(&THIS, Duration::from_secs(1), true);
     metrics.surveyed(&found, now);
     let object = &found.orphans[0].0;

@@ -6,6 +6,7 @@ use lifecycle_core::sweep::Keep;
 use lifecycle_kube::{Deletion, Error, ErrorKind};
 use serde_json::Value;
 
+use crate::evidence::Withdrawn;
 use crate::leader::TermOver;
 
 /// What became of one object that the pass was to delete.
@@ -32,6 +33,8 @@ pub enum Outcome {
     Uncertain(Error),
     /// This replica was not the leader any more, so no deletion was sent.
     NotLeader(TermOver),
+    /// What the plan rests on was not confirmed any more, so no deletion was sent.
+    Withdrawn(Withdrawn),
     /// The record that must precede a deletion could not be written, so no deletion was sent.
     AuditFailed,
 }
@@ -49,6 +52,8 @@ impl Outcome {
             Self::Refused(_) => ("refused", false, false),
             Self::Uncertain(_) => ("uncertain", true, false),
             Self::NotLeader(_) => ("not_leader", false, false),
+            // An answer that proves nothing went wrong; a person or the API that say otherwise did not.
+            Self::Withdrawn(why) => ("withdrawn", false, !matches!(why, Withdrawn::Unknown { .. })),
             Self::AuditFailed => ("audit_failed", false, false),
         }
     }
@@ -113,6 +118,7 @@ impl fmt::Display for Outcome {
                 write!(f, "the object may be deleted or not: no answer proves either: {error}")
             }
             Self::NotLeader(over) => write!(f, "the object is kept: {over}"),
+            Self::Withdrawn(why) => write!(f, "the object is kept: {why}"),
             Self::AuditFailed => f.write_str("the object is kept: no audit record could be written"),
         }
     }

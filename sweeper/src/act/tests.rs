@@ -65,6 +65,7 @@ impl<'a> Pass<'a> {
     async fn run<P>(&self, judged: &[Value], permit: impl Fn() -> Result<P, TermOver>) -> Vec<Outcome> {
         let deleter = Deleter {
             objects: self.fake,
+            evidence: &(),
             permit,
             term: TERM,
             call_limit: Duration::from_secs(5),

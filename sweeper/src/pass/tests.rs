@@ -47,10 +47,10 @@ async fn each_log_line_of_a_pass_has_the_term() {
         let (sweeper, claim) = (sweeper(&settings), Claim::of(TERM));
         let mut strikes = Strikes::default();
         for _ in 0..2 {
-            sweeper.pass(&mut strikes, &claim, || None).await;
+            sweeper.pass(&mut strikes, &claim, async || None).await;
         }
         claim.over().cancel();
-        sweeper.pass(&mut strikes, &claim, || None).await;
+        sweeper.pass(&mut strikes, &claim, async || None).await;
     }
     drop(guard);
     let lines = lines.lock().unwrap();
@@ -94,9 +94,9 @@ async fn silent_call_is_given_up_before_another_replica_can_lead() {
     let Sweeper { objects, api, config, audit, metrics, clock } = sweeper(settings);
     let sweeper = Sweeper { objects: Silent(objects), api, config, audit, metrics, clock };
     let (claim, mut strikes) = (Claim::of(TERM), Strikes::default());
-    assert_eq!(sweeper.pass(&mut strikes, &claim, || None).await.result, PassResult::Done);
+    assert_eq!(sweeper.pass(&mut strikes, &claim, async || None).await.result, PassResult::Done);
     tokio::time::advance(Duration::from_secs(1)).await;
     let began = Instant::now();
-    assert_eq!(sweeper.pass(&mut strikes, &claim, || None).await.result, PassResult::Failed);
+    assert_eq!(sweeper.pass(&mut strikes, &claim, async || None).await.result, PassResult::Failed);
     assert_eq!(began.elapsed(), Duration::from_secs(7));
 }

@@ -32,7 +32,7 @@ fn plan(config: &Config) -> Value {
         world.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
     }
     let policy = (&config.policy, &config.filter);
-    let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), || None, || NOW));
+    let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), async || None, || NOW));
     json(&found.after_grace(NOW), config, NOW)
 }
 

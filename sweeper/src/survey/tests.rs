@@ -64,7 +64,7 @@ impl Setup {
         let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
         let now = now + std::time::Duration::from_secs(60 * minutes);
         let policy = (&self.config.policy, &self.config.filter);
-        block_on(survey(&self.world, &self.world, policy, &mut self.strikes, || approval.cloned(), || now))
+        block_on(survey(&self.world, &self.world, policy, &mut self.strikes, async || approval.cloned(), || now))
     }
 }
 
@@ -156,7 +156,7 @@ fn api_must_answer_each_canary_before_and_after_the_other_questions() {
         let api = WrongOnce { world: &setup.world, asked: Cell::new(0), wrong };
         let now: Timestamp = "2026-02-01T13:00:00Z".parse().unwrap();
         let policy = (&setup.config.policy, &setup.config.filter);
-        let found = block_on(survey(&setup.world, &api, policy, &mut setup.strikes, || None, || now));
+        let found = block_on(survey(&setup.world, &api, policy, &mut setup.strikes, async || None, || now));
         let is_held = matches!(found.plan.holds(), [Hold::NoCanary { .. }]);
         let expected = if wrong < 6 { (vec![], true) } else { (vec!["of-2"], false) };
         assert_eq!((names(&found.plan), is_held), expected, "question {wrong}: {:?}", found.plan.holds());
@@ -219,7 +219,7 @@ fn grace_counts_from_an_answer_to_the_next_question() {
         minutes.set(from);
         let now = || start + std::time::Duration::from_secs(60 * minutes.replace(minutes.get() + 5));
         let policy = (&setup.config.policy, &setup.config.filter);
-        let found = block_on(survey(&setup.world, &setup.world, policy, &mut setup.strikes, || None, now));
+        let found = block_on(survey(&setup.world, &setup.world, policy, &mut setup.strikes, async || None, now));
         names(&found.plan).len()
     };
     assert_eq!(pass(0), 0, "the answer came in minute 5");
@@ -241,7 +241,7 @@ fn approval_that_a_person_took_back_does_not_count() {
         asked.set(asked.get() + 1);
         now
     };
-    let annotation = || (asked.get() == 0).then(|| approval.clone());
+    let annotation = async || (asked.get() == 0).then(|| approval.clone());
     let policy = (&setup.config.policy, &setup.config.filter);
     let found = block_on(survey(&setup.world, &setup.world, policy, &mut setup.strikes, annotation, clock));
     assert_eq!((found.plan.hash(), found.release), (held.plan.hash(), Release::Held));
