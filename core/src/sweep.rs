@@ -19,6 +19,7 @@
 //! | [`kinds`] | patterns by which a configuration names kinds |
 //! | [`census`] | counts of a pass, and what each API resource's objects say about it |
 //! | [`contents`] | what Kubernetes would delete along with an object |
+//! | [`doubt`] | why the API's memory is distrusted until a person or an empty list of orphans ends that |
 //! | [`strikes`] | what passes remember: since when each object's owner is gone, and doubts about the API |
 //! | [`verdict`] | the judgement of one object, and its reasons |
 //! | [`judgement`] | the judgement of all objects of a pass |
@@ -28,6 +29,7 @@
 pub mod candidate;
 pub mod census;
 pub mod contents;
+pub mod doubt;
 pub mod judgement;
 pub mod kinds;
 pub mod plan;
@@ -44,6 +46,7 @@ use regex::Regex;
 pub use self::candidate::Candidate;
 pub use self::census::Census;
 pub use self::contents::Contents;
+pub use self::doubt::Doubt;
 pub use self::judgement::{Judgement, Reading};
 pub use self::kinds::KindPattern;
 pub use self::plan::SweepPlan;

@@ -19,6 +19,7 @@ pub mod inventory;
 pub mod kube_objects;
 pub mod leader;
 pub mod metrics;
+pub mod notes;
 pub mod objects;
 pub mod owners;
 pub mod pass;

@@ -1,6 +1,6 @@
 //! One pass of a leader: survey, report, and deletion of what is due.
 //!
-//! In: the cluster, the API, the configuration, the strikes of the term, the claim to lead, and a person's approval.
+//! In: the cluster, the API, the configuration, the strikes of the term, the claim to lead, and the notes of the Lease.
 //! Out: a [`PassResult`], log lines and metrics. Fails: never; what could not be deleted is judged again by the next pass.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use lifecycle_core::sweep::{Approval, Hold, Release, Strikes, release};
+use lifecycle_core::sweep::{Hold, Release, Strikes, release};
 use tokio::time::Instant;
 
 use crate::act::Deleter;
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::evidence::PlanEvidence;
 use crate::leader::Claim;
 use crate::metrics::{Metrics, PassResult};
+use crate::notes::Notes;
 use crate::objects::Objects;
 use crate::survey::{Survey, survey};
 
@@ -74,17 +75,19 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         &self,
         strikes: &mut Strikes,
         claim: &Claim,
-        approval: impl AsyncFn() -> Option<Approval>,
+        notes: &impl Notes,
     ) -> Passed {
         let began = Instant::now();
         let policy = (&self.config.policy, &self.config.filter);
-        let survey = survey(&self.objects, &self.api, policy, strikes, &approval, || self.clock.now());
+        let survey = survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
         let (result, is_confirmed) = match &survey {
             None => (PassResult::Failed, false),
             Some(survey) => {
                 self.metrics.surveyed(survey, self.clock.now());
-                self.act(survey, strikes, claim, &approval).await
+                // Before anything else: the program may end at any time.
+                notes.keep(strikes.doubts()).await;
+                self.act(survey, strikes, claim, notes).await
             }
         };
         let duration = began.elapsed();
@@ -92,6 +95,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         log(survey.as_ref(), result, duration);
         if let Some(survey) = survey.as_ref().filter(|_| is_confirmed && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
+            notes.keep(strikes.doubts()).await;
         }
         Passed { survey, result }
     }
@@ -103,7 +107,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         survey: &Survey,
         strikes: &Strikes,
         claim: &Claim,
-        approval: impl AsyncFn() -> Option<Approval>,
+        notes: &impl Notes,
     ) -> (PassResult, bool) {
         if survey.release == Release::Held {
             return (PassResult::Held, true);
@@ -116,7 +120,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         }
         let evidence = PlanEvidence::new(&self.api, &survey.plan, async || match survey.release {
             Release::Approved => {
-                release(&survey.plan, approval().await.as_ref(), self.clock.now()) == Release::Approved
+                release(&survey.plan, notes.approval().await.as_ref(), self.clock.now()) == Release::Approved
             }
             Release::Go | Release::Held => true,
         });

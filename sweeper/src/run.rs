@@ -2,15 +2,15 @@
 //!
 //! In: a configuration, and a token that ends the program. Out: passes, probes and metrics. Fails: if an address cannot be
 //! bound, a client cannot be built, or the Lease has no namespace. Strikes belong to a term: a new leader begins anew,
-//! which the log says, because it cannot know what its predecessor saw.
+//! which the log says, because it cannot know what its predecessor saw. Its predecessors' doubts it reads from the Lease.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use lifecycle_core::keys;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Strikes};
+use lifecycle_kube::{Cluster, Settings};
 use lifecycle_service::logging::Identity;
 use lifecycle_service::probes::Readiness;
 use lifecycle_service::servers::{serve_health, serve_metrics};
@@ -21,11 +21,14 @@ use crate::config::Config;
 use crate::connect::{self, RealSweeper};
 use crate::leader::{Claim, Elector, Leadership, identity};
 use crate::metrics::PassResult;
-use crate::objects::Objects as _;
+use crate::notes::{LeaseNotes, Notebook, parse_approval};
 use crate::report;
 
 /// How often the leader looks whether the plan that it holds was approved. The election reads the Lease as often.
 const APPROVAL_CHECK: Duration = Duration::from_secs(2);
+
+/// The field manager of the Lease's annotations.
+const FIELD_MANAGER: &str = "hyperfleet-sweeper";
 
 /// How long a shutdown waits for running scrapes.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -41,11 +44,11 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let exposed = Arc::clone(&sweeper.metrics);
     let health = serve_health("sweeper", health, stop.clone(), Readiness::default, []).await?;
     let metrics = serve_metrics("sweeper", metrics, move |format| std::future::ready(exposed.expose(format))).await?;
-    let (elector, leadership) = elector(&sweeper.config).await?;
+    let (elector, leadership, notebook) = elector(&sweeper.config).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     while let Some(Some(claim)) = stop.run_until_cancelled(leadership.claim()).await {
         sweeper.metrics.lead(Some(claim.term()));
-        lead(&sweeper, &claim, &leadership).await;
+        lead(&sweeper, &claim, &leadership, &notebook).await;
         sweeper.metrics.lead(None);
     }
     election.await.context("the election panicked")?;
@@ -56,16 +59,18 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 
 /// Sweeps in passes until the term is over. Each log line has the field `term`.
 #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
-async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership) {
+async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership, notebook: &Notebook) {
     let grace = sweeper.config.policy.grace;
     tracing::info!(
         grace_seconds = grace.as_secs_f64(),
         "No object is deleted before this term has lasted for the grace"
     );
     let (began, mut strikes) = (Instant::now(), Strikes::default());
+    let Some(notes) = notes_of(notebook, claim, sweeper.config.lease.retry).await else { return };
+    strikes.restore_doubts(notes.doubts());
     while !claim.over().is_cancelled() {
         let approval = noticed_approval(leadership);
-        let passed = sweeper.pass(&mut strikes, claim, async || self::approval(sweeper).await).await;
+        let passed = sweeper.pass(&mut strikes, claim, &notes).await;
         if began.elapsed() >= grace {
             sweeper.metrics.outlasted_grace(claim.term());
         }
@@ -98,10 +103,10 @@ pub async fn sweep_once(
     stop: CancellationToken,
 ) -> anyhow::Result<PassResult> {
     let sweeper = connect::sweeper(config).await?;
-    let (elector, leadership) = elector(&sweeper.config).await?;
+    let (elector, leadership, notebook) = elector(&sweeper.config).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     // A signal ends the term, and thereby the sweep: a sweep that is dropped leaves deletions without their record.
-    let swept = look_twice(&sweeper, &leadership, first_look).await;
+    let swept = look_twice(&sweeper, &leadership, &notebook, first_look).await;
     let is_interrupted = stop.is_cancelled();
     stop.cancel();
     election.await.context("the election panicked")?;
@@ -111,17 +116,21 @@ pub async fn sweep_once(
 async fn look_twice(
     sweeper: &RealSweeper,
     leadership: &Leadership,
+    notebook: &Notebook,
     first_look: Option<Strikes>,
 ) -> anyhow::Result<PassResult> {
     let claim = leadership.claim().await.context("the election ended")?;
+    let notes = notes_of(notebook, &claim, sweeper.config.lease.retry).await.context("the term ended")?;
     let (mut strikes, looked) = match first_look {
-        Some(strikes) => {
+        Some(mut strikes) => {
+            strikes.restore_doubts(notes.doubts());
             let looked = strikes.oldest();
             (strikes, looked)
         }
         None => {
             let mut strikes = Strikes::default();
-            let result = look(sweeper, &claim, &mut strikes).await?;
+            strikes.restore_doubts(notes.doubts());
+            let result = look(sweeper, &claim, &notes, &mut strikes).await?;
             if strikes.count() == 0 {
                 return Ok(result);
             }
@@ -137,24 +146,21 @@ async fn look_twice(
             "the term ended during the grace"
         );
     }
-    look(sweeper, &claim, &mut strikes).await
+    look(sweeper, &claim, &notes, &mut strikes).await
 }
 
-async fn look(sweeper: &RealSweeper, claim: &Claim, strikes: &mut Strikes) -> anyhow::Result<PassResult> {
-    let passed = sweeper.pass(strikes, claim, async || approval(sweeper).await).await;
+async fn look(
+    sweeper: &RealSweeper,
+    claim: &Claim,
+    notes: &LeaseNotes<'_>,
+    strikes: &mut Strikes,
+) -> anyhow::Result<PassResult> {
+    let passed = sweeper.pass(strikes, claim, notes).await;
     let survey = passed
         .survey
         .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
     lifecycle_service::program::print(&report::text(&survey, sweeper.config.dry_run))?;
     Ok(passed.result)
-}
-
-/// What a person approved by an annotation of the Lease, as the API server has it now.
-async fn approval(sweeper: &RealSweeper) -> Option<Approval> {
-    let object = sweeper.config.lease.object().ok()?;
-    let lease = sweeper.objects.read(&object).await;
-    let lease = lease.inspect_err(|error| tracing::warn!(lease = %object, %error, "The Lease could not be read")).ok()??;
-    parse_approval(&object, lease.pointer("/metadata/annotations")?.get(keys::SWEEP_APPROVAL)?.as_str()?)
 }
 
 /// What a person approved, as the election last saw it.
@@ -163,13 +169,28 @@ fn noticed_approval(leadership: &Leadership) -> Option<Approval> {
     parse_approval(&lease.object, lease.annotations.get(keys::SWEEP_APPROVAL)?)
 }
 
-fn parse_approval(lease: &ObjectRef, text: &str) -> Option<Approval> {
-    text.parse().inspect_err(|error| tracing::warn!(%lease, "The annotation {} {error}", keys::SWEEP_APPROVAL)).ok()
+/// Reads what earlier terms left in the Lease, until that succeeds or the term ends.
+async fn notes_of<'a>(notebook: &'a Notebook, claim: &Claim, retry: Duration) -> Option<LeaseNotes<'a>> {
+    let begin = async {
+        loop {
+            match notebook.begin(claim.term()).await {
+                Ok(notes) => return notes,
+                Err(error) => {
+                    tracing::warn!(error, "Nothing is swept before the Lease has said what earlier terms doubted");
+                    sleep(retry).await;
+                }
+            }
+        }
+    };
+    claim.over().run_until_cancelled(begin).await
 }
 
-async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership)> {
+async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership, Notebook)> {
     let identity = identity(&Identity::of("sweeper").hostname);
     // A connection of its own: no list or deletion can delay a renewal.
     let client = connect::kubernetes(config).await?;
-    Ok(Elector::new(client, config.lease.clone(), identity)?)
+    let cluster = Cluster::new(client.clone(), FIELD_MANAGER, Settings::default());
+    let notebook = Notebook::new(cluster, config.lease.object()?, &config.policy.adapters);
+    let (elector, leadership) = Elector::new(client, config.lease.clone(), identity)?;
+    Ok((elector, leadership, notebook))
 }

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::census::Newer;
-use super::{Limits, SweepPlan};
+use super::{Doubt, Limits, SweepPlan};
 
 /// Whether a pass deletes its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,9 @@ pub enum Hold {
         /// One of them.
         example: Newer,
     },
-    /// An earlier pass of this term doubted the API's memory for this reason, and no person has approved a plan since.
-    Earlier(Box<Self>),
+    /// An earlier pass, of this leader or of another one, doubted the API's memory for this reason, and no person has
+    /// approved a plan since.
+    Earlier(Doubt),
 }
 
 impl Hold {
@@ -90,8 +91,15 @@ impl Hold {
     }
 
     /// The labels of all reasons.
-    pub const LABELS: [&str; 6] =
-        ["incomplete_inventory", "no_canary", "no_resources", "too_many_orphans", "too_many_unknown", "api_went_back"];
+    pub const LABELS: [&str; 7] = [
+        "incomplete_inventory",
+        "no_canary",
+        "no_resources",
+        "too_many_orphans",
+        "too_many_unknown",
+        "api_went_back",
+        Doubt::UNREADABLE,
+    ];
 
     /// Whether a person can approve the plan despite this reason. Nobody can where the pass did not see what it
     /// has to judge.
@@ -133,7 +141,7 @@ impl fmt::Display for Hold {
                 "{orphans} objects are orphans and {unknown} more may be, as the API did not speak about their resources; the limit is {limit}"
             ),
             Self::Earlier(doubt) => {
-                write!(f, "an earlier pass found that {doubt}; orphans are left, and no plan was approved since")
+                write!(f, "an earlier pass found that {}; orphans are left, and no plan was approved since", doubt.why())
             }
             Self::ApiWentBack { count, example } => write!(
                 f,

@@ -2,21 +2,21 @@
 //! the API's memory.
 //!
 //! In: the objects whose owner the API said not to exist, and the reasons to hold, pass by pass. Out: for each object, the
-//! time of the first such pass; and the reasons that still count. Fails: never. All of it is held in memory only, so
-//! after a restart it begins anew.
+//! time of the first such pass; and the reasons that still count. Fails: never. The strikes are held in memory only, so
+//! that each term begins them anew. Doubts outlast a term: its leader hands them to the next one as text ([`Doubt`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Candidate, Hold, OwnerAnswer, Release, SweepPlan};
+use super::{Candidate, Doubt, Hold, OwnerAnswer, Release, SweepPlan};
 
 /// The strikes against objects, by UID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Strikes {
     by_uid: BTreeMap<String, Strike>,
     /// The reasons to distrust the API's memory that no person has ended.
-    doubts: Vec<Hold>,
+    doubts: Vec<Doubt>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,17 @@ struct Strike {
 }
 
 impl Strikes {
+    /// Takes over the doubts of earlier terms.
+    pub fn restore_doubts(&mut self, doubts: Vec<Doubt>) {
+        self.doubts = doubts;
+    }
+
+    /// The doubts that count in the next pass.
+    #[must_use]
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
+    }
+
     /// Takes over a strike that another process found at `since`.
     pub fn restore(&mut self, uid: String, resource_id: String, since: Timestamp) {
         self.by_uid.insert(uid, Strike { resource_id, since });
@@ -79,11 +90,11 @@ impl Strikes {
         if is_certain && self.by_uid.is_empty() {
             self.doubts.clear();
         }
-        let is_new = |doubt: &Hold| found.iter().all(|hold| hold.label() != doubt.label());
-        let mut earlier: Vec<_> = self.doubts.drain(..).filter(is_new).collect();
-        self.doubts = found.iter().filter(|hold| hold.is_doubt()).chain(&earlier).cloned().collect();
+        let is_new = |doubt: &Doubt| found.iter().all(|hold| hold.label() != doubt.label());
+        let earlier: Vec<_> = self.doubts.drain(..).filter(is_new).collect();
+        self.doubts = found.iter().filter_map(Doubt::of).chain(earlier.iter().cloned()).collect();
         let mut holds = found;
-        holds.extend(earlier.drain(..).map(|doubt| Hold::Earlier(Box::new(doubt))));
+        holds.extend(earlier.into_iter().map(Hold::Earlier));
         holds
     }
 
@@ -96,8 +107,8 @@ impl Strikes {
         let planned: BTreeSet<_> = plan.objects().iter().map(|candidate| &candidate.uid).collect();
         let before = self.by_uid.len();
         self.by_uid.retain(|uid, _| planned.contains(uid));
-        let is_new = |doubt: &Hold| self.by_uid.len() < before && plan.holds().contains(doubt);
-        self.doubts.retain(is_new);
+        let arose: Vec<_> = plan.holds().iter().filter_map(Doubt::of).collect();
+        self.doubts.retain(|doubt| self.by_uid.len() < before && arose.contains(doubt));
     }
 
     /// Lets every grace begin anew.

@@ -1,10 +1,11 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::sweep::Candidate;
+use lifecycle_core::sweep::{Approval, Candidate, Doubt};
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
 use lifecycle_service::logging::{Identity, LogSettings, subscriber_into};
 use lifecycle_service::version::THIS;
@@ -17,6 +18,23 @@ use crate::config::{self, Environment, Flags};
 use crate::world::World;
 
 const TERM: u32 = 41;
+
+/// The notes of a Lease in memory.
+#[derive(Default)]
+struct Memory {
+    approval: RefCell<Option<Approval>>,
+    doubts: RefCell<Vec<Doubt>>,
+}
+
+impl Notes for Memory {
+    async fn approval(&self) -> Option<Approval> {
+        self.approval.borrow().clone()
+    }
+
+    async fn keep(&self, doubts: &[Doubt]) {
+        self.doubts.replace(doubts.to_vec());
+    }
+}
 
 /// A sweeper of a world with one living resource and one orphan.
 fn sweeper(settings: &str) -> Sweeper<World, World> {
@@ -47,10 +65,10 @@ async fn each_log_line_of_a_pass_has_the_term() {
         let (sweeper, claim) = (sweeper(&settings), Claim::of(TERM));
         let mut strikes = Strikes::default();
         for _ in 0..2 {
-            sweeper.pass(&mut strikes, &claim, async || None).await;
+            sweeper.pass(&mut strikes, &claim, &Memory::default()).await;
         }
         claim.over().cancel();
-        sweeper.pass(&mut strikes, &claim, async || None).await;
+        sweeper.pass(&mut strikes, &claim, &Memory::default()).await;
     }
     drop(guard);
     let lines = lines.lock().unwrap();
@@ -94,9 +112,72 @@ async fn silent_call_is_given_up_before_another_replica_can_lead() {
     let Sweeper { objects, api, config, audit, metrics, clock } = sweeper(settings);
     let sweeper = Sweeper { objects: Silent(objects), api, config, audit, metrics, clock };
     let (claim, mut strikes) = (Claim::of(TERM), Strikes::default());
-    assert_eq!(sweeper.pass(&mut strikes, &claim, async || None).await.result, PassResult::Done);
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &Memory::default()).await.result, PassResult::Done);
     tokio::time::advance(Duration::from_secs(1)).await;
     let began = Instant::now();
-    assert_eq!(sweeper.pass(&mut strikes, &claim, async || None).await.result, PassResult::Failed);
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &Memory::default()).await.result, PassResult::Failed);
     assert_eq!(began.elapsed(), Duration::from_secs(7));
+}
+
+/// A sweeper of a world with one living resource and two orphans, each of its own resource, that needs an approval.
+async fn held_sweeper() -> (Sweeper<World, World>, Claim, Strikes, Memory) {
+    let sweeper = sweeper("dry_run: false\nlimits: {objects: 1, percent: 100}\n");
+    let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": "r2" });
+    let metadata = json!({ "name": "second", "namespace": "team", "labels": labels });
+    sweeper.objects.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+    let (claim, mut strikes, notes) = (Claim::of(TERM), Strikes::default(), Memory::default());
+    sweeper.pass(&mut strikes, &claim, &notes).await;
+    let held = sweeper.pass(&mut strikes, &claim, &notes).await;
+    assert_eq!((held.result, notes.doubts.borrow().len()), (PassResult::Held, 1), "the doubt is kept at once");
+    let hash = held.survey.unwrap().plan.hash().to_owned();
+    notes.approval.replace(Some(Approval { hash, expires: Timestamp::MAX }));
+    (sweeper, claim, strikes, notes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn approved_pass_ends_the_kept_doubts() {
+    let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
+    assert_eq!((sweeper.objects.objects().len(), notes.doubts.borrow().len()), (2, 0), "two Events");
+}
+
+/// A cluster in which a second passes at each deletion, and something else happens.
+struct Slow<F>(World, F);
+
+impl<F: Fn()> Objects for Slow<F> {
+    async fn discover(&self) -> Result<Discovery, Error> {
+        self.0.discover().await
+    }
+
+    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        self.0.list(kind, label, each).await
+    }
+
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        self.0.read(object).await
+    }
+
+    async fn create(&self, object: &Value) -> Result<Value, Error> {
+        self.0.create(object).await
+    }
+
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        let deletion = self.0.delete(object, fence).await;
+        (self.1)();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        deletion
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn approval_that_is_taken_back_during_the_pass_stops_it_and_ends_no_doubt() {
+    let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
+    let Sweeper { objects, api, mut config, audit, metrics, clock } = sweeper;
+    config.deletions_at_once = std::num::NonZeroUsize::MIN;
+    let objects = Slow(objects, || drop(notes.approval.take()));
+    let sweeper = Sweeper { objects, api, config, audit, metrics, clock };
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
+    let left: Vec<_> = sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").collect();
+    assert_eq!((left.len(), notes.doubts.borrow().len()), (1, 1), "{left:?}");
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Held);
 }

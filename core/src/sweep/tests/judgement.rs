@@ -84,6 +84,21 @@ fn doubt_outlasts_a_database_that_is_restored_step_by_step() {
     assert_eq!(world.plan(&[GONE], 6), expected(&["o0"], &[]));
 }
 
+#[test]
+fn doubt_outlasts_the_term_that_found_it() {
+    let mut world = World::new(5, 2);
+    assert_eq!(world.plan(&[GONE, GONE, GONE], 1), expected(&[], &["too_many_orphans"]));
+    let text = Doubt::write(world.strikes.doubts()).unwrap();
+    // Another leader, which knows nothing but the text.
+    world.strikes = Strikes::default();
+    world.strikes.restore_doubts(Doubt::read(&text));
+    assert_eq!(world.plan(&[GONE], 2), expected(&[], &["too_many_orphans"]), "below the limit");
+    assert_eq!(world.plan(&[GONE], 3), expected(&["o0"], &["too_many_orphans"]));
+    assert_eq!(Doubt::write(world.strikes.doubts()), Some(text), "it does not change by itself");
+    assert_eq!(world.plan(&[LIVES], 4), expected(&[], &[]), "all is back");
+    assert_eq!(Doubt::write(world.strikes.doubts()), None);
+}
+
 /// Makes a pass less than certain.
 type Disturb = fn(&mut World);
 
